@@ -1,0 +1,190 @@
+"""Compares first, then times: what a benchmark's row is, and how its numbers come about.
+
+A `Row` is one piece of work, written once for each library (a *side*). `measure` runs every side once and compares all
+that it returns, outputs and gradients, with the first side's; a side that differs makes the row void, and nothing is
+timed. Then the sides take turns, run by run, so that whatever else the machine does falls on all of them alike.
+
+Python's garbage collector treats all sides alike too: what exists before the timing is frozen (importing a large
+library must not slow the others down), garbage is collected before each run, and during it the collector works as it
+does in a user's program.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+Arrays = list[np.ndarray]
+Clock = Callable[[], float]
+
+
+class VoidError(Exception):
+    """A row that must not be timed: a side computes something else than the reference, or fails."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One side's way of doing a row's work.
+
+    `work` is what is timed. It takes what `prepare` made, which is not timed, and returns results that `arrays` turns
+    into NumPy arrays for the comparison. A program with a `prepare` does its work once a run, any other as often as
+    fills the run.
+    """
+
+    work: Callable[[Any], Any]
+    arrays: Callable[[Any], Arrays]
+    prepare: Callable[[], Any] | None = None
+
+    def once(self) -> Any:
+        """Prepare and work, untimed."""
+        return self.work(self.prepare() if self.prepare else None)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One piece of work.
+
+    `operations` is how many it is made of, `budget` what pullback's time over PyTorch's may be at most; `sides` has the
+    function that makes each side's program from the side's module.
+    """
+
+    name: str
+    title: str
+    operations: int
+    budget: float | None
+    sides: Mapping[str, Callable[[ModuleType], Program]]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The times of one side's runs, in microseconds an operation."""
+
+    runs: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        """The middle run."""
+        return statistics.median(self.runs)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """A quarter of the runs was faster than the first, a quarter slower than the second."""
+        low, _, high = statistics.quantiles(self.runs, n=4, method="inclusive")
+        return low, high
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a row: the timings, or why there are none."""
+
+    row: Row
+    timings: dict[str, Timing] = field(default_factory=dict)
+    void: str | None = None
+
+    def ratio(self, side: str, reference: str = "torch") -> float | None:
+        """A side's median over the reference's; None where one of them did not run."""
+        if side not in self.timings or reference not in self.timings:
+            return None
+        return self.timings[side].median / self.timings[reference].median
+
+    @property
+    def met(self) -> bool | None:
+        """Whether pullback keeps the budget; None where there is none, or nothing to compare with."""
+        ratio = self.ratio("pullback")
+        return None if ratio is None or self.row.budget is None else ratio <= self.row.budget
+
+
+def compared(row: Row, modules: Mapping[str, ModuleType]) -> dict[str, Program]:
+    """The programs of the sides whose modules are there.
+
+    Raises `VoidError` unless each of them returns what the first returns: as many arrays, of the same shapes, dtypes
+    and values.
+    """
+    programs: dict[str, Program] = {}
+    results: dict[str, Arrays] = {}
+    for side in [side for side in row.sides if side in modules]:
+        try:
+            programs[side] = row.sides[side](modules[side])
+            results[side] = programs[side].arrays(programs[side].once())
+        except Exception as error:
+            raise VoidError(f"{side} fails: {type(error).__name__}: {error}") from error
+    reference = next(iter(results))
+    for side, found in results.items():
+        _same(side, found, reference, results[reference])
+    return programs
+
+
+def _same(side: str, found: Arrays, reference: str, expected: Arrays) -> None:
+    if len(found) != len(expected):
+        raise VoidError(f"{side} returns {len(found)} arrays, {reference} {len(expected)}")
+    for number, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        if ours.dtype != theirs.dtype:
+            raise VoidError(f"{side}: array {number} has dtype {ours.dtype}, {reference}'s has {theirs.dtype}")
+        try:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7, strict=True)
+        except AssertionError as error:
+            raise VoidError(f"{side}: array {number} differs from {reference}'s:{error}") from error
+
+
+def measure(
+    row: Row,
+    modules: Mapping[str, ModuleType],
+    *,
+    repeat: int = 15,
+    seconds: float = 0.005,
+    collector: bool = True,
+    clock: Clock = time.perf_counter,
+) -> Result:
+    """Compare the sides of a row whose modules are there, then time each of them `repeat` times, taking turns.
+
+    A run repeats work that is short until it lasts about `seconds`. `collector=False` switches the garbage collector
+    off while the clock runs.
+    """
+    try:
+        programs = compared(row, modules)
+    except VoidError as reason:
+        return Result(row, void=str(reason))
+    counts = {side: _count(program, seconds, clock) for side, program in programs.items()}
+    runs: dict[str, list[float]] = {side: [] for side in programs}
+    gc.collect()
+    gc.freeze()
+    try:
+        for turn in range(repeat):
+            sides = list(programs)
+            for side in sides[turn % len(sides) :] + sides[: turn % len(sides)]:
+                elapsed = _run(programs[side], counts[side], collector, clock)
+                runs[side].append(elapsed / counts[side] / row.operations * 1e6)
+    finally:
+        gc.unfreeze()
+    return Result(row, {side: Timing(times) for side, times in runs.items()})
+
+
+def _run(program: Program, count: int, collector: bool, clock: Clock) -> float:
+    """The seconds that `count` times the work takes."""
+    work, prepared = program.work, program.prepare() if program.prepare else None
+    turns = range(count)
+    gc.collect()
+    if not collector:
+        gc.disable()
+    try:
+        start = clock()
+        for _ in turns:
+            work(prepared)
+        return clock() - start
+    finally:
+        gc.enable()
+
+
+def _count(program: Program, seconds: float, clock: Clock) -> int:
+    """How often a program's work fits into a run of `seconds`; once where it needs what `prepare` made."""
+    if program.prepare:
+        return 1
+    elapsed = min(_run(program, 1, True, clock) for _ in range(3))
+    return max(1, round(seconds / max(elapsed, 1e-7)))

@@ -1,0 +1,149 @@
+"""How results are shown: one table, as plain text, by rich, in Markdown or as JSON; and the machine they come from."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Result
+
+HEADINGS = ("row", "side", "us per op", "quartiles", "x torch", "budget", "met")
+
+
+def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
+    """The table's cells: a line for each side of each row, or one that says why the row was not timed."""
+    table = []
+    for result in results:
+        if result.void is not None:
+            table.append((result.row.name, "void: " + " ".join(result.void.split()), *[""] * 5))
+        for side, timing in result.timings.items():
+            ratio = result.ratio(side)
+            budget = "" if side != "pullback" or result.row.budget is None else f"{result.row.budget:.2f}"
+            met = {None: "", True: "yes", False: "NO"}[result.met if side == "pullback" else None]
+            table.append(
+                (
+                    result.row.name,
+                    side,
+                    _number(timing.median),
+                    "..".join(map(_number, timing.quartiles)),
+                    "" if ratio is None else f"{ratio:.2f}",
+                    budget,
+                    met,
+                )
+            )
+    return table
+
+
+def _number(microseconds: float) -> str:
+    """Three digits, and no exponent."""
+    return f"{microseconds:.{2 if microseconds < 10 else 1 if microseconds < 100 else 0}f}"
+
+
+def titles(results: Iterable[Result]) -> str:
+    """What the rows' names stand for, a line each."""
+    return "\n".join(f"{result.row.name}: {result.row.title}" for result in results)
+
+
+def plain(results: Sequence[Result]) -> str:
+    """The table in columns of characters."""
+    table = [HEADINGS, *lines(results)]
+    timed = [line for line in table if not line[1].startswith("void: ")]
+    widths = [max(len(line[column]) for line in timed) for column in range(len(HEADINGS))]
+    widths[0] = max(len(line[0]) for line in table)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
+    )
+
+
+def markdown(results: Sequence[Result], about: dict[str, Any]) -> str:
+    """A Markdown page's section: the machine, the table, the rows' meaning."""
+    rule = ["---"] * 2 + ["---:"] * 4 + ["---"]
+    cells = [HEADINGS, rule, *(tuple(cell.replace("|", "\\|") for cell in line) for line in lines(results))]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    machine_line = "; ".join(f"{key}: {value}" for key, value in about.items())
+    meaning = "\n".join(f"* {line}" for line in titles(results).splitlines())
+    return f"{machine_line}\n\n{table}\n\n{meaning}"
+
+
+def show(results: Sequence[Result], about: dict[str, Any]) -> None:
+    """Print the table to the terminal, with rich where it is installed."""
+    print("; ".join(f"{key}: {value}" for key, value in about.items()))
+    print(titles(results))
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        print(plain(results))
+        return
+    table = Table()
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if 2 <= number <= 5 else "left")
+    previous = ""
+    for name, *cells in lines(results):
+        if previous and name != previous:
+            table.add_section()
+        style = "red" if cells[-1] == "NO" or cells[0].startswith("void: ") else "green" if cells[-1] == "yes" else ""
+        table.add_row("" if name == previous else name, *cells, style=style)
+        previous = name
+    Console().print(table)
+
+
+def as_json(results: Iterable[Result], about: dict[str, Any]) -> dict[str, Any]:
+    """Everything that was measured, every run of it."""
+    rows = [
+        {
+            "name": result.row.name,
+            "title": result.row.title,
+            "operations": result.row.operations,
+            "budget": result.row.budget,
+            "met": result.met,
+            "void": result.void,
+            "sides": {
+                side: {
+                    "median_us": timing.median,
+                    "quartiles_us": timing.quartiles,
+                    "ratio_to_torch": result.ratio(side),
+                    "runs_us": list(timing.runs),
+                }
+                for side, timing in result.timings.items()
+            },
+        }
+        for result in results
+    ]
+    return {"about": about, "rows": rows}
+
+
+def machine(packages: Iterable[str]) -> dict[str, Any]:
+    """Where and with what the numbers were measured."""
+    return {
+        "CPU": _cpu(),
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("OPENBLAS_NUM_THREADS", "not set"),
+        "Python": platform.python_version(),
+        **{name: _version(name) for name in ("numpy", *packages)},
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _version(package: str) -> str:
+    """What is installed, or that the package runs from its source."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "from source"
+
+
+def _cpu() -> str:
+    """The processor's name, as far as the system tells."""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,121 @@
+"""What holds for every test of the project: those in `tests/`, in docstrings, and in pages of documentation.
+
+The random seed is fixed and printed; a test that leaves a global mode changed behind it fails; the examples in Markdown
+pages are run; tests that need PyTorch, the oracle, are left out where it is missing, and counted.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+import pullback
+
+SEED = int(os.environ.get("PULLBACK_TEST_SEED", "20260713"))
+
+# The same examples in every run, but for those who ask for others; no test may fail for being slow.
+hypothesis.settings.register_profile("pullback", derandomize="PULLBACK_TEST_SEED" not in os.environ, deadline=None)
+hypothesis.settings.load_profile("pullback")
+
+# The packages whose absence leaves an example of the documentation out.
+OPTIONAL = ("torch", "jax", "cupy", "mpi4py")
+MISSING = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
+
+
+def pytest_report_header() -> str:
+    """Say what the run depends on."""
+    oracle = "not installed" if "torch" in MISSING else importlib.import_module("torch").__version__
+    return f"pullback: random seed {SEED} (PULLBACK_TEST_SEED), NumPy {np.__version__}, torch {oracle}"
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """Every test starts from the same random numbers, in whatever order and company it runs."""
+    random.seed(SEED)
+    np.random.seed(SEED % 2**32)
+    pullback.manual_seed(SEED)
+
+
+@pytest.fixture(autouse=True)
+def _leaves_the_modes_alone() -> Iterator[None]:
+    """Fail the test that changes a mode for all that come after it; and change it back for them."""
+    grad_mode, dtype = pullback.is_grad_enabled(), pullback.get_default_dtype()
+    yield
+    leaked = []
+    if pullback.is_grad_enabled() != grad_mode:
+        leaked.append(f"the grad mode (is_grad_enabled() was {grad_mode})")
+        pullback.set_grad_enabled(grad_mode)
+    if pullback.get_default_dtype() != dtype:
+        leaked.append(f"the default dtype (was {dtype}, now {pullback.get_default_dtype()})")
+        pullback.set_default_dtype(dtype)
+    if leaked:
+        pytest.fail(f"the test left changed behind it: {', '.join(leaked)}", pytrace=False)
+
+
+# -- the examples in Markdown pages ------------------------------------------------------------------------------------
+
+
+class _FencedParser(doctest.DocTestParser):
+    """Finds examples in fenced blocks: the closing fence ends the expected output, as a blank line does."""
+
+    def parse(self, string: str, name: str = "<string>") -> list[str | doctest.Example]:
+        return super().parse(re.sub(r"^\s*```\s*$", "", string, flags=re.MULTILINE), name)
+
+
+class _MarkdownPage(pytest.Module):
+    """A page whose `>>>` examples are one test, run from top to bottom with one set of names."""
+
+    def collect(self) -> Iterator[pytest.DoctestItem]:
+        flags = sum(doctest.OPTIONFLAGS_BY_NAME[name] for name in self.config.getini("doctest_optionflags"))
+        test = _FencedParser().get_doctest(self.path.read_text("utf-8"), {}, self.name, str(self.path), 0)
+        if test.examples:
+            runner = doctest.DebugRunner(verbose=False, optionflags=flags)
+            yield pytest.DoctestItem.from_parent(self, name=test.name, runner=runner, dtest=test)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the pages of documentation."""
+    return _MarkdownPage.from_parent(parent, path=file_path) if file_path.suffix == ".md" else None
+
+
+# -- what is left out where an optional package is missing -------------------------------------------------------------
+
+
+def _needs(item: pytest.Item) -> list[str]:
+    """The optional packages a test needs: by its marker, or because an example of its page imports them."""
+    if isinstance(item, pytest.DoctestItem):
+        source = "".join(example.source for example in item.dtest.examples)
+        return [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}\b", source, re.MULTILINE)]
+    return ["torch"] if item.get_closest_marker("torch") else []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a package which is not there."""
+    for item in items:
+        for name in set(_needs(item)) & set(MISSING):
+            item.add_marker(pytest.mark.skip(reason=f"could not import '{name}': it is not installed"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out, a line for each reason: above all for want of the oracle."""
+    left_out: dict[str, set[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if "'torch'" in reason:
+            reason = "they compare with PyTorch, which is not installed (pip install torch==2.13.0)"
+        left_out.setdefault(reason, set()).add(report.nodeid)
+    if left_out:
+        terminalreporter.write_sep("-", "left out", yellow=True)
+    for reason, nodes in left_out.items():
+        files = sum("::" not in node for node in nodes)
+        tests = f"tests: {len(nodes) - files}" + (f", and whole files of tests: {files}" if files else "")
+        terminalreporter.write_line(f"{tests}, because {reason}")

@@ -1,0 +1,67 @@
+"""Small helpers on arrays that several layers need: axes, and undoing a broadcast.
+
+Everything here calls NumPy functions only, so it works on whatever answers NumPy's protocols: an array, or a Tensor while a
+backward pass is itself recorded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import errors
+
+Shape = tuple[int, ...]
+
+
+def wrap_axis(axis: Any, ndim: int) -> int:
+    """`axis` counted from 0, for an array of `ndim` axes; a 0-d array takes 0 and -1 as torch does."""
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(errors.message("dim", expected="an integer", found=errors.describe(axis))) from None
+    span = max(ndim, 1)
+    if not -span <= axis < span:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {axis})")
+    return axis % span
+
+
+def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
+    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None and () mean all of them: None."""
+    if axes is None or (isinstance(axes, (tuple, list)) and not axes):
+        return None
+    if not isinstance(axes, (tuple, list)):
+        axes = (axes,)
+    found = tuple(wrap_axis(a, ndim) for a in axes)
+    if len(set(found)) != len(found):
+        raise RuntimeError(errors.message("dim", expected="each axis once", found=str(tuple(axes))))
+    return found if ndim else None
+
+
+def insert_axes(g: Any, axes: tuple[int, ...] | None, shape: Sequence[int], keepdim: bool) -> Any:
+    """Give a reduction's result back the axes it lost, each of length 1, so that it broadcasts against `shape`."""
+    if keepdim or (axes is None and not shape):
+        return g
+    axes = range(len(shape)) if axes is None else axes  # type: ignore[assignment]
+    return np.reshape(g, tuple(1 if i in axes else n for i, n in enumerate(shape)))  # type: ignore[operator]
+
+
+def sum_to_shape(g: Any, shape: Shape) -> Any:
+    """Undo a broadcast: sum `g` over the axes along which an array of `shape` was repeated to `g`'s shape.
+
+    >>> sum_to_shape(np.ones((2, 3)), (3,))
+    array([2., 2., 2.])
+    """
+    lead = len(g.shape) - len(shape)
+    axes = tuple(i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1))
+    return np.reshape(np.sum(g, axis=axes), shape) if axes else np.reshape(g, shape)
+
+
+def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether an array of shape `source` can be repeated to shape `target`."""
+    return len(source) <= len(target) and all(
+        a in (1, b) for a, b in zip(reversed(source), reversed(target), strict=False)
+    )

@@ -1,0 +1,432 @@
+"""Tensor: a payload, and what was done to it.
+
+A Tensor holds one *payload* (a NumPy array, or whatever answers NumPy's protocols), whether it requires a gradient, and the *edge* that says
+which node of the graph made it. Operations are not defined here: the table of operations adds them as functions and methods, and tells this
+file (through `NUMPY`) which NumPy functions they differentiate, so that `np.sin(t)` finds its rule.
+
+An edge is the plain tuple ``(node, output number, shape, dtype)``. It is made once, with the output it belongs to, and every consumer
+refers to it: the engine can check any gradient that travels along it, in one place, against the shape and dtype it carries.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _dtypes, _repr, errors
+
+Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
+
+NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""For each NumPy function that is differentiable, the function that takes its arguments and returns Tensors."""
+
+_new = object.__new__
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple that prints as torch's and counts its elements."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        count = 1
+        for n in self:
+            count *= n
+        return count
+
+    def __repr__(self) -> str:
+        return f"pullback.Size({list(self)})"
+
+
+class Version:
+    """How often some memory was written in place; shared by every tensor that looks at that memory."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+class LeafState:
+    """What few leaves have: the node that accumulates their gradient (weakly held, the graph owns it) and hooks."""
+
+    __slots__ = ("accumulator", "hooks", "post_hooks")
+
+    def __init__(self) -> None:
+        self.accumulator: Callable[[], Any] | None = None
+        self.hooks: dict[int, Callable[..., Any]] = {}
+        self.post_hooks: dict[int, Callable[..., Any]] = {}
+
+
+class Tensor:
+    """An array that records what is done to it.
+
+    Made by `pullback.tensor` and its siblings, not by calling the class. ``requires_grad`` says whether operations on it are recorded;
+    ``grad`` holds the accumulated gradient of a leaf after `backward`; ``grad_fn`` is the node that made it (None for a leaf).
+
+    >>> import pullback
+    >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_base", "_data", "_edge", "_grad", "_leaf", "_requires_grad", "_version_of")
+
+    _data: Any
+    _edge: Edge | None
+    _requires_grad: bool
+    _grad: Tensor | None
+    _version_of: Version | None
+    _leaf: LeafState | None
+    _base: Tensor | None
+
+    __array_priority__ = 1000.0
+
+    if TYPE_CHECKING:  # the table of operations adds methods; their names are not known to a type checker
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+
+    def __new__(cls, data: Any = (), *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        """`Tensor([1, 2])` makes a float tensor of a copy, as torch's old constructor does; prefer `pullback.tensor`."""
+        if isinstance(data, int):
+            raise TypeError(
+                errors.message("Tensor()", expected="values, e.g. a list", found=f"a size, {data}",
+                               do=f"write pullback.empty({data}) or pullback.zeros({data})")
+            )  # fmt: skip
+        data = data._data if isinstance(data, Tensor) else data
+        made = wrap(np.array(data, dtype=_dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)), cls)
+        made.requires_grad = requires_grad
+        return made
+
+    # What it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The lengths of the axes."""
+        return Size(self._data.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one axis."""
+        if dim is None:
+            return self.shape
+        if not -self._data.ndim <= dim < self._data.ndim:
+            n = self._data.ndim
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        return self._data.shape[dim]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._data.ndim
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self._data.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> _dtypes.dtype:
+        """The type of the elements."""
+        return _dtypes.BY_NUMPY[self._data.dtype]
+
+    @property
+    def device(self) -> _dtypes.device:
+        """Where the data lies."""
+        return _dtypes.CPU
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self._data.itemsize
+
+    element_size = lambda self: self._data.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._data.nbytes
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating point numbers."""
+        return self._data.dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex."""
+        return self._data.dtype.kind == "c"
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many *elements* lie between neighbours along each axis, or along one."""
+        found = tuple(s // self._data.itemsize for s in self._data.strides)
+        return found if dim is None else found[dim]
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in the order of their indices, without gaps."""
+        return self._data.flags.c_contiguous
+
+    def data_ptr(self) -> int:
+        """The address of the first element, for a native kernel; valid while the tensor lives and is not reallocated."""
+        return self._data.ctypes.data
+
+    # Its place in the graph -----------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded. Only a leaf's can be changed; only floating point can require."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(errors.message("requires_grad", expected="a bool", found=errors.describe(value)))
+        if self._edge is not None:
+            if value:
+                return
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if value and self._data.dtype.kind not in "fc":
+            raise RuntimeError(
+                errors.message("only Tensors of floating point and complex dtype can require gradients",
+                               found=str(self.dtype), do="convert it first, e.g. x.float().requires_grad_()")
+            )  # fmt: skip
+        self._requires_grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` in place and return the tensor itself."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor."""
+        return self._edge is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor; None for a leaf."""
+        return None if self._edge is None else self._edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which of its node's outputs this tensor is."""
+        return 0 if self._edge is None else self._edge[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated here by `backward`, or None. A non-leaf has one only after `retain_grad()`."""
+        if self._grad is None and self._edge is not None and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during backward(). Call retain_grad() on it before backward(), or read the leaf's .grad.",
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(errors.message("grad", expected="a Tensor or None", found=errors.describe(value)))
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value._data.shape != self._data.shape or value._data.dtype != self._data.dtype:
+                raise RuntimeError(
+                    errors.message("assigned grad", expected=errors.describe(self), found=errors.describe(value))
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad()` was asked for on this non-leaf."""
+        if self._edge is None:
+            return False
+        hooks = self._edge[0].hooks
+        return hooks is not None and hooks.retains(self._edge[1])
+
+    @property
+    def _version(self) -> int:
+        """How often this tensor's memory was written in place, through it or through a tensor that shares it."""
+        return 0 if self._version_of is None else self._version_of.n
+
+    def _bump(self) -> None:
+        """Count one write to this tensor's memory."""
+        if self._version_of is None:
+            self._version_of = Version()
+        self._version_of.n += 1
+
+    def _share_version(self) -> Version:
+        """The counter of this tensor's memory, to be held by whatever else looks at it."""
+        if self._version_of is None:
+            self._version_of = Version()
+        return self._version_of
+
+    def detach(self) -> Tensor:
+        """A tensor on the same memory that is not part of the graph; a write to one is seen, and counted, by both."""
+        alias = wrap(self._data, type(self))
+        alias._version_of = self._share_version()
+        return alias
+
+    def detach_(self) -> Tensor:
+        """Take this tensor itself out of the graph: it becomes a leaf that requires no gradient."""
+        if self._base is not None and self._edge is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._edge = None
+        self._requires_grad = False
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside the graph, with a version counter of its own: writes through it go unnoticed."""
+        return wrap(self._data, type(self))
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(errors.message("data", expected="a Tensor", found=errors.describe(value)))
+        if value._data.dtype.kind not in "fc" and self._requires_grad:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._data = value._data
+        if self._leaf is not None:
+            self._leaf.accumulator = None  # its edge described the old shape and dtype
+
+    # Out of the library ---------------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The only element as a Python number; RuntimeError if there is not exactly one."""
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        return self._data.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists, or a number for a 0-d tensor."""
+        return self._data.tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The payload as a NumPy array on the same memory; with ``force=True`` also of a tensor that requires grad."""
+        if self._requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return np.asarray(self._data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self._requires_grad:
+            raise RuntimeError(
+                "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost. "
+                "Use tensor.detach().numpy() instead."
+            )
+        return np.array(self._data, dtype=dtype, copy=copy)
+
+    def _number(self, kind: str) -> Any:
+        if self._requires_grad:
+            raise RuntimeError(
+                f"Can't turn a Tensor that requires grad into a Python {kind}: its gradient would be lost. "
+                f"Use {kind}(tensor.detach()) or tensor.item() instead."
+            )
+        return self.item()
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
+
+    def __index__(self) -> int:
+        if self._data.dtype.kind not in "iub" or self._data.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._data.item())
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise RuntimeError(
+                "Boolean value of Tensor with no values is ambiguous" if self._data.size == 0 else
+                "Boolean value of Tensor with more than one value is ambiguous"
+            )  # fmt: skip
+        return bool(self._data.item())
+
+    def __len__(self) -> int:
+        if not self._data.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self._data.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._data.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter([self[i] for i in range(self._data.shape[0])])
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self._data == (element._data if isinstance(element, Tensor) else element)).any())
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        fn = self.grad_fn
+        return _repr.tensor_str(
+            np.asarray(self._data),
+            requires_grad=self._requires_grad,
+            grad_fn=None if fn is None else fn.name(),
+            default_dtype=_dtypes.default(),
+        )
+
+    def __format__(self, spec: str) -> str:
+        return _repr.format_scalar(self.item(), spec) if self._data.ndim == 0 else object.__format__(self, spec)
+
+    # NumPy's protocols ----------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__":
+            raise _no_rule(f"numpy.{ufunc.__name__}.{method}")
+        if "out" in kwargs:
+            raise TypeError(
+                f"numpy.{ufunc.__name__}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
+                "  What to do: write the operation without out= (a += t becomes a = a + t), or use t.detach().numpy()."
+            )
+        return self.__array_function__(ufunc, (), inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        rule = NUMPY.get(func)
+        if rule is None:
+            module = (getattr(func, "__module__", None) or "numpy").replace("numpy._core", "numpy")
+            raise _no_rule(f"{module}.{func.__name__}")
+        return rule(*args, **kwargs)
+
+
+def _no_rule(name: str) -> TypeError:
+    return TypeError(
+        f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
+        "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call it on "
+        "t.detach().numpy() if no gradient is wanted."
+    )
+
+
+def wrap(data: Any, cls: type[Tensor] = Tensor) -> Tensor:
+    """A leaf Tensor around `data`, a payload or a NumPy scalar, without a copy."""
+    t = _new(cls)
+    t._data = np.asarray(data) if isinstance(data, np.generic) else data
+    t._edge = None
+    t._requires_grad = False
+    t._grad = None
+    t._version_of = None
+    t._leaf = None
+    t._base = None
+    return t

@@ -1,0 +1,213 @@
+"""`backward` and `grad`, and what the heart adds to Tensor: the methods by which a person asks for gradients and hooks."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._tensor import LeafState, Tensor, wrap
+from .engine import Captures, as_sequence, execute, make_roots, needed_nodes
+from .node import RemovableHandle, add_grad, gradient_edge
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the gradient of `tensors` with respect to the leaves to each leaf's ``.grad``.
+
+    Computes ``J^T v`` where ``v`` is `grad_tensors`, of the outputs' shapes; None stands for 1 at outputs of one element.
+
+    Args:
+        tensors: the outputs, Tensors that require grad.
+        grad_tensors: one Tensor (or None) for each.
+        retain_graph: keep what the nodes saved, so that the graph can be used again; default: the value of `create_graph`.
+        create_graph: record this pass itself, for higher derivatives.
+        inputs: accumulate only into these (leaves or not); nodes that do not lead to them do not run.
+
+    Raises:
+        RuntimeError: an output does not require grad; a gradient is missing or has another shape; what the graph saved was freed
+            by an earlier backward or changed in place.
+
+    >>> import pullback
+    >>> x = pullback.tensor([1.0, 3.0], requires_grad=True)
+    >>> pullback.autograd.backward([x * x], [pullback.tensor([1.0, 10.0])])
+    >>> x.grad
+    tensor([ 2., 60.])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html.
+    """
+    outputs = as_sequence(tensors, "backward()")
+    grads = [None] * len(outputs) if grad_tensors is None else as_sequence(grad_tensors, "grad_tensors")
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        execute(make_roots(outputs, grads, create_graph), keep=keep, taped=create_graph)
+        return
+    wanted = as_sequence(inputs, "inputs")
+    if not wanted:
+        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    captures = _captures(wanted)
+    roots = make_roots(outputs, grads, create_graph)
+    needed = needed_nodes([edge for edge, _ in roots], set(captures))
+    execute(roots, keep=keep, taped=create_graph, needed=needed, captures=captures)
+    for t in wanted:
+        if t._edge is not None and not t.retains_grad:
+            g = captures[t._edge[0]][t._edge[1]]
+            if g is not None:
+                add_grad(t, g, create_graph, False)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`, returned; nothing is accumulated.
+
+    Args:
+        outputs, inputs: Tensors that require grad.
+        grad_outputs: the vector ``v`` of ``J^T v``, as in `backward`.
+        retain_graph, create_graph: as in `backward`.
+        allow_unused: an input that the outputs do not depend on gives None instead of an error.
+        is_grads_batched: `grad_outputs` have a first axis more; one pass for each of its entries, results stacked.
+        materialize_grads: zeros instead of None.
+
+    >>> import pullback
+    >>> x = pullback.tensor(2.0, requires_grad=True)
+    >>> (dy,) = pullback.autograd.grad(x**3, x, create_graph=True)
+    >>> pullback.autograd.grad(dy, x)
+    (tensor(12.),)
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got allow_unused=False")
+    outs, wanted = as_sequence(outputs, "outputs"), as_sequence(inputs, "inputs")
+    if not wanted:
+        raise ValueError("grad requires non-empty inputs.")
+    vectors = [None] * len(outs) if grad_outputs is None else as_sequence(grad_outputs, "grad_outputs")
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = allow_unused or materialize_grads
+    if is_grads_batched:
+        return _batched(outs, wanted, vectors, keep, create_graph, unused, materialize_grads)
+    captures = _captures(wanted)
+    roots = make_roots(outs, vectors, create_graph)
+    needed = needed_nodes([edge for edge, _ in roots], set(captures))
+    execute(roots, keep=keep, taped=create_graph, needed=needed, captures=captures, accumulate=False)
+    found = []
+    for i, t in enumerate(wanted):
+        node, nr, _, _ = gradient_edge(t)
+        g = captures[node][nr]
+        if g is None and not unused:
+            raise RuntimeError(
+                f"One of the differentiated Tensors (inputs[{i}]) appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
+        found.append(_result(g, t, materialize_grads))
+    return tuple(found)
+
+
+def _captures(wanted: Sequence[Tensor]) -> Captures:
+    captures: Captures = {}
+    for i, t in enumerate(wanted):
+        if not t._requires_grad:
+            raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
+        node, nr, _, _ = gradient_edge(t)
+        captures.setdefault(node, {})[nr] = None
+    return captures
+
+
+def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:
+    if g is None:
+        return wrap(np.zeros_like(t._data)) if materialize else None
+    if isinstance(g, Tensor):
+        return g
+    # A broadcast view is read-only and repeats its memory; what a caller gets can be written to.
+    return wrap(g if not isinstance(g, np.ndarray) or g.flags.writeable else g.copy())
+
+
+def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unused: bool, zeros: bool) -> Any:
+    sizes = {v.shape[0] for v in vectors if v is not None and v.ndim}
+    if len(sizes) != 1:
+        raise RuntimeError(
+            errors.message("is_grads_batched", expected="grad_outputs with one common first axis", found=f"sizes {sizes}")
+        )
+    n = sizes.pop()
+    rows = [
+        grad(outs, wanted, [None if v is None else v[k] for v in vectors], keep or k + 1 < n, taped, unused, False, zeros)
+        for k in range(n)
+    ]
+    return tuple(None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True))  # type: ignore[call-overload]
+
+
+# Tensor's methods -------------------------------------------------------------------------------------------------
+
+
+def _backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the gradient of this tensor with respect to the leaves to their ``.grad``; see `pullback.autograd.backward`.
+
+    `gradient` may be left out if the tensor has one element.
+    """
+    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+
+
+def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, unless None, replaces the gradient."""
+    if not self._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self._edge is not None:
+        return RemovableHandle(self._edge[0].make_hooks().of_output.setdefault(self._edge[1], {}), hook)
+    return RemovableHandle(_leaf_state(self).hooks, hook)
+
+
+def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+    if not self._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self._edge is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(_leaf_state(self).post_hooks, hook)
+
+
+def _leaf_state(t: Tensor) -> LeafState:
+    if t._leaf is None:
+        t._leaf = LeafState()
+    return t._leaf
+
+
+def _retain_grad(self: Tensor) -> None:
+    """Have this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
+    if not self._requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self._edge is not None:
+        self._edge[0].make_hooks().retained[self._edge[1]] = weakref.ref(self)
+
+
+for _name, _method in {
+    "backward": _backward,
+    "register_hook": _register_hook,
+    "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+    "retain_grad": _retain_grad,
+}.items():
+    _method.__name__ = _name
+    setattr(Tensor, _name, _method)

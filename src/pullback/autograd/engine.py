@@ -1,0 +1,284 @@
+"""The engine: sends gradients back through the graph.
+
+    pop the newest node that waits -> its hooks -> its rule -> gradients along its edges -> leaves' .grad
+
+`execute` is that loop. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then the pass is itself
+recorded. What travels is kept in this function's own dictionary, never on the nodes, so an exception leaves the graph as it was. Whatever
+a rule returns is made to fit the edge it travels along, here and nowhere else: a broadcast is summed away, a dtype is cast back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._arrays import broadcasts_to, sum_to_shape
+from .._state import modes
+from .._tensor import Edge, Tensor, wrap
+from .node import AccumulateGrad, Node, add_grad, gradient_edge
+
+Captures = dict[Node, dict[int, Any]]
+
+
+def _references_of_a_local() -> int:
+    value = object()
+    return getrefcount(value)
+
+
+# What getrefcount says of an object that nothing but one local variable refers to: it differs between versions of Python.
+_ONE_LOCAL = _references_of_a_local()
+
+
+def execute(
+    roots: Sequence[tuple[Edge, Any]],
+    *,
+    keep: bool,
+    taped: bool,
+    needed: set[Node] | None = None,
+    captures: Captures | None = None,
+    accumulate: bool = True,
+) -> None:
+    """Run the backward pass that starts with the gradients `roots`.
+
+    keep: nodes keep what they saved. needed: the only nodes to visit, unless None. captures: for these nodes, note the gradients of
+    these outputs. accumulate: leaves that are reached add to their ``.grad``.
+    """
+    waiting: dict[Node, Any] = {}
+    own: set[Any] = set()  # the waiting sums whose memory is this function's, to be added to in place
+    heap: list[tuple[int, Node]] = []
+    before = modes.grad_enabled, modes.needed
+    modes.grad_enabled, modes.needed = taped, needed
+    node: Any = None
+    try:
+        grads: Sequence[Any] | None = [g for _, g in roots]
+        edges: Sequence[Edge | None] = [edge for edge, _ in roots]
+        del roots
+        while True:
+            for edge, g in zip(edges, grads, strict=True):  # type: ignore[arg-type]
+                if g is None or edge is None:
+                    continue
+                target, nr, shape, dtype = edge
+                if needed is not None and target not in needed:
+                    continue
+                payload = g._data if taped and isinstance(g, Tensor) else g
+                if payload.shape != shape or payload.dtype is not dtype:
+                    g = fit(g, shape, dtype)
+                if target.outputs == 1 and target not in waiting:
+                    waiting[target] = g
+                    heappush(heap, (target.order, target))
+                else:
+                    _merge(waiting, own, heap, target, nr, g, taped)
+            grads = payload = g = None
+            if not heap:
+                return
+            node = heappop(heap)[1]
+            g = waiting.pop(node)
+            if node.hooks is not None:
+                g = _before(node, g, taped)
+            if captures is not None and node in captures:
+                for nr in captures[node]:
+                    captures[node][nr] = g if node.outputs == 1 else g[nr]
+            if type(node) is AccumulateGrad:
+                edges = grads = ()
+                if node.variable._leaf.hooks:
+                    g = _leaf_hooks(node.variable, g, taped)
+                    if captures is not None and node in captures:
+                        captures[node][0] = g
+                if accumulate:
+                    node.accumulate(g, taped, getrefcount(g) <= _ONE_LOCAL)
+                if node.hooks is not None and node.hooks.after:
+                    _after(node, (), g, taped)
+                continue
+            edges = node.edges
+            if needed is not None and not any(e is not None and e[0] in needed for e in edges):
+                grads = edges = ()
+                continue
+            grads = node.run(g, taped, needed)
+            if not keep:
+                node.release()
+            if node.hooks is not None and node.hooks.after:
+                grads = _after(node, grads, g, taped)
+    finally:
+        modes.grad_enabled, modes.needed = before
+
+
+def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Make a gradient the shape and dtype of what it is the gradient of."""
+    if tuple(g.shape) != shape:
+        g = np.broadcast_to(g, shape) if broadcasts_to(g.shape, shape) else sum_to_shape(g, shape)
+    found = g._data.dtype if isinstance(g, Tensor) else g.dtype
+    if found != dtype:
+        if found.kind == "c" and dtype.kind != "c":
+            g = np.real(g)
+        g = g.to(dtype) if isinstance(g, Tensor) else g.astype(dtype)
+    return g
+
+
+def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, nr: int, g: Any, taped: bool) -> None:
+    """Add `g` to what already waits at output `nr` of `target`."""
+    if target.outputs == 1:
+        slots, key, mark = waiting, target, target
+    else:
+        if target not in waiting:
+            waiting[target] = [None] * target.outputs
+            heappush(heap, (target.order, target))
+        slots, key, mark = waiting[target], nr, (target, nr)
+    held = slots[key]
+    if held is None:
+        slots[key] = g
+    elif mark in own:
+        np.add(held, g, out=held)
+    else:
+        slots[key] = total = np.add(held, g)
+        if type(total) is np.ndarray and not taped:
+            own.add(mark)
+
+
+def _as_tensors(g: Any) -> list[Any]:
+    values = g if isinstance(g, (list, tuple)) else [g]
+    return [v if v is None or isinstance(v, Tensor) else wrap(v) for v in values]
+
+
+def _raw(values: Sequence[Any], taped: bool) -> list[Any]:
+    return [v._data if isinstance(v, Tensor) and not taped else v for v in values]
+
+
+def _replacement(hook: Any, new: Any, old: Any) -> Any:
+    """What a hook returned, checked against what it was given."""
+    if new is None:
+        return old
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+    if not isinstance(new, Tensor):
+        raise TypeError(errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__))
+    if old is not None and new._data.shape != old._data.shape:
+        raise RuntimeError(
+            errors.message(f"hook '{name}' has changed the size of value", expected=str(list(old._data.shape)),
+                           found=str(list(new._data.shape)))
+        )  # fmt: skip
+    return new
+
+
+def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
+    if new is None:
+        return old
+    new = (new,) if isinstance(new, Tensor) else tuple(new)
+    if len(new) != len(old):
+        name = getattr(hook, "__qualname__", type(hook).__name__)
+        raise RuntimeError(
+            errors.message(f"hook '{name}'", expected=f"{len(old)} gradients or None", found=f"{len(new)} values")
+        )
+    return [_replacement(hook, n, o) for n, o in zip(new, old, strict=True)]
+
+
+def _before(node: Node, g: Any, taped: bool) -> Any:
+    """Fire what waits in front of a node: hooks of its outputs, its own pre-hooks, then retained gradients."""
+    hooks = node.hooks
+    assert hooks is not None
+    values = _as_tensors(g)
+    for nr, fns in hooks.of_output.items():
+        for fn in list(fns.values()):
+            if values[nr] is not None:
+                values[nr] = _replacement(fn, fn(values[nr]), values[nr])
+    for fn in list(hooks.before.values()):
+        values = _replacements(fn, fn(tuple(values)), values)
+    raw = _raw(values, taped)
+    for nr, ref in hooks.retained.items():
+        tensor = ref()
+        if tensor is not None and raw[nr] is not None:
+            add_grad(tensor, raw[nr], taped, False)
+    return raw if node.outputs > 1 else raw[0]
+
+
+def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
+    """Fire the hooks behind a node, which see its gradients both ways and may replace those it sends on."""
+    assert node.hooks is not None
+    received, sent = tuple(_as_tensors(g)), _as_tensors(list(grads))
+    for fn in list(node.hooks.after.values()):
+        sent = _replacements(fn, fn(tuple(sent), received), sent)
+    return _raw(sent, taped)
+
+
+def _leaf_hooks(leaf: Tensor, g: Any, taped: bool) -> Any:
+    value = _as_tensors(g)[0]
+    assert leaf._leaf is not None
+    for fn in list(leaf._leaf.hooks.values()):
+        value = _replacement(fn, fn(value), value)
+    return _raw([value], taped)[0]
+
+
+def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
+    """The nodes on some path from `roots` to `targets`. Nodes older than every target cannot be and are not looked at."""
+    oldest = max(node.order for node in targets)
+    seen: set[Node] = set()
+    stack = [edge[0] for edge in roots]
+    while stack:
+        node = stack.pop()
+        if node not in seen and node.order <= oldest:
+            seen.add(node)
+            stack.extend(e[0] for e in node.edges if e is not None)
+    found: set[Node] = set()
+    for node in sorted(seen, key=lambda n: n.order, reverse=True):
+        if node in targets or any(e is not None and e[0] in found for e in node.edges):
+            found.add(node)
+    return found
+
+
+def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
+    """The gradient a backward pass starts with at `tensor`, the i-th output: `g`, or 1 for a scalar."""
+    data = tensor._data
+    if not tensor._requires_grad:
+        raise RuntimeError(
+            f"element {i} of tensors does not require grad and does not have a grad_fn.\n"
+            "  What to do: set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()."
+        )
+    if g is None:
+        if data.size != 1:
+            raise RuntimeError(
+                "grad can be implicitly created only for scalar outputs, but this one has shape "
+                f"{list(data.shape)}.\n  What to do: reduce it first, e.g. .sum().backward(), or pass a gradient of its shape."
+            )
+        if data.dtype.kind == "c":
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}.\n"
+                "  What to do: pass the gradient, or take the real part or abs() first."
+            )
+        return np.ones_like(data)
+    if not isinstance(g, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g._data.shape != data.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {list(g._data.shape)} and output[{i}] has a shape of "
+            f"{list(data.shape)}."
+        )
+    if (g._data.dtype.kind == "c") != (data.dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {tensor.dtype}."
+        )
+    return g
+
+
+def as_sequence(value: Any, what: str) -> list[Any]:
+    """A Tensor or a sequence of them, as a list."""
+    values = [value] if isinstance(value, Tensor) or value is None else list(value)
+    for v in values:
+        if v is not None and not isinstance(v, Tensor):
+            raise TypeError(errors.message(what, expected="Tensors", found=type(v).__name__))
+    return values
+
+
+def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> list[tuple[Edge, Any]]:
+    """Pair each output's edge with its gradient, checked."""
+    if len(tensors) != len(grads):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    checked = [root_gradient(i, t, g) for i, (t, g) in enumerate(zip(tensors, grads, strict=True))]
+    if taped:
+        checked = [g if isinstance(g, Tensor) else wrap(g) for g in checked]
+    else:
+        checked = [g._data if isinstance(g, Tensor) else g for g in checked]
+    return [(gradient_edge(t), g) for t, g in zip(tensors, checked, strict=True)]

@@ -1,0 +1,528 @@
+"""Function: the plug-in interface, by which anyone adds a node to the graph.
+
+A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call of `apply` makes one
+`FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. What one call needs to remember lives there.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import errors
+from .._arrays import broadcasts_to
+from .._state import modes
+from .._tensor import Tensor, wrap
+from .contract import Contract, check, place, wrong_parameters
+from .node import FREED, Node, leaf_edge, next_order, second_backward, written_since
+from .structure import CONTAINERS, aligned, is_nested, leaves, rebuild
+
+_new = object.__new__
+
+
+class FunctionNode(Node):
+    """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
+
+    needs_input_grad: for each argument of forward, whether a gradient for it is wanted; in a backward pass that only has to reach some
+    inputs, only for those.
+    """
+
+    __slots__ = ("__dict__",)
+
+    _forward_cls: ClassVar[type[Function]]
+    _needs: Sequence[bool] = ()
+    _saved: Any = ()
+    _saved_outputs: dict[int, int] | None = None
+    _versions: tuple[int, ...] | None = None
+    _dirty: tuple[Tensor, ...] = ()
+    _non_differentiable: tuple[Tensor, ...] = ()
+    _materialize = True
+    _output_types: Sequence[Any] = ()
+    _arguments: Any = None  # how the arguments nest, where they do
+    _results: Any = None  # how the outputs nest, where they do
+    _plain: dict[int, str] | None = None  # the arguments that can have no gradient, in words
+
+    # What forward calls -----------------------------------------------------------------------------------------
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs, outputs or intermediate tensors for backward, where `saved_tensors` gives them back.
+
+        Unlike a plain attribute it is checked for writes in between, freed after backward, and never keeps an output alive.
+        """
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    errors.message("save_for_backward()", expected="Tensors or None", found=type(t).__name__,
+                                   do="keep anything else as an attribute, e.g. ctx.alpha = alpha")
+                )  # fmt: skip
+        self._saved = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs forward has written to in place; each must be returned as an output."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which outputs have no derivative; backward still gets (zero) gradients for them."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether outputs that were not used give backward zeros (True, the default) or None."""
+        self._materialize = value
+
+    # What backward calls ----------------------------------------------------------------------------------------
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What `save_for_backward` was given. RuntimeError if it was freed by a backward pass or written to since."""
+        saved = self._saved
+        if saved is FREED:
+            raise second_backward(self.name())
+        for i, t in enumerate(saved):
+            if t is not None and t._version_of is not None:
+                expected = 0 if self._versions is None else self._versions[i]
+                if t._version_of.n != expected:
+                    raise written_since(self, t, expected)
+        if not self._saved_outputs:
+            return saved
+        return tuple(self._output(t, i) for i, t in enumerate(saved))
+
+    def get_saved_variables(self) -> tuple[Tensor | None, ...]:
+        """`saved_tensors` under its C++ name."""
+        return self.saved_tensors
+
+    @property
+    def needs_input_grad(self) -> tuple[Any, ...]:
+        """For each argument of forward, whether a gradient for it is wanted."""
+        needed = modes.needed
+        if needed is None or self._arguments is not None:
+            return tuple(self._needs)
+        return tuple(
+            need and edge is not None and edge[0] in needed for need, edge in zip(self._needs, self.edges, strict=True)
+        )
+
+    def _output(self, t: Tensor, i: int) -> Tensor:
+        """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
+        assert self._saved_outputs is not None
+        if i not in self._saved_outputs:
+            return t
+        out = wrap(t._data)
+        out._version_of = t._version_of
+        out._edge = (self, self._saved_outputs[i], t._data.shape, t._data.dtype)
+        out._requires_grad = True
+        return out
+
+    # What the engine calls --------------------------------------------------------------------------------------
+
+    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
+        cls = self._forward_cls
+        if self.outputs == 1 and not self._output_types:
+            given = [g if isinstance(g, Tensor) else wrap(g)]
+        else:
+            given = self._materialized(g if self.outputs > 1 else [g])
+        result = cls._backward()(self, *given)
+        grads = result if type(result) in (tuple, list) and self._arguments is None else self._flat(result)
+        edges = self.edges
+        if len(grads) != len(edges):
+            grads = self._counted(grads)
+        sent: list[Any] = []
+        for i, (grad, edge) in enumerate(zip(grads, edges, strict=True)):
+            if grad is None or edge is None or not isinstance(grad, Tensor):
+                sent.append(None if grad is None else self._refuse(i, grad))
+                continue
+            data = grad._data
+            if data.shape != edge[2] or data.dtype is not edge[3]:
+                self._check(i, data, edge)
+            sent.append(grad if taped else data)
+        return sent
+
+    def release(self) -> None:
+        if self._saved:
+            self._saved = FREED
+
+    def _materialized(self, g: Sequence[Any]) -> list[Any]:
+        """The incoming gradients as backward gets them: zeros or None for what did not arrive, nested as the outputs are."""
+        given: list[Any] = []
+        position = 0
+        for kind in self._output_types:
+            if kind is None:  # an output that is not a tensor
+                given.append(None)
+                continue
+            value = g[position] if position < len(g) else None
+            position += 1
+            if value is None and self._materialize:
+                value = np.zeros(*kind)
+            given.append(value if value is None or isinstance(value, Tensor) else wrap(value))
+        if self._results is None:
+            return given
+        flat = iter(given)
+        return [rebuild(part, flat) for part in self._results]
+
+    def _flat(self, result: Any) -> Sequence[Any]:
+        """What backward returned as one gradient for each tensor among the arguments, which nest."""
+        if self._arguments is None:
+            return (result,)
+        result = result if type(result) in (tuple, list) and not self._one_container(result) else (result,)
+        while len(result) > len(self._arguments) and result[-1] is None:
+            result = result[:-1]
+        if len(result) != len(self._arguments):
+            raise self._wrong_count(len(result), len(self._arguments))
+        where = f"{self._forward_cls.__name__}.backward: gradient of"
+        contract = self._forward_cls._contract
+        return [
+            leaf
+            for i, (part, like) in enumerate(zip(result, self._arguments, strict=True))
+            for leaf in aligned(part, like, f"{where} {contract.argument(i)!r}")
+        ]
+
+    def _one_container(self, result: Any) -> bool:
+        """Whether a returned list or tuple is the gradient of the one (nested) argument, not a row of gradients."""
+        like = self._arguments
+        return len(like) == 1 and type(like[0]) is type(result) and (len(result) != 1 or len(like[0]) == 1) and not (
+            len(result) == 1 and isinstance(result[0], CONTAINERS)
+        )  # fmt: skip
+
+    def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients cut to the number of arguments, where those beyond are None, as torch allows."""
+        n = len(self.edges)
+        if len(grads) < n or any(g is not None for g in grads[n:]):
+            raise self._wrong_count(len(grads), n)
+        return grads[:n]
+
+    def _wrong_count(self, found: int, expected: int) -> RuntimeError:
+        cls = self._forward_cls
+        names = [cls._contract.argument(i) for i in range(expected)]
+        return RuntimeError(
+            f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {found}).\n"
+            f"  What to do: return one for each argument of {cls.__name__}.forward ({', '.join(names)}), None for those without."
+        )
+
+    def _refuse(self, i: int, grad: Any) -> Any:
+        """A gradient that is not a tensor, or that is for something without one: refused, or dropped where torch drops it."""
+        cls = self._forward_cls
+        name = self._argument(i)
+        if not isinstance(grad, Tensor):
+            raise TypeError(
+                f"{cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
+                "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
+            )
+        what = (self._plain or {}).get(i)
+        if what is not None:
+            raise RuntimeError(
+                f"function {self.name()} returned a gradient different from None at position {i}, but the corresponding forward "
+                f"input {name!r} {what}.\n  What to do: return None there."
+            )
+        return None
+
+    def _argument(self, i: int) -> str:
+        contract = self._forward_cls._contract
+        if self._arguments is None:
+            return contract.argument(i)
+        for k, part in enumerate(self._arguments):
+            count = sum(1 for _ in leaves(part))
+            if i < count:
+                return contract.argument(k)
+            i -= count
+        return f"argument {i}"
+
+    def _check(self, i: int, data: Any, edge: Any) -> None:
+        """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""
+        cls, (_, _, shape, dtype) = self._forward_cls, edge
+        name = self._argument(i)
+        if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
+            raise RuntimeError(
+                f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; expected a "
+                f"floating point gradient of the same kind.\n  What to do: in {cls.__name__}.backward "
+                f"({place(cls._backward())}), convert it with .to({name}.dtype)."
+            )
+        if data.shape == shape:
+            return
+        if not broadcasts_to(shape, data.shape):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(data.shape)} but expected shape "
+                f"compatible with {list(shape)}, the shape of {name!r}."
+            )
+        warnings.warn(
+            f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape {list(shape)}; it was summed "
+            "over the axes that forward broadcast. Sum it in backward to be explicit.",
+            stacklevel=4,
+        )
+
+
+class Function:
+    """A differentiable operation of one's own. Subclass it, write two static methods, and call it through `apply`.
+
+    ``forward(ctx, *args)`` computes; it may save tensors with ``ctx.save_for_backward`` and set any attribute on ``ctx``. ``backward(ctx,
+    *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one for each argument of forward, None where
+    there is none: the vector-Jacobian product ``grad_output^T J``. Alternatively ``forward(*args)`` computes only and
+    ``setup_context(ctx, inputs, output)`` saves.
+
+    Arguments may be tensors, anything else, or nested dicts, lists and tuples of tensors; their gradients nest alike.
+
+    >>> import pullback
+    >>> class Cube(pullback.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x**3
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x**2 * grad_output
+    >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = Cube.apply(x)
+    >>> y
+    tensor([1., 8.], grad_fn=<CubeBackward>)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([ 3., 12.])
+
+    See https://docs.pytorch.org/docs/stable/notes/extending.html#extending-autograd.
+    """
+
+    _is_root = True
+    _contract: ClassVar[Contract]
+    _node_class: ClassVar[type[FunctionNode]]
+
+    forward: Any
+    backward: Any
+
+    def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not abstract:
+            check(cls)
+            cls._contract = Contract(cls)
+            cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__})
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Function:
+        """A Function has no use for instances; what looks like a call is told to use `apply`."""
+        if args or kwargs:
+            raise _use_apply(cls)
+        return super().__new__(cls)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise _use_apply(type(self))
+
+    @classmethod
+    def _backward(cls) -> Callable[..., Any]:
+        found = getattr(cls, "backward", None) or getattr(cls, "vjp", None)
+        if found is None:
+            raise NotImplementedError(
+                f"{cls.__name__} has no backward, so it cannot be differentiated.\n  What to do: add\n    @staticmethod\n"
+                "    def backward(ctx, grad_output):"
+            )
+        return found
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call forward, and make its tensors the outputs of a new node if any argument requires grad."""
+        try:
+            contract = cls._contract
+        except AttributeError:
+            raise TypeError(f"{cls.__name__} is abstract; apply belongs to a subclass with a forward") from None
+        node = _new(cls._node_class)
+        node.order, node.hooks, node.edges = 0, None, ()
+        if kwargs or contract.separate:
+            args, kwargs = contract.bind(node, args, kwargs)
+        inputs = (*args, *kwargs.values()) if kwargs else args
+        node._needs = needs = [
+            a._requires_grad if isinstance(a, Tensor) else type(a) in CONTAINERS and _any_requires_grad(a) for a in inputs
+        ]
+        recording = modes.grad_enabled
+        modes.grad_enabled = False
+        try:
+            if contract.separate:
+                out = cls.forward(*args, **kwargs)
+                cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
+            else:
+                out = cls.forward(node, *args, **kwargs)
+        finally:
+            modes.grad_enabled = recording
+        if not (recording and True in needs):
+            return _outside(node, out, inputs) if True in needs else out
+        _connect(node, inputs, needs)
+        node.order = next_order()
+        return _attach(node, out, inputs)
+
+
+def _use_apply(cls: type) -> TypeError:
+    return TypeError(
+        f"{cls.__name__} is not called itself: its methods are static, and each call makes a node of the graph.\n"
+        f"  What to do: write {cls.__name__}.apply(...)."
+    )
+
+
+def _any_requires_grad(tree: Any) -> bool:
+    return any(isinstance(t, Tensor) and t._requires_grad for t in leaves(tree))
+
+
+def _connect(node: FunctionNode, inputs: tuple[Any, ...], needs: Sequence[bool]) -> None:
+    """Set the node's edges: one for each argument, or for each leaf of nested ones; None where no gradient flows."""
+    if any(type(a) in CONTAINERS and is_nested(a) for a in inputs):
+        node._arguments = [rebuild(a, iter(lambda: None, 0)) if isinstance(a, CONTAINERS) else None for a in inputs]
+        inputs = tuple(leaf for a in inputs for leaf in leaves(a))
+        needs = [isinstance(a, Tensor) and a._requires_grad for a in inputs]
+    node.edges = [(a._edge or leaf_edge(a)) if need else None for a, need in zip(inputs, needs, strict=True)]
+    if False in needs:
+        node._plain = {
+            i: "was not a Tensor" if not isinstance(a, Tensor) else f"is an integer tensor ({a.dtype})"
+            for i, a in enumerate(inputs)
+            if not isinstance(a, Tensor) or a._data.dtype.kind not in "fc"
+        }
+
+
+def _attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
+    """Make forward's tensors the outputs of `node`, and keep what it saved."""
+    if isinstance(out, Tensor):
+        given: Sequence[Any] = (out,)
+    elif isinstance(out, CONTAINERS) and (type(out) is not tuple or any(isinstance(o, CONTAINERS) for o in out)):
+        parts = out if type(out) is tuple else (out,)
+        node._results = parts
+        given = list(leaves(parts))
+        node._results = rebuild(parts, iter(lambda: None, 0))
+    else:
+        given = out if isinstance(out, tuple) else (out,)
+    count = sum(isinstance(o, Tensor) for o in given)
+    cls = node._forward_cls
+    if not count:
+        if out is None or node._results is not None or any(o is not None for o in given):
+            raise TypeError(f"{cls.__name__}.forward must return a Tensor or a tuple of them, found {errors.describe(out)}")
+    least, most = cls._contract.backward_takes
+    gradients = len(given) if node._results is None else len(node._results)
+    if gradients < least or (most is not None and gradients > most):
+        raise wrong_parameters(cls, cls._backward(), gradients)
+    if len(given) > 1 or node._results is not None:
+        node.outputs = count
+        node._output_types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
+    if node._dirty:
+        _check_dirty(node, given)
+    attached: list[Any] = []
+    for o in given:
+        attached.append(_output_of(node, o, len([a for a in attached if isinstance(a, Tensor)]), inputs) if isinstance(o, Tensor) else o)
+    if node._saved:
+        _keep(node, given, attached)
+    node._dirty = node._non_differentiable = ()
+    if isinstance(out, Tensor):
+        return attached[0]
+    if node._results is not None:
+        rebuilt = rebuild(out if type(out) is tuple else (out,), iter(attached))
+        return rebuilt if type(out) is tuple else rebuilt[0]
+    return tuple(attached) if isinstance(out, tuple) else attached[0]
+
+
+def _check_dirty(node: FunctionNode, given: Sequence[Any]) -> None:
+    for t in node._dirty:
+        if not any(t is o for o in given):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                f"inplace must all be outputs of the Function ({node._forward_cls.__name__})."
+            )
+        if t._requires_grad and t._edge is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _output_of(node: FunctionNode, t: Tensor, nr: int, inputs: tuple[Any, ...]) -> Tensor:
+    """`t` as output `nr` of `node`; a tensor that has a place in the graph already keeps it, and an alias takes this one."""
+    data = t._data
+    if any(t is d for d in node._dirty):
+        if t._version_of is None:
+            t._bump()
+    elif t._requires_grad or any(t is a for a in inputs):
+        t, source = t.detach(), t
+        t._base = source if source._base is None else source._base
+    if data.dtype.kind in "fc" and not any(t is d for d in node._non_differentiable):
+        t._edge = (node, nr, data.shape, data.dtype)
+        t._requires_grad = True
+    return t
+
+
+def _keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> None:
+    """Turn what forward saved into what the node keeps: outputs without their history, and the versions of all."""
+    saved: list[Any] = []
+    outputs: dict[int, int] = {}
+    for i, t in enumerate(node._saved):
+        nr = 0
+        for o, a in zip(given, attached, strict=True):
+            if o is t and o is not None and a._edge is not None and a._edge[0] is node:
+                alias = wrap(t._data)
+                alias._version_of = t._share_version()
+                outputs[i], t = nr, alias
+                break
+            nr += isinstance(o, Tensor)
+        saved.append(t)
+    node._saved = tuple(saved)
+    node._saved_outputs = outputs
+    if any(t is not None and t._version_of is not None and t._version_of.n for t in saved):
+        node._versions = tuple(0 if t is None else t._version for t in saved)
+
+
+def _outside(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
+    """The result of a call that is not recorded: an input that is returned as it came leaves the graph."""
+    if isinstance(out, Tensor):
+        same = any(out is a for a in inputs) and not any(out is d for d in node._dirty)
+        return out.detach() if same else out
+    if isinstance(out, CONTAINERS):
+        return rebuild(out, iter([_outside(node, o, inputs) for o in leaves(out)]))
+    return out
+
+
+class _OnceNode(Node):
+    """Stands behind the result of a backward that cannot be differentiated again, and says so when it is reached."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, ctx: Node) -> None:
+        self.order, self.hooks, self.edges, self._name = next_order(), None, ctx.edges, ctx.name()
+
+    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable: the backward of "
+            f"{self._name} has no derivative.\n  What to do: write that backward in tensor operations and remove the mark."
+        )
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a backward that calls code which is not recorded (NumPy, C): differentiating it again is an error, not a silent zero.
+
+    >>> import numpy as np, pullback
+    >>> class Sine(pullback.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.x = x.detach().numpy()
+    ...         return pullback.from_numpy(np.sin(ctx.x))
+    ...     @staticmethod
+    ...     @pullback.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return pullback.from_numpy(g.numpy() * np.cos(ctx.x))
+    """
+
+    @functools.wraps(fn)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        recorded = modes.grad_enabled
+        modes.grad_enabled = False
+        try:
+            found = fn(ctx, *(g.detach() if isinstance(g, Tensor) and recorded else g for g in grads))
+        finally:
+            modes.grad_enabled = recorded
+        if not recorded:
+            return found
+
+        def guarded(t: Any) -> Any:
+            if not isinstance(t, Tensor):
+                return t
+            t = t.detach()
+            t._edge = (_OnceNode(ctx), 0, t._data.shape, t._data.dtype)
+            t._requires_grad = True
+            return t
+
+        return rebuild(found, iter([guarded(t) for t in leaves(found)])) if isinstance(found, CONTAINERS) else guarded(found)
+
+    return backward
+
+
+FunctionCtx = FunctionNode

@@ -1,0 +1,122 @@
+"""Switching the recording of operations off and on, for the thread one is in.
+
+Each mode is a context manager and a decorator, also of generators and coroutines, whose mode holds only while their own code runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .._state import modes
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mode:
+    """A context manager that sets grad mode, and puts back what was there."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(modes.grad_enabled)
+        modes.grad_enabled = self._enabled
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad_enabled = self._before.pop()
+
+    def __call__(self, fn: F) -> F:
+        if inspect.isgeneratorfunction(fn):
+            return self._generator(fn)  # type: ignore[return-value]
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with _Mode(self._enabled):
+                return fn(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    def _generator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            inner = fn(*args, **kwargs)
+            step, value = inner.send, None
+            while True:
+                try:
+                    with _Mode(self._enabled):
+                        out = step(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    step, value = inner.send, (yield out)
+                except GeneratorExit:
+                    with _Mode(self._enabled):
+                        inner.close()
+                    raise
+                except BaseException as error:
+                    step, value = inner.throw, error  # type: ignore[assignment]
+
+        return call
+
+
+class no_grad(_Mode):  # noqa: N801 - torch's name
+    """Operations inside are not recorded: their results do not require grad.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with pullback.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self, fn: Callable[..., Any] | None = None) -> None:
+        super().__init__(False)
+
+    def __new__(cls, fn: Any = None) -> Any:
+        """`@no_grad` without parentheses decorates as `@no_grad()` does."""
+        return super().__new__(cls) if fn is None else cls()(fn)
+
+
+class enable_grad(_Mode):  # noqa: N801 - torch's name
+    """Operations inside are recorded, also within `no_grad`."""
+
+    def __init__(self, fn: Callable[..., Any] | None = None) -> None:
+        super().__init__(True)
+
+    def __new__(cls, fn: Any = None) -> Any:
+        """`@enable_grad` without parentheses decorates as `@enable_grad()` does."""
+        return super().__new__(cls) if fn is None else cls()(fn)
+
+
+class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
+    """Set grad mode now; as a context manager, put it back on leaving; as a decorator, only within the function.
+
+    >>> import pullback
+    >>> with pullback.set_grad_enabled(False):
+    ...     pullback.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): expected a bool, found {type(mode).__name__}")
+        super().__init__(mode)
+        self._outside = modes.grad_enabled
+        modes.grad_enabled = mode
+
+    def __enter__(self) -> None:
+        self._before.append(self._outside)
+        modes.grad_enabled = self._enabled
+
+    def __call__(self, fn: F) -> F:
+        modes.grad_enabled = self._outside
+        return super().__call__(fn)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded in this thread."""
+    return modes.grad_enabled

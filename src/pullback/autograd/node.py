@@ -1,0 +1,213 @@
+"""Node: one recorded operation, and what all kinds of node have in common.
+
+A node knows the edges along which it sends gradients on, the place it takes in the order of creation, and its hooks. What it does when a
+gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions (`function.py`) and `AccumulateGrad` below
+are the three kinds.
+
+Order. Every node takes the next number when it is made, counting *down*: a node's consumers are all made after it, so the smallest
+number among the nodes that wait is always one whose consumers have all run. The count is shared by all threads, because a graph may
+be built by several.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tensor import Edge, LeafState, Tensor, wrap
+
+next_order = itertools.count(0, -1).__next__
+_next_id = itertools.count().__next__
+
+FREED: Any = object()
+"""What stands in the place of a node's saved values once they were dropped."""
+
+
+class RemovableHandle:
+    """Returned by every `register_...hook`: `remove()` takes the hook away, as does leaving a `with` block."""
+
+    __slots__ = ("_hooks", "id")
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        self._hooks = hooks
+        self.id = _next_id()
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of one node, in the order in which they fire: tensors', the node's before, retained grads, after."""
+
+    __slots__ = ("after", "before", "of_output", "retained")
+
+    def __init__(self) -> None:
+        self.of_output: dict[int, dict[int, Callable[..., Any]]] = {}
+        self.before: dict[int, Callable[..., Any]] = {}
+        self.retained: dict[int, weakref.ref[Tensor]] = {}
+        self.after: dict[int, Callable[..., Any]] = {}
+
+    def retains(self, nr: int) -> bool:
+        """Whether output `nr` keeps its gradient."""
+        return nr in self.retained
+
+
+class Node:
+    """One recorded operation.
+
+    ``next_functions`` are the nodes its gradients go to, ``name()`` says what it computes, ``metadata`` is a dict for whoever looks
+    at the graph. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs, `register_hook(f)` calls ``f(grad_inputs, grad_outputs)``
+    after; either may return replacements (a tuple).
+    """
+
+    __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "order")
+
+    outputs = 1
+    """How many tensors the operation made."""
+
+    edges: Sequence[Edge | None]
+    hooks: Hooks | None
+    order: int
+
+    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
+        """The gradients to send along `edges`, given `g` (a list where the node has several outputs).
+
+        Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only nodes worth a gradient.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drop what was saved for the backward pass."""
+
+    def name(self) -> str:
+        """The name a repr shows, e.g. ``MulBackward0``."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """For every tensor input, the node its gradient goes to and which of that node's outputs it is; (None, 0) for none."""
+        return tuple((None, 0) if e is None else (e[0], e[1]) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict of one's own."""
+        try:
+            return self._metadata  # type: ignore[has-type]
+        except AttributeError:
+            self._metadata: dict[Any, Any] = {}
+            return self._metadata
+
+    def _sequence_nr(self) -> int:
+        return -self.order
+
+    def make_hooks(self) -> Hooks:
+        """This node's hooks, made when first asked for: most nodes have none."""
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node has run."""
+        return RemovableHandle(self.make_hooks().after, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before this node runs."""
+        return RemovableHandle(self.make_hooks().before, fn)
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to ``variable.grad``.
+
+    A leaf holds it weakly and it holds the leaf, so it lives as long as a graph refers to it. It takes its number before the first
+    consumer's, so it runs once all consumers have.
+    """
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        self.order = next_order()
+        self.edges = ()
+        self.hooks = None
+        self.variable = variable
+
+    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
+        raise AssertionError("the engine calls accumulate() itself")
+
+    def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
+        """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
+
+        `unshared` promises that nobody else can see the memory of `g`, so that it may become the gradient without a copy.
+        """
+        leaf = self.variable
+        add_grad(leaf, g, taped, unshared)
+        if leaf._leaf is not None and leaf._leaf.post_hooks:
+            for hook in list(leaf._leaf.post_hooks.values()):
+                hook(leaf)
+
+
+def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
+    """Add `g` to ``t.grad``: in place where there is one already, unless the pass is taped."""
+    held = t._grad
+    if taped:
+        t._grad = g if held is None else np.add(held, g)  # type: ignore[call-overload]
+    elif held is None:
+        owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
+        t._grad = wrap(g if owned else np.array(g))
+    elif isinstance(held._data, np.ndarray) and held._data.flags.writeable:
+        np.add(held._data, g, out=held._data, casting="same_kind")
+        held._bump()
+    else:
+        t._grad = wrap(np.add(held._data, g))
+
+
+def leaf_edge(t: Tensor) -> Edge:
+    """The edge to a leaf's `AccumulateGrad`."""
+    state = t._leaf
+    if state is None:
+        state = t._leaf = LeafState()
+    acc = None if state.accumulator is None else state.accumulator()
+    if acc is None:
+        acc = AccumulateGrad(t)
+        state.accumulator = weakref.ref(acc)
+    return (acc, 0, t._data.shape, t._data.dtype)
+
+
+def gradient_edge(t: Tensor) -> Edge:
+    """The edge along which gradients reach `t`, which requires grad."""
+    return t._edge or leaf_edge(t)
+
+
+def second_backward(name: str) -> RuntimeError:
+    """The error of a graph used again after its saved values were freed."""
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        f"freed): {name} dropped what it saved when the first backward had run.\n"
+        "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again."
+    )
+
+
+def written_since(node: Node, t: Tensor, expected: int) -> RuntimeError:
+    """The error of a saved tensor whose memory was written to between forward and backward."""
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: a "
+        f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "
+        f"expected version {expected} instead.\n"
+        "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place operation."
+    )

@@ -1,0 +1,67 @@
+"""Nested dicts, lists and tuples of tensors, as a flat list and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._tensor import Tensor
+
+CONTAINERS = (dict, list, tuple)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Everything in `tree` that is not a dict, list or tuple, in order.
+
+    >>> list(leaves({"a": 1, "b": [2, (3,)]}))
+    [1, 2, 3]
+    """
+    if isinstance(tree, dict):
+        for value in tree.values():
+            yield from leaves(value)
+    elif isinstance(tree, (list, tuple)):
+        for value in tree:
+            yield from leaves(value)
+    else:
+        yield tree
+
+
+def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
+    """A structure like `tree` with the next elements of `flat` in the places of its leaves.
+
+    >>> rebuild({"a": 1, "b": [2, (3,)]}, iter("xyz"))
+    {'a': 'x', 'b': ['y', ('z',)]}
+    """
+    if isinstance(tree, dict):
+        return type(tree)((key, rebuild(value, flat)) for key, value in tree.items())
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(rebuild(value, flat) for value in tree))
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(rebuild(value, flat) for value in tree)
+    return next(flat)
+
+
+def aligned(tree: Any, like: Any, where: str) -> list[Any]:
+    """The leaves of `tree`, which has the structure of `like`; None stands for a whole branch of Nones."""
+    if tree is None:
+        return [None for _ in leaves(like)]
+    if isinstance(like, dict):
+        if not isinstance(tree, dict) or set(tree) != set(like):
+            raise TypeError(f"{where}: expected a dict with the keys {list(like)}, found {_shown(tree)}.")
+        return [leaf for key in like for leaf in aligned(tree[key], like[key], f"{where}[{key!r}]")]
+    if isinstance(like, (list, tuple)):
+        if not isinstance(tree, (list, tuple)) or len(tree) != len(like):
+            raise TypeError(f"{where}: expected a {type(like).__name__} of {len(like)} elements, found {_shown(tree)}.")
+        return [leaf for i, part in enumerate(like) for leaf in aligned(tree[i], part, f"{where}[{i}]")]
+    return [tree]
+
+
+def _shown(tree: Any) -> str:
+    if isinstance(tree, dict):
+        return f"a dict with the keys {list(tree)}"
+    return f"a {type(tree).__name__} of {len(tree)} elements" if isinstance(tree, (list, tuple)) else f"a {type(tree).__name__}"
+
+
+def is_nested(value: Any) -> bool:
+    """Whether `value` is a container with a tensor somewhere in it."""
+    return isinstance(value, CONTAINERS) and any(isinstance(leaf, Tensor) for leaf in leaves(value))

@@ -1,0 +1,174 @@
+"""The command `pullback`: a table of subcommands and the little that they share.
+
+A subcommand is one `Command` in `COMMANDS`: its name, what `--help` says, its arguments, and a function that takes them
+and returns the exit status. `main` turns what a user can put right (an extra that is not installed, a folder that
+cannot be written) into one line on stderr and exit status 2; anything else is a defect and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pullback import _demo
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand. `arguments` adds its options to a parser; `run` does the work and returns the exit status."""
+
+    name: str
+    summary: str
+    description: str
+    examples: tuple[str, ...]
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (by default the process's) and return the exit status.
+
+    0 is success, 1 a check that failed, 2 a request that cannot be carried out; `argparse` itself exits with 0 after
+    `--help` and with 2 at an argument it does not know.
+    """
+    arguments = _parser().parse_args(argv)
+    command: Command = arguments.command
+    try:
+        return command.run(arguments)
+    except (ImportError, OSError) as error:
+        print(f"pullback {command.name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pullback",
+        description="PyTorch's automatic differentiation as a small library on NumPy.",
+        epilog=_examples(tuple(command.examples[0] for command in COMMANDS)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"pullback {importlib.metadata.version('pullback')}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        subparser = subparsers.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description,
+            epilog=_examples(command.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.arguments(subparser)
+        subparser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+        subparser.set_defaults(command=command)
+    return parser
+
+
+def _examples(lines: Sequence[str]) -> str:
+    return "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    """A type for argparse: an integer that is not smaller than `least`."""
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, found {text!r}")
+        return value
+
+    return convert
+
+
+def _demo_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--epochs",
+        type=_at_least(1),
+        default=_demo.EPOCHS,
+        metavar="N",
+        help="passes over the data (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="where demo.png and graph.mmd go (default: here)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=_at_least(0),
+        default=0,
+        metavar="S",
+        help="of the weights and the minibatches (default: %(default)s)",
+    )
+
+
+def _run_demo(arguments: argparse.Namespace) -> int:
+    return _demo.run(arguments.epochs, arguments.out, arguments.seed, arguments.json)
+
+
+def _bench_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the rows of the suite to run (default: all)")
+
+
+def _run_bench(arguments: argparse.Namespace) -> int:
+    """Run the checkout's `benchmarks` in a process of its own, on the package that this command belongs to."""
+    checkout = _checkout()
+    package = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "benchmarks"]
+    if arguments.names:
+        command += ["--rows", *arguments.names]
+    run = functools.partial(subprocess.run, cwd=checkout, env={**os.environ, "PYTHONPATH": path}, check=False)
+    if not arguments.json:
+        return run(command).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder, "results.json")
+        status = run([*command, "--json", str(results)], stdout=subprocess.DEVNULL).returncode
+        if results.exists():
+            print(results.read_text(encoding="utf-8"), end="")
+    return status
+
+
+def _checkout() -> Path:
+    """The source checkout around the working directory, or the one this package is imported from."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        if (folder / "benchmarks" / "__main__.py").is_file() and (folder / "src" / "pullback").is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"no benchmarks in {here} or above it: they come with the source code, not with the installed package. "
+        "Get it as a checkout of the repository, or with `pip download --no-deps --no-binary pullback pullback`, and "
+        "run `pullback bench` in its folder"
+    )
+
+
+COMMANDS = (
+    Command(
+        name="demo",
+        summary="train a network on handwritten digits through a Function of one's own",
+        description="Check a custom Function with gradcheck, train a classifier of handwritten digits through it, and\n"
+        "write demo.png (loss curve, predictions) and graph.mmd (the graph of one step, as Mermaid).\n"
+        f"The exit status is 0 if at least {_demo.REQUIRED_ACCURACY:.0%} of the test digits are read right, else 1.",
+        examples=("pullback demo", "pullback demo --out results --seed 1", "pullback demo --epochs 5 --json"),
+        arguments=_demo_arguments,
+        run=_run_demo,
+    ),
+    Command(
+        name="bench",
+        summary="measure pullback against PyTorch and NumPy (needs the source checkout)",
+        description="Run the benchmark suite of the source checkout, all of it or the benchmarks that are named.",
+        examples=("pullback bench", "pullback bench --json > results.json"),
+        arguments=_bench_arguments,
+        run=_run_bench,
+    ),
+)

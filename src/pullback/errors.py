@@ -1,0 +1,79 @@
+"""What an error says, and the one place that formats it.
+
+Every refusal of the library names five things, as far as they are known: the operation, the argument, what was expected, what was
+found, and what to do. The exception's type is the one PyTorch raises for the same mistake, so that `except` clauses written for
+PyTorch keep working; the words are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def message(where: str, *, expected: str = "", found: str = "", do: str = "") -> str:
+    """One sentence a field: ``where: expected ..., found ...`` and, on a line of its own, what to do.
+
+    >>> print(message("sum()", expected="dim in [-2, 1]", found="dim 5", do="count the axes from 0"))
+    sum(): expected dim in [-2, 1], found dim 5.
+      What to do: count the axes from 0.
+    """
+    parts = [f"expected {expected}"] if expected else []
+    if found:
+        parts.append(f"found {found}")
+    text = where + (": " + ", ".join(parts) if parts else "")
+    text = text.rstrip(".") + "."
+    return text + (f"\n  What to do: {do.rstrip('.')}." if do else "")
+
+
+def describe(value: Any) -> str:
+    """A value in a few words: a tensor or an array by dtype and shape, anything else by its type."""
+    shape = getattr(value, "shape", None)
+    dtype = getattr(value, "dtype", None)
+    if shape is not None and dtype is not None:
+        return f"{type(value).__name__} of {str(dtype).removeprefix('pullback.')}{list(shape)}"
+    if isinstance(value, (bool, int, float, complex, str)):
+        return f"{type(value).__name__} {value!r}"
+    return type(value).__name__
+
+
+def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:
+    """PyTorch's sentence about the first pair of sizes that cannot be broadcast, or None if all can."""
+    shapes = list(shapes)
+    done: tuple[int, ...] = ()
+    for shape in shapes:
+        for k in range(1, min(len(done), len(shape)) + 1):
+            a, b = done[-k], shape[-k]
+            if a != b and 1 not in (a, b):
+                dim = max(len(done), len(shape)) - k
+                return (
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}; "
+                    f"the shapes are {list(done)} and {list(shape)}"
+                )
+        done = np.broadcast_shapes(done, shape)
+    return None
+
+
+def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
+    """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
+    values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
+    found = ", ".join(describe(a) for a in values)
+    if isinstance(error, np.exceptions.AxisError):
+        ndim = error.ndim or 0
+        span = f"[{-max(ndim, 1)}, {max(ndim, 1) - 1}]"
+        return IndexError(
+            message(f"{name}(): Dimension out of range", expected=f"to be in range of {span}", found=str(error.axis))
+        )
+    if isinstance(error, (IndexError, NotImplementedError, MemoryError, RuntimeError)):
+        return error
+    if isinstance(error, TypeError):
+        return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")
+    if isinstance(error, np.linalg.LinAlgError):
+        return RuntimeError(f"{name}(): {error}\n  The arguments were: {found}.")
+    text = str(error)
+    if "broadcast" in text:
+        shapes = [tuple(a.shape) for a in values if hasattr(a, "shape")]
+        text = broadcast_message(shapes) or text
+    return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")

@@ -1,0 +1,5 @@
+"""The everyday part: functions of neural networks."""
+
+from . import functional
+
+__all__ = ["functional"]

@@ -1,0 +1,285 @@
+"""Elementwise operations: one entry each, a ufunc and the derivative's expression.
+
+Kinks take torch's choice: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in halves; `clamp` passes the gradient
+at its bounds. Where a rule multiplies by a mask it uses `where`, so that an infinite cotangent does not become NaN on the side not taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._tensor import NUMPY, Tensor
+from .table import constant, elementwise, pointwise, special
+
+# Arithmetic
+add = elementwise(
+    "add", np.add, "``input + alpha * other``, broadcast.", alpha=True, dunder="add",
+    input=lambda g: g, other=lambda g: g,
+)  # fmt: skip
+sub = elementwise(
+    "sub", np.subtract, "``input - alpha * other``, broadcast.", alpha=True, dunder="sub",
+    input=lambda g: g, other=lambda g: np.negative(g),
+)  # fmt: skip
+mul = elementwise(
+    "mul", np.multiply, "``input * other``, broadcast.", dunder="mul",
+    input=lambda g, other: np.multiply(g, other), other=lambda g, input: np.multiply(g, input),
+)  # fmt: skip
+div = elementwise(
+    "div", np.true_divide, "``input / other``, broadcast; of integers a float.", floats=True, dunder="truediv",
+    input=lambda g, other: np.true_divide(g, other),
+    other=lambda g, other, out: np.true_divide(np.negative(np.multiply(g, out)), other),
+)  # fmt: skip
+neg = elementwise("neg", np.negative, "``-input``.", dunder="neg", input=lambda g: np.negative(g))
+positive = elementwise("positive", np.positive, "``+input``.", dunder="pos", input=lambda g: g)
+reciprocal = elementwise(
+    "reciprocal", np.reciprocal, "``1 / input``.", floats=True,
+    input=lambda g, out: np.negative(np.multiply(g, np.multiply(out, out))),
+)  # fmt: skip
+square = elementwise("square", np.square, "``input ** 2``.", input=lambda g, input: np.multiply(g, np.multiply(2, input)))
+sqrt = elementwise(
+    "sqrt", np.sqrt, "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``.", floats=True,
+    input=lambda g, out: np.true_divide(g, np.multiply(2, out)),
+)  # fmt: skip
+rsqrt = elementwise(
+    "rsqrt", lambda input: np.reciprocal(np.sqrt(input)), "``1 / sqrt(input)``.", floats=True,
+    input=lambda g, out: np.multiply(g, np.multiply(-0.5, np.multiply(out, np.multiply(out, out)))),
+)  # fmt: skip
+
+
+def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
+    # d/dx x**n = n x**(n-1), and 0 where n is 0, also at x = 0 where the expression would be 0 * inf
+    slope = np.multiply(g, np.multiply(other, np.power(input, np.subtract(other, 1))))
+    return np.where(np.equal(other, 0), 0, slope) if np.any(np.equal(_plain(other), 0)) else slope
+
+
+def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
+    # d/dn x**n = x**n log x, and 0 at x = 0 where n >= 0 (the limit), as torch has it
+    zero = np.logical_and(np.equal(_plain(input), 0), np.greater_equal(np.real(_plain(other)), 0))
+    if not np.any(zero):
+        return np.multiply(g, np.multiply(out, np.log(input)))
+    return np.where(zero, 0, np.multiply(g, np.multiply(out, np.log(np.where(zero, 1, input)))))
+
+
+def _plain(value: Any) -> Any:
+    """The payload of a Tensor: for masks, which have no derivative."""
+    return value._data if isinstance(value, Tensor) else value
+
+
+def _power(input: Any, other: Any) -> Any:
+    if getattr(other, "dtype", np.dtype(float)).kind in "iu" and np.any(np.less(other, 0)):
+        raise NotImplementedError(
+            "Integers to negative integer powers are not allowed.\n  What to do: convert the base first, e.g. x.float() ** n."
+        )
+    return np.power(input, other)
+
+
+pow = elementwise(
+    "pow", _power, "``input ** other``, broadcast.", dunder="pow", numpy={},
+    input=_pow_by_base, other=_pow_by_exponent,
+)  # fmt: skip
+NUMPY[np.power] = NUMPY[np.float_power] = pow
+floor_divide = constant("floor_divide", np.floor_divide, "``floor(input / other)``.", dunder="floordiv")
+remainder = elementwise(
+    "remainder", np.remainder, "``input - floor(input / other) * other``; takes the sign of `other`.", dunder="mod",
+    input=lambda g: g, other=lambda g, input, other: np.negative(np.multiply(g, np.floor_divide(_plain(input), _plain(other)))),
+)  # fmt: skip
+
+# Exponentials and logarithms
+exp = elementwise("exp", np.exp, "``e ** input``.", floats=True, input=lambda g, out: np.multiply(g, out))
+expm1 = elementwise(
+    "expm1", np.expm1, "``exp(input) - 1``, exact near 0.", floats=True, input=lambda g, out: np.multiply(g, np.add(out, 1)),
+)  # fmt: skip
+log = elementwise("log", np.log, "The natural logarithm.", floats=True, input=lambda g, input: np.true_divide(g, input))
+log1p = elementwise(
+    "log1p", np.log1p, "``log(1 + input)``, exact near 0.", floats=True,
+    input=lambda g, input: np.true_divide(g, np.add(input, 1)),
+)  # fmt: skip
+log2 = elementwise(
+    "log2", np.log2, "The logarithm to base 2.", floats=True,
+    input=lambda g, input: np.true_divide(g, np.multiply(input, 0.6931471805599453)),
+)  # fmt: skip
+log10 = elementwise(
+    "log10", np.log10, "The logarithm to base 10.", floats=True,
+    input=lambda g, input: np.true_divide(g, np.multiply(input, 2.302585092994046)),
+)  # fmt: skip
+
+# Trigonometry
+sin = elementwise("sin", np.sin, "The sine.", floats=True, input=lambda g, input: np.multiply(g, np.cos(input)))
+cos = elementwise(
+    "cos", np.cos, "The cosine.", floats=True, input=lambda g, input: np.multiply(g, np.negative(np.sin(input))),
+)  # fmt: skip
+tan = elementwise(
+    "tan", np.tan, "The tangent.", floats=True, input=lambda g, out: np.multiply(g, np.add(np.multiply(out, out), 1)),
+)  # fmt: skip
+sinh = elementwise("sinh", np.sinh, "The hyperbolic sine.", floats=True, input=lambda g, input: np.multiply(g, np.cosh(input)))
+cosh = elementwise("cosh", np.cosh, "The hyperbolic cosine.", floats=True, input=lambda g, input: np.multiply(g, np.sinh(input)))
+tanh = elementwise(
+    "tanh", np.tanh, "The hyperbolic tangent.", floats=True,
+    input=lambda g, out: np.multiply(g, np.subtract(1, np.multiply(out, out))),
+)  # fmt: skip
+
+
+def _sigmoid(input: Any) -> Any:
+    # exp of a non-positive number never overflows; the two halves meet in 1/2 at 0
+    if input.dtype.kind == "c":
+        return np.reciprocal(np.add(np.exp(np.negative(input)), 1))
+    e = np.exp(np.negative(np.abs(input)))
+    return np.true_divide(np.where(np.greater_equal(input, 0), np.ones_like(e), e), np.add(e, 1))
+
+
+sigmoid = elementwise(
+    "sigmoid", _sigmoid, "``1 / (1 + exp(-input))``.", floats=True,
+    input=lambda g, out: np.multiply(g, np.multiply(out, np.subtract(1, out))),
+)  # fmt: skip
+
+# Kinks
+relu = elementwise(
+    "relu", lambda input: np.maximum(input, input.dtype.type(0)), "``max(input, 0)``; its derivative at 0 is 0.",
+    input=lambda g, out: np.where(np.greater(_plain(out), 0), g, 0),
+)  # fmt: skip
+
+
+def _abs_rule(g: Any, input: Any) -> Any:
+    if _plain(input).dtype.kind != "c":
+        return np.multiply(g, np.sign(_plain(input)))
+    size = np.abs(input)
+    return np.where(np.equal(_plain(size), 0), 0, np.true_divide(np.multiply(g, input), np.where(np.equal(_plain(size), 0), 1, size)))
+
+
+@special(numpy={np.absolute: lambda x: abs(x), np.fabs: lambda x: abs(x)}, input=_abs_rule)
+def abs(input: Any) -> Any:
+    """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+    return np.abs(input)
+
+
+Tensor.__abs__ = abs  # type: ignore[attr-defined]
+
+
+def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
+    """The cotangent where this operand won, half of it where the two are equal."""
+    mine, theirs = _plain(mine), _plain(theirs)
+    # a NaN operand is the result, and the gradient goes to it
+    won = np.logical_or(better(mine, theirs), np.not_equal(mine, mine))
+    return np.where(won, g, np.where(np.equal(mine, theirs), np.multiply(0.5, g), 0))
+
+
+maximum = elementwise(
+    "maximum", np.maximum, "The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
+    input=lambda g, input, other: _larger(g, input, other, np.greater),
+    other=lambda g, input, other: _larger(g, other, input, np.greater),
+)  # fmt: skip
+minimum = elementwise(
+    "minimum", np.minimum, "The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
+    input=lambda g, input, other: _larger(g, input, other, np.less),
+    other=lambda g, input, other: _larger(g, other, input, np.less),
+)  # fmt: skip
+
+
+def _bounded(g: Any, input: Any, min: Any, max: Any) -> Any:
+    inside = np.ones(np.shape(_plain(g)), dtype=bool)
+    if min is not None:
+        inside = np.logical_and(inside, np.greater_equal(_plain(input), _plain(min)))
+    if max is not None:
+        inside = np.logical_and(inside, np.less_equal(_plain(input), _plain(max)))
+    return np.where(inside, g, 0)
+
+
+def _below(g: Any, input: Any, min: Any, max: Any) -> Any:
+    below = np.less(_plain(input), _plain(min))
+    return np.where(below if max is None else np.logical_and(below, np.less(_plain(min), _plain(max))), g, 0)
+
+
+def _above(g: Any, input: Any, min: Any, max: Any) -> Any:
+    above = np.greater(_plain(input), _plain(max))
+    return np.where(above if min is None else np.logical_or(above, np.greater(_plain(min), _plain(max))), g, 0)
+
+
+@pointwise(
+    input=_bounded, min=_below, max=_above,
+    numpy={np.clip: lambda a, a_min=None, a_max=None, *, min=None, max=None: clamp(
+        a, min if a_min is None else a_min, max if a_max is None else a_max)},
+)  # fmt: skip
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """`input` limited to ``[min, max]``, numbers or tensors; the gradient passes at the bounds themselves.
+
+    >>> import pullback
+    >>> pullback.tensor([-1.0, 0.5, 2.0]).clamp(min=0, max=1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError(errors.message("clamp()", expected="at least one of min and max", found="neither"))
+    low = input if min is None else np.maximum(input, min)
+    return low if max is None else np.minimum(low, max)
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        raise TypeError("numpy.where(condition) with one argument has no derivative; use condition.detach().numpy()")
+    return where(condition, x, y)
+
+
+@pointwise(
+    input=lambda g, condition: np.where(condition, g, 0), other=lambda g, condition: np.where(condition, 0, g),
+    numpy={np.where: _where},
+)  # fmt: skip
+def where(condition: Any, input: Any, other: Any) -> Any:
+    """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient.
+
+    The side not taken is still computed: ``where(x > 0, sqrt(x), 0)`` has the gradient ``0 * inf = NaN`` at 0. Make the operand safe
+    instead: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
+    """
+    if getattr(condition, "dtype", None) != bool:
+        raise RuntimeError(errors.message("where()", expected="condition to be a bool tensor", found=errors.describe(condition)))
+    return np.where(condition, input, other)
+
+
+# Complex numbers: their parts are linear over the reals, not over the complex numbers, so each has its own adjoint
+@special(numpy={np.real: lambda val: real(val)}, method=False, input=lambda g: g)
+def real(input: Any) -> Any:
+    """The real part; a real tensor is its own."""
+    return np.real(input)
+
+
+@special(numpy={np.imag: lambda val: imag(val)}, method=False, input=lambda g: np.multiply(1j, g))
+def imag(input: Any) -> Any:
+    """The imaginary part."""
+    if input.dtype.kind != "c":
+        raise RuntimeError(errors.message("imag()", expected="a complex tensor", found=errors.describe(input)))
+    return np.imag(input)
+
+
+@special(numpy={np.conjugate: lambda x: conj(x)}, input=lambda g: np.conj(g))
+def conj(input: Any) -> Any:
+    """The complex conjugate; a real tensor is its own."""
+    return np.conj(input)
+
+
+# Constants: their derivative is zero on purpose
+for _name, _ufunc, _doc, _dunder in [
+    ("eq", np.equal, "``input == other``, elementwise.", "eq"),
+    ("ne", np.not_equal, "``input != other``, elementwise.", "ne"),
+    ("lt", np.less, "``input < other``, elementwise.", "lt"),
+    ("le", np.less_equal, "``input <= other``, elementwise.", "le"),
+    ("gt", np.greater, "``input > other``, elementwise.", "gt"),
+    ("ge", np.greater_equal, "``input >= other``, elementwise.", "ge"),
+    ("bitwise_and", np.bitwise_and, "``input & other``, of bools and integers.", "and"),
+    ("bitwise_or", np.bitwise_or, "``input | other``, of bools and integers.", "or"),
+    ("bitwise_xor", np.bitwise_xor, "``input ^ other``, of bools and integers.", "xor"),
+    ("logical_and", np.logical_and, "Whether both are nonzero.", ""),
+    ("logical_or", np.logical_or, "Whether either is nonzero.", ""),
+    ("logical_xor", np.logical_xor, "Whether exactly one is nonzero.", ""),
+    ("bitwise_not", np.invert, "``~input``, of bools and integers.", "invert"),
+    ("logical_not", np.logical_not, "Whether it is zero.", ""),
+    ("isnan", np.isnan, "Whether it is NaN.", ""),
+    ("isinf", np.isinf, "Whether it is infinite.", ""),
+    ("isfinite", np.isfinite, "Whether it is neither infinite nor NaN.", ""),
+    ("floor", np.floor, "The largest integer not above.", ""),
+    ("ceil", np.ceil, "The smallest integer not below.", ""),
+    ("trunc", np.trunc, "The integer part.", ""),
+    ("round", np.rint, "The nearest integer, halves to the even one.", ""),
+    ("sign", np.sign, "-1, 0 or 1.", ""),
+]:
+    constant(_name, _ufunc, _doc, dunder=_dunder)

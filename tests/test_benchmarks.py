@@ -1,0 +1,300 @@
+"""The benchmarks' honesty: wrong values are never timed, the numbers are the clock's, the sides take turns."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from benchmarks import command, report, rows
+from benchmarks.harness import Program, Result, Row, Timing, compared, measure
+
+NOTHING = ModuleType("nothing")
+ROWS = {row.name: row for row in rows.ROWS}
+
+
+class PlantedClock:
+    """A clock that stands still but for the seconds that a side's work says it takes."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.asked = 0
+
+    def __call__(self) -> float:
+        self.asked += 1
+        return self.now
+
+    def lasting(self, seconds: float | list[float], result: Any = (1.0,)) -> Callable[[ModuleType], Program]:
+        """A maker of programs whose work takes so long (in turn, where it is a list; nothing when the list is over)."""
+        remaining = [seconds] if isinstance(seconds, float) else list(seconds)
+
+        def work(_: None) -> Any:
+            if isinstance(seconds, float):
+                self.now += seconds
+            elif remaining:
+                self.now += remaining.pop(0)
+            return result
+
+        return lambda _: Program(work, lambda arrays: [np.asarray(array) for array in arrays])
+
+
+def row(sides: dict[str, Callable[[ModuleType], Program]], operations: int = 1, budget: float | None = 0.5) -> Row:
+    """A row made of planted sides."""
+    return Row("planted", "planted work", operations, budget, sides)
+
+
+def run(planted: Row, clock: PlantedClock, **options: Any) -> Result:
+    """Measure a planted row."""
+    return measure(planted, dict.fromkeys(planted.sides, NOTHING), clock=clock, **options)
+
+
+# -- what is compared --------------------------------------------------------------------------------------------------
+
+VALUE, GRADIENT = np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ((VALUE * 1.001, GRADIENT), "pullback: array 0 differs from torch's"),
+        ((VALUE, -GRADIENT), "pullback: array 1 differs from torch's"),
+        ((VALUE, GRADIENT * np.nan), "pullback: array 1 differs from torch's"),
+        ((VALUE, GRADIENT[:1]), "pullback: array 1 differs from torch's"),
+        ((VALUE, GRADIENT.astype(np.float64)), "pullback: array 1 has dtype float64, torch's has float32"),
+        ((VALUE,), "pullback returns 1 arrays, torch 2"),
+    ],
+    ids=["value", "gradient", "nan", "shape", "dtype", "number"],
+)
+def test_a_side_that_is_wrong_is_refused_before_anything_is_timed(result: Any, reason: str) -> None:
+    clock = PlantedClock()
+    sides = {"torch": clock.lasting(1.0, (VALUE, GRADIENT)), "pullback": clock.lasting(1.0, result)}
+    refused = run(row(sides), clock)
+    assert refused.void is not None
+    assert refused.void.startswith(reason)
+    assert refused.timings == {}
+    assert refused.met is None
+    assert clock.asked == 0
+
+
+def test_a_side_that_fails_is_refused_before_anything_is_timed() -> None:
+    def broken(_: ModuleType) -> Program:
+        raise AttributeError("there is no such function")
+
+    clock = PlantedClock()
+    refused = run(row({"torch": clock.lasting(1.0), "pullback": broken}), clock)
+    assert refused.void == "pullback fails: AttributeError: there is no such function"
+    assert clock.asked == 0
+
+
+def test_rounding_is_no_difference() -> None:
+    clock = PlantedClock()
+    sides = {"torch": clock.lasting(1.0, (VALUE,)), "pullback": clock.lasting(1.0, (VALUE * np.float32(1 + 2**-22),))}
+    assert run(row(sides), clock).void is None
+
+
+# -- what is timed -----------------------------------------------------------------------------------------------------
+
+
+def test_times_and_ratios_are_those_of_the_clock() -> None:
+    clock = PlantedClock()
+    sides = {"torch": clock.lasting(0.004), "pullback": clock.lasting(0.001), "jax": clock.lasting(0.010)}
+    result = run(row(sides, operations=100), clock, repeat=5)
+    assert result.timings["torch"].runs == pytest.approx([40.0] * 5)
+    assert result.timings["pullback"].median == pytest.approx(10.0)
+    assert result.ratio("pullback") == pytest.approx(0.25)
+    assert result.ratio("jax") == pytest.approx(2.5)
+    assert result.ratio("torch") == 1.0
+    assert result.ratio("mygrad") is None
+
+
+@pytest.mark.parametrize(("budget", "met"), [(0.24, False), (0.26, True), (None, None)])
+def test_a_budget_is_met_or_not(budget: float | None, met: bool | None) -> None:
+    clock = PlantedClock()
+    sides = {"torch": clock.lasting(0.004), "pullback": clock.lasting(0.001)}
+    assert run(row(sides, budget=budget), clock).met is met
+
+
+def test_without_the_reference_there_is_no_ratio_and_no_verdict() -> None:
+    clock = PlantedClock()
+    result = run(row({"pullback": clock.lasting(0.001)}), clock)
+    assert result.timings["pullback"].median == pytest.approx(1000.0)
+    assert result.ratio("pullback") is None
+    assert result.met is None
+
+
+def test_the_median_and_the_quartiles_do_not_see_one_slow_run() -> None:
+    timing = Timing([1.0, 2.0, 3.0, 4.0, 1000.0])
+    assert timing.median == 3.0
+    assert timing.quartiles == (2.0, 4.0)
+
+
+def test_a_side_is_not_charged_for_the_comparison_nor_for_finding_the_count() -> None:
+    clock = PlantedClock()
+    # One comparison and three trials, of one second each; then the runs.
+    sides = {"torch": clock.lasting([1.0] * 4 + [7e-6, 5e-6, 6e-6])}
+    assert run(row(sides), clock, repeat=3).timings["torch"].runs == pytest.approx([7.0, 5.0, 6.0])
+
+
+def test_sides_take_turns_and_nobody_is_always_first() -> None:
+    clock, order = PlantedClock(), []
+
+    def noting(side: str) -> Callable[[ModuleType], Program]:
+        def prepare() -> None:
+            order.append(side)
+
+        return lambda _: Program(lambda _: None, lambda _: [], prepare)
+
+    run(row({side: noting(side) for side in "abc"}), clock, repeat=3)
+    assert order == list("abc" + "abc" + "bca" + "cab")
+
+
+def test_short_work_fills_a_run_and_prepared_work_is_done_once() -> None:
+    clock, calls = PlantedClock(), {"short": 0, "prepared": 0}
+
+    def counting(name: str, prepare: Callable[[], None] | None) -> Callable[[ModuleType], Program]:
+        def work(_: None) -> None:
+            calls[name] += 1
+            clock.now += 0.001
+
+        return lambda _: Program(work, lambda _: [], prepare)
+
+    sides = {"short": counting("short", None), "prepared": counting("prepared", lambda: None)}
+    result = run(row(sides), clock, repeat=2, seconds=0.02)
+    assert calls == {"short": 1 + 3 + 2 * 20, "prepared": 1 + 2}
+    assert result.timings["short"].median == pytest.approx(1000.0)
+    assert result.timings["prepared"].median == pytest.approx(1000.0)
+
+
+@pytest.mark.parametrize("collector", [True, False])
+def test_the_garbage_collector_is_the_same_for_all_and_as_before_afterwards(collector: bool) -> None:
+    clock, enabled = PlantedClock(), []
+    program = Program(lambda _: enabled.append(gc.isenabled()), lambda _: [], prepare=list)
+    run(row({"a": lambda _: program, "b": lambda _: program}), clock, repeat=3, collector=collector)
+    assert enabled == [True] * 2 + [collector] * 6
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+RESULTS = [
+    Result(row({}), {"torch": Timing([4.0, 4.0, 4.0]), "pullback": Timing([1.0, 2.0, 3.0])}),
+    Result(row({}, budget=0.4), {"torch": Timing([123.4, 123.4]), "pullback": Timing([61.7, 61.7])}),
+    Result(row({}), void="pullback: array 0 differs\nfrom torch's"),
+]
+
+
+def test_the_table_in_plain_text() -> None:
+    assert report.plain(RESULTS).splitlines() == [
+        "row      side      us per op  quartiles   x torch  budget  met",
+        "planted  torch     4.00       4.00..4.00  1.00",
+        "planted  pullback  2.00       1.50..2.50  0.50     0.50    yes",
+        "planted  torch     123        123..123    1.00",
+        "planted  pullback  61.7       61.7..61.7  0.50     0.40    NO",
+        "planted  void: pullback: array 0 differs from torch's",
+    ]
+
+
+def test_the_table_in_markdown() -> None:
+    lines = report.markdown(RESULTS[:1], {"CPU": "an abacus", "cores": 1}).splitlines()
+    assert lines == [
+        "CPU: an abacus; cores: 1",
+        "",
+        "| row | side | us per op | quartiles | x torch | budget | met |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- |",
+        "| planted | torch | 4.00 | 4.00..4.00 | 1.00 |  |  |",
+        "| planted | pullback | 2.00 | 1.50..2.50 | 0.50 | 0.50 | yes |",
+        "",
+        "* planted: planted work",
+    ]
+
+
+def test_the_table_without_rich(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    report.show(RESULTS, {"CPU": "an abacus"})
+    assert capsys.readouterr().out.endswith(report.plain(RESULTS) + "\n")
+
+
+def test_the_table_with_rich(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rich")
+    report.show(RESULTS, {"CPU": "an abacus"})
+    shown = capsys.readouterr().out
+    assert "an abacus" in shown
+    assert all(word in shown for word in ("planted", "pullback", "1.50..2.50", "yes", "NO"))
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_markdown_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "results.json"
+    argv = ["--rows", "wide-plain", "--sides", "pullback", "--repeat", "2", "--markdown", "--json", str(file)]
+    assert command.main(argv) == 0
+    shown = capsys.readouterr().out
+    assert "| wide-plain | pullback |" in shown
+    assert f"numpy: {np.__version__}" in shown
+    written = json.loads(file.read_text("utf-8"))
+    (written_row,) = written["rows"]
+    assert written_row["name"] == "wide-plain"
+    assert list(written_row["sides"]) == ["pullback"]
+    assert len(written_row["sides"]["pullback"]["runs_us"]) == 2
+    assert written["about"]["runs"] == 2
+
+
+def test_the_command_fails_where_a_row_is_void(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: ModuleType) -> Program:
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr(command, "ROWS", [row({"pullback": broken})])
+    assert command.main(["--sides", "pullback", "--markdown"]) == 1
+    assert "void: pullback fails: ValueError: no such luck" in capsys.readouterr().out
+
+
+def test_the_command_refuses_too_few_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--repeat", "1"])
+    assert "quartiles need at least 2 runs" in capsys.readouterr().err
+
+
+# -- the rows ----------------------------------------------------------------------------------------------------------
+
+
+def expected(name: str) -> list[np.ndarray]:
+    """What a row's programs return, by NumPy alone."""
+    if not name.startswith("wide"):
+        y, gradient = rows.X, rows.G
+        for _ in range(rows.LONG if name.startswith("long") else rows.SHORT):
+            y, gradient = y * rows.C, gradient * rows.C
+        return [y, gradient]
+    ys = [rows.WIDE[0] + rows.WIDE[1], rows.WIDE[2] + rows.WIDE[3]]
+    if name == "wide-plain":
+        return ys
+    g0, g1 = rows.WIDE_G
+    return [*ys, g0 * rows.WIDE[0] if name == "wide-saved" else g0, *[g0] * 6, *[g1] * 6]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_pullback_computes_what_a_row_says(name: str) -> None:
+    program = compared(ROWS[name], {"pullback": pullback})["pullback"]
+    found = program.arrays(program.once())
+    assert len(found) == len(expected(name))
+    for array, right in zip(found, expected(name), strict=True):
+        np.testing.assert_allclose(array, right, rtol=1e-5, strict=True)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ROWS)
+def test_torch_computes_what_a_row_says(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    programs = compared(ROWS[name], {"torch": torch, "pullback": pullback})
+    assert list(programs) == ["torch", "pullback"]

@@ -1,0 +1,349 @@
+"""The command line, the demo it runs, and the picture of a graph that the demo leaves behind."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import _demo, cli
+from pullback.inspect import mermaid
+
+for _extra in ("sklearn", "rich"):
+    pytest.importorskip(_extra)
+matplotlib_image = pytest.importorskip("matplotlib.image")
+
+
+def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python on this package, in a process of its own."""
+    source = str(Path(pullback.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r})\n{arguments[0]}", *arguments[1:]],
+        capture_output=True, text=True, check=False, **options,
+    )  # fmt: skip
+
+
+# -- help and mistakes -------------------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["--help"])
+    assert exit_.value.code == 0
+    out = capsys.readouterr().out
+    for command in cli.COMMANDS:
+        assert re.search(rf"^ +{command.name} +{re.escape(command.summary.split()[0])}", out, re.MULTILINE)
+        assert command.examples[0] in out
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_help_of_a_command_has_its_options_and_examples(
+    command: cli.Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main([command.name, "--help"])
+    assert exit_.value.code == 0
+    out = capsys.readouterr().out
+    assert f"usage: pullback {command.name}" in out
+    assert "--json" in out
+    for example in command.examples:
+        assert f"  {example}\n" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["nonsense"], "'nonsense'"),
+        (["demo", "--epochs", "0"], "at least 1, found '0'"),
+        (["demo", "--epochs", "many"], "at least 1, found 'many'"),
+        (["demo", "--seed", "-1"], "at least 0, found '-1'"),
+        (["demo", "extra"], "extra"),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+
+
+def test_python_dash_m() -> None:
+    done = python("import runpy; sys.argv = ['pullback', '--help']; runpy.run_module('pullback', run_name='__main__')")
+    assert done.returncode == 0, done.stderr
+    assert "usage: pullback" in done.stdout
+
+
+def test_importing_the_library_imports_neither_the_command_nor_an_extra() -> None:
+    done = python("import pullback; print(*sys.modules)")
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert "pullback.optim" in loaded
+    assert not loaded & {"pullback.cli", "pullback._demo", "rich", "sklearn", "matplotlib", "argparse"}
+
+
+@pytest.mark.parametrize("module", ["sklearn", "matplotlib", "rich"])
+def test_a_missing_extra_is_one_line_and_exit_status_2(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    out = tmp_path / "out"
+    assert cli.main(["demo", "--out", str(out)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "pip install 'pullback[demo]'" in captured.err
+    assert captured.err.startswith("pullback demo: ")
+    assert captured.err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_folder_that_cannot_be_made_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.main(["demo", "--out", str(tmp_path / "file" / "out")]) == 2
+    assert capsys.readouterr().err.startswith("pullback demo: ")
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(_demo, "run", broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["demo"])
+
+
+# -- demo --------------------------------------------------------------------------------------------------------------
+
+
+def test_demo_reaches_its_accuracy_and_leaves_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "[folder]"  # brackets are markup to rich
+    assert cli.main(["demo", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert re.search(r"gradcheck +passed", text)
+    assert "epoch 30/30" in text
+    shown, right, of = re.search(r"test accuracy +passed +([\d.]+)%, (\d+) of (\d+)", text).groups()
+    assert int(of) == 450
+    assert int(right) / int(of) >= 0.97
+    assert float(shown) == pytest.approx(100 * int(right) / int(of), abs=0.05)
+    assert str(out / "demo.png") in text
+    assert str(out / "graph.mmd") in text
+    assert sorted(path.name for path in out.iterdir()) == ["demo.png", "graph.mmd"]
+
+    image = matplotlib_image.imread(out / "demo.png")
+    assert image.shape[0] > 800
+    assert image.shape[1] > 1600
+    red = (image[..., 0] > 0.8) & (image[..., 1] < 0.2) & (image[..., 2] < 0.2)
+    assert red.any() == (right != of)
+
+    graph = (out / "graph.mmd").read_text(encoding="utf-8")
+    assert graph.startswith("graph LR\n    Loss -->|grad_output| ")
+    assert graph.count("SwishFunctionBackward_2 -->|grad_input| ") == 1
+    for name, shape in {"w1": (64, 256), "b1": (256,), "w3": (128, 10), "b3": (10,)}.items():
+        assert f'leaf_{name}(["{name} {shape}"])' in graph
+
+
+def test_demo_json_is_the_same_for_the_same_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = []
+    for seed in ("1", "1", "2"):
+        status = cli.main(["demo", "--epochs", "2", "--seed", seed, "--out", str(tmp_path), "--json"])
+        report = json.loads(capsys.readouterr().out)
+        assert status == (0 if report["test_accuracy"] >= report["required_accuracy"] else 1)
+        assert report["passed"] is (status == 0)
+        assert report.pop("seconds") > 0
+        reports.append(report)
+    first, again, other = reports
+    assert first == again
+    assert first["last_loss"] != other["last_loss"]
+    assert first["last_loss"] < first["first_loss"]
+    assert first["train_digits"] + first["test_digits"] == 1797
+    assert first["files"] == [str(tmp_path / "demo.png"), str(tmp_path / "graph.mmd")]
+
+
+def test_demo_fails_below_the_accuracy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_demo, "REQUIRED_ACCURACY", 1.01)
+    assert cli.main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == 1
+    assert re.search(r"test accuracy +failed", capsys.readouterr().out)
+
+
+def test_demo_fails_with_a_wrong_derivative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Wrong(_demo.SwishFunction):
+        @staticmethod
+        def backward(ctx: Any, grad_output: pullback.Tensor) -> pullback.Tensor:
+            return 0.9 * _demo.SwishFunction.backward(ctx, grad_output)
+
+    monkeypatch.setattr(_demo, "swish", Wrong.apply)
+    monkeypatch.setattr(_demo, "REQUIRED_ACCURACY", 0.0)
+    assert cli.main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == 1
+    assert re.search(r"gradcheck +failed", capsys.readouterr().out)
+
+
+def test_demo_digits_are_split_by_class_and_do_not_overlap() -> None:
+    digits = _demo.load_digits()
+    shares = [np.bincount(labels, minlength=10) / len(labels) for labels in (digits.train_y, digits.test_y)]
+    np.testing.assert_allclose(*shares, atol=0.005)
+    assert digits.train_x.dtype == digits.test_x.dtype == np.float32
+    np.testing.assert_allclose(digits.train_x.mean(axis=0), 0.0, atol=1e-5)
+    train = {row.tobytes() for row in digits.train_x}
+    assert not train & {row.tobytes() for row in digits.test_x}
+
+
+# -- bench -------------------------------------------------------------------------------------------------------------
+
+SUITE = """
+import pathlib, sys
+import pullback
+print("ran", *sys.argv[1:])
+print("on", pathlib.Path(pullback.__file__).parent)
+if "--json" in sys.argv:
+    pathlib.Path(sys.argv[sys.argv.index("--json") + 1]).write_text('{"rows": 2}')
+sys.exit(3)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose benchmark suite says how it was called; the working directory is inside it."""
+    (tmp_path / "src" / "pullback").mkdir(parents=True)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__main__.py").write_text(SUITE)
+    monkeypatch.chdir(tmp_path / "src")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("checkout")
+def test_bench_runs_the_named_rows_on_this_package(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "one", "two"]) == 3
+    assert capfd.readouterr().out == f"ran --rows one two\non {Path(pullback.__file__).resolve().parent}\n"
+    assert cli.main(["bench"]) == 3
+    assert capfd.readouterr().out.startswith("ran\n")
+
+
+@pytest.mark.usefixtures("checkout")
+def test_bench_json_prints_the_results_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "--json", "one"]) == 3
+    assert json.loads(capfd.readouterr().out) == {"rows": 2}
+
+
+def test_bench_without_a_checkout_says_where_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "lib" / "site-packages" / "pullback" / "cli.py"))
+    assert cli.main(["bench"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"pullback bench: no benchmarks in {tmp_path}")
+    assert "pip download" in err
+
+
+def test_bench_knows_the_rows_of_the_suite(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "no-such-row"]) == 2
+    assert "no-such-row" in capfd.readouterr().err
+
+
+# -- mermaid -----------------------------------------------------------------------------------------------------------
+
+
+def test_mermaid_of_a_custom_node_between_two_operations() -> None:
+    w = pullback.tensor([[1.0, 2.0]], requires_grad=True)
+    b = pullback.tensor([1.0, 2.0], requires_grad=True)
+    x = pullback.tensor([[3.0]])  # needs no gradient, so it is not drawn
+    loss = _demo.swish(x @ w + b).sum()
+    assert mermaid(loss, {"x": x, "w": w}) == "\n".join(
+        [
+            "graph LR",
+            "    Loss -->|grad_output| SumBackward0",
+            "    SumBackward0 -->|grad_input| SwishFunctionBackward",
+            "    SwishFunctionBackward -->|grad_input| AddBackward0",
+            "    AddBackward0 -->|grad_input| MmBackward0",
+            '    leaf(["(2,)"])',
+            "    AddBackward0 -->|grad_input| leaf",
+            '    leaf_w(["w (1, 2)"])',
+            "    MmBackward0 -->|grad_input| leaf_w",
+        ]
+    )
+
+
+def test_mermaid_keeps_nodes_of_one_name_apart_and_draws_every_edge() -> None:
+    x = pullback.tensor(2.0, requires_grad=True)
+    text = mermaid((x * x) * x)
+    assert text.count('MulBackward0_2["MulBackward0"]') == 1
+    assert text.count("MulBackward0_2 -->|grad_input| leaf") == 2
+    assert text.count("MulBackward0 -->|grad_input| leaf") == 1
+    assert text.count('leaf(["()"])') == 1
+    assert text == mermaid((x * x) * x)
+
+
+def test_mermaid_identifiers_are_valid_and_distinct_whatever_the_names() -> None:
+    names = ['layer.0["w"]', "layer_0__w__", "end", "<b>`größe`</b>\n#1 & more"]
+    leaves = {name: pullback.tensor([1.0], requires_grad=True) for name in names}
+    text = mermaid(sum(leaves.values()), leaves)
+    shapes = re.findall(r"^    (\w+)\(\[\"([^\"]*) \(1,\)\"\]\)$", text, re.MULTILINE)
+    assert len({identifier for identifier, _ in shapes}) == 4
+    assert all(re.fullmatch("[A-Za-z0-9_]+", identifier) and identifier != "end" for identifier, _ in shapes)
+    assert [label for _, label in shapes if "more" in label] == ["#lt;b#gt;#96;größe#96;#lt;/b#gt; #35;1 #amp; more"]
+    for line in text.splitlines()[1:]:
+        arrow = r"    \w+ -->\|grad_(in|out)put\| \w+"
+        assert re.fullmatch(rf"{arrow}|    \w+\(\[\"[^\"]*\"\]\)|    \w+\[\"\w+\"\]", line), line
+
+
+def test_mermaid_of_a_leaf() -> None:
+    w = pullback.tensor([1.0], requires_grad=True)
+    assert mermaid(w, {"w": w}) == 'graph LR\n    leaf_w(["w (1,)"])\n    Loss -->|grad_output| leaf_w'
+
+
+def test_mermaid_of_a_deep_graph_does_not_recurse() -> None:
+    y = pullback.tensor(1.0, requires_grad=True)
+    for _ in range(20_000):
+        y = -y
+    text = mermaid(y)
+    assert text.count("-->") == 20_001
+    assert text.endswith("NegBackward0_20000 -->|grad_input| leaf")
+
+
+def test_mermaid_goes_on_after_backward_and_leaves_the_graph_usable() -> None:
+    x = pullback.tensor(3.0, requires_grad=True)
+    y = x * x
+    before = mermaid(y)
+    y.backward()
+    assert x.grad.item() == 6.0
+    assert mermaid(y) == before
+
+
+def test_mermaid_is_not_misled_by_an_attribute_of_a_custom_node() -> None:
+    class Doubled(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: pullback.Tensor) -> pullback.Tensor:
+            ctx.variable = x
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: pullback.Tensor) -> pullback.Tensor:
+            return grad_output * 2
+
+    x = pullback.tensor([1.0], requires_grad=True)
+    text = mermaid(Doubled.apply(x))
+    assert "Loss -->|grad_output| DoubledBackward\n" in text
+    assert "DoubledBackward -->|grad_input| leaf" in text
+
+
+def test_mermaid_refuses_what_has_no_graph() -> None:
+    with pytest.raises(TypeError, match="ndarray"):
+        mermaid(np.zeros(2))
+    with pytest.raises(RuntimeError, match="requires a gradient"):
+        mermaid(pullback.zeros(2))
