@@ -16,11 +16,9 @@ HEADINGS = ("row", "side", "us per op", "quartiles", "x torch", "budget", "met")
 
 
 def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
-    """The table's cells: a line for each side of each row, or one that says why the row was not timed."""
+    """The table's cells: a line for each side of each row that was timed."""
     table = []
     for result in results:
-        if result.void is not None:
-            table.append((result.row.name, "void: " + " ".join(result.void.split()), *[""] * 5))
         for side, timing in result.timings.items():
             ratio = result.ratio(side)
             budget = "" if side != "pullback" or result.row.budget is None else f"{result.row.budget:.2f}"
@@ -44,17 +42,19 @@ def _number(microseconds: float) -> str:
     return f"{microseconds:.{2 if microseconds < 10 else 1 if microseconds < 100 else 0}f}"
 
 
-def titles(results: Iterable[Result]) -> str:
-    """What the rows' names stand for, a line each."""
-    return "\n".join(f"{result.row.name}: {result.row.title}" for result in results)
+def notes(results: Iterable[Result]) -> list[str]:
+    """What the rows' names stand for, a line each; and why a row has no numbers, where it has none."""
+    said = []
+    for result in results:
+        void = "" if result.void is None else f" -- not timed: {' '.join(result.void.split())}"
+        said.append(f"{result.row.name}: {result.row.title}{void}")
+    return said
 
 
 def plain(results: Sequence[Result]) -> str:
     """The table in columns of characters."""
     table = [HEADINGS, *lines(results)]
-    timed = [line for line in table if not line[1].startswith("void: ")]
-    widths = [max(len(line[column]) for line in timed) for column in range(len(HEADINGS))]
-    widths[0] = max(len(line[0]) for line in table)
+    widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
     )
@@ -63,17 +63,16 @@ def plain(results: Sequence[Result]) -> str:
 def markdown(results: Sequence[Result], about: dict[str, Any]) -> str:
     """A Markdown page's section: the machine, the table, the rows' meaning."""
     rule = ["---"] * 2 + ["---:"] * 4 + ["---"]
-    cells = [HEADINGS, rule, *(tuple(cell.replace("|", "\\|") for cell in line) for line in lines(results))]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    table = "\n".join(f"| {' | '.join(line)} |" for line in [HEADINGS, rule, *lines(results)])
     machine_line = "; ".join(f"{key}: {value}" for key, value in about.items())
-    meaning = "\n".join(f"* {line}" for line in titles(results).splitlines())
+    meaning = "\n".join(f"* {line}" for line in notes(results))
     return f"{machine_line}\n\n{table}\n\n{meaning}"
 
 
 def show(results: Sequence[Result], about: dict[str, Any]) -> None:
     """Print the table to the terminal, with rich where it is installed."""
     print("; ".join(f"{key}: {value}" for key, value in about.items()))
-    print(titles(results))
+    print(*notes(results), sep="\n")
     try:
         from rich.console import Console
         from rich.table import Table
@@ -82,12 +81,12 @@ def show(results: Sequence[Result], about: dict[str, Any]) -> None:
         return
     table = Table()
     for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if 2 <= number <= 5 else "left")
+        table.add_column(heading, justify="right" if 2 <= number <= 5 else "left", no_wrap=True)
     previous = ""
     for name, *cells in lines(results):
         if previous and name != previous:
             table.add_section()
-        style = "red" if cells[-1] == "NO" or cells[0].startswith("void: ") else "green" if cells[-1] == "yes" else ""
+        style = {"NO": "red", "yes": "green", "": ""}[cells[-1]]
         table.add_row("" if name == previous else name, *cells, style=style)
         previous = name
     Console().print(table)

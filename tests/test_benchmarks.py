@@ -199,8 +199,15 @@ def test_the_table_in_plain_text() -> None:
         "planted  pullback  2.00       1.50..2.50  0.50     0.50    yes",
         "planted  torch     123        123..123    1.00",
         "planted  pullback  61.7       61.7..61.7  0.50     0.40    NO",
-        "planted  void: pullback: array 0 differs from torch's",
     ]
+
+
+def test_a_row_that_was_not_timed_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "planted: planted work -- not timed: pullback: array 0 differs from torch's"
+    assert report.notes(RESULTS) == ["planted: planted work", "planted: planted work", why]
+    assert f"* {why}" in report.markdown(RESULTS, {}).splitlines()
+    report.show(RESULTS, {})
+    assert why in capsys.readouterr().out.splitlines()
 
 
 def test_the_table_in_markdown() -> None:
@@ -257,7 +264,7 @@ def test_the_command_fails_where_a_row_is_void(
 
     monkeypatch.setattr(command, "ROWS", [row({"pullback": broken})])
     assert command.main(["--sides", "pullback", "--markdown"]) == 1
-    assert "void: pullback fails: ValueError: no such luck" in capsys.readouterr().out
+    assert "not timed: pullback fails: ValueError: no such luck" in capsys.readouterr().out
 
 
 def test_the_command_refuses_too_few_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -263,18 +263,18 @@ def test_mermaid_of_a_custom_node_between_two_operations() -> None:
     w = pullback.tensor([[1.0, 2.0]], requires_grad=True)
     b = pullback.tensor([1.0, 2.0], requires_grad=True)
     x = pullback.tensor([[3.0]])  # needs no gradient, so it is not drawn
-    loss = _demo.swish(x @ w + b).sum()
+    loss = _demo.swish(x * w + b).sum()
     assert mermaid(loss, {"x": x, "w": w}) == "\n".join(
         [
             "graph LR",
             "    Loss -->|grad_output| SumBackward0",
             "    SumBackward0 -->|grad_input| SwishFunctionBackward",
             "    SwishFunctionBackward -->|grad_input| AddBackward0",
-            "    AddBackward0 -->|grad_input| MmBackward0",
+            "    AddBackward0 -->|grad_input| MulBackward0",
             '    leaf(["(2,)"])',
             "    AddBackward0 -->|grad_input| leaf",
             '    leaf_w(["w (1, 2)"])',
-            "    MmBackward0 -->|grad_input| leaf_w",
+            "    MulBackward0 -->|grad_input| leaf_w",
         ]
     )
 

@@ -52,12 +52,12 @@ class SwishFunction(pullback.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: pullback.Tensor) -> pullback.Tensor:
         ctx.save_for_backward(x)
-        return x * pullback.sigmoid(x)
+        return x * x.sigmoid()
 
     @staticmethod
     def backward(ctx: Any, grad_output: pullback.Tensor) -> pullback.Tensor:
         (x,) = ctx.saved_tensors
-        s = pullback.sigmoid(x)
+        s = x.sigmoid()
         return grad_output * (s + x * s * (1 - s))
 
 
@@ -89,8 +89,8 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
     """Run the demo, write `demo.png` and `graph.mmd` into `out`, and return the exit status.
 
     That is 0 if `REQUIRED_ACCURACY` is reached on the test digits, else 1. `as_json` prints one JSON object in place of
-    the progress and the report. Raises `ImportError` if the extra is not installed, `OSError` if `out` cannot be
-    written to, both before anything is computed.
+    the progress and the report. Raises `ImportError` if the extra is not installed and `OSError` if `out` cannot be
+    made, both before anything is computed, and `OSError` if a file cannot be written.
     """
     for module, package in {"sklearn": "scikit-learn", "matplotlib": "matplotlib", "rich": "rich"}.items():
         _require(module, package)
@@ -201,11 +201,11 @@ def draw(path: Path, digits: Digits, outcome: Outcome) -> None:
     """The picture: the loss of every step on the left, test digits with the answers on the right."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 6.6), facecolor="white")
+    figure: Any = Figure(figsize=(13, 6.6), facecolor="white")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
     _draw_loss(left.add_axes((0.15, 0.13, 0.78, 0.68)), outcome.losses, len(digits.train_x) // BATCH)
     left.text(0.15, 0.92, "Learning", size=17, weight="bold", color=INK)
-    left.text(0.15, 0.865, "cross-entropy of each minibatch, and its mean over each epoch", size=11, color=QUIET)
+    left.text(0.15, 0.865, "cross-entropy of each minibatch, and its mean by epoch", size=11, color=QUIET)
 
     wrong = np.flatnonzero(outcome.predicted != digits.test_y)
     correct = np.flatnonzero(outcome.predicted == digits.test_y)
@@ -230,6 +230,8 @@ _GRID = {"left": 0.03, "right": 0.97, "bottom": 0.03, "top": 0.81, "wspace": 0.1
 
 def _draw_loss(axes: Any, losses: list[float], per_epoch: int) -> None:
     """The loss against epochs, on a logarithmic scale."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
     means = np.reshape(losses, (-1, per_epoch)).mean(axis=1)
     axes.semilogy(np.arange(1, len(losses) + 1) / per_epoch, losses, color=BLUE, alpha=0.25, linewidth=0.8)
     axes.semilogy(np.arange(len(means)) + 0.5, means, color=BLUE, linewidth=2.4, marker="o", markersize=3.5)
@@ -240,7 +242,9 @@ def _draw_loss(axes: Any, losses: list[float], per_epoch: int) -> None:
     axes.set_xlim(0, len(means))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch", color=INK, size=11)
-    axes.set_ylabel("loss", color=INK, size=11)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.grid(True, which="major", color="#e4e7eb", linewidth=0.8)
     axes.tick_params(which="both", length=0, labelcolor=QUIET)
     for side in axes.spines.values():

@@ -10,6 +10,8 @@ refers to it: the engine can check any gradient that travels along it, in one pl
 
 from __future__ import annotations
 
+import functools
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """For each NumPy function that is differentiable, the function that takes its arguments and returns Tensors."""
 
 _new = object.__new__
+_ndarray = np.ndarray
 
 
 class Size(tuple[int, ...]):
@@ -49,6 +52,19 @@ class Version:
 
     def __init__(self) -> None:
         self.n = 0
+
+
+class Writes:
+    """A number that changes with every write in place to any tensor: while it stands, nothing saved has been written to."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+WRITES = Writes()
+_next_write = itertools.count(1).__next__
 
 
 class LeafState:
@@ -269,9 +285,8 @@ class Tensor:
 
     def _bump(self) -> None:
         """Count one write to this tensor's memory."""
-        if self._version_of is None:
-            self._version_of = Version()
-        self._version_of.n += 1
+        self._share_version().n += 1
+        WRITES.n = _next_write()
 
     def _share_version(self) -> Version:
         """The counter of this tensor's memory, to be held by whatever else looks at it."""
@@ -419,10 +434,14 @@ def _no_rule(name: str) -> TypeError:
     )
 
 
+blank = functools.partial(object.__new__, Tensor)
+"""A Tensor with nothing set: the fastest way to one, for who sets every slot."""
+
+
 def wrap(data: Any, cls: type[Tensor] = Tensor) -> Tensor:
     """A leaf Tensor around `data`, a payload or a NumPy scalar, without a copy."""
-    t = _new(cls)
-    t._data = np.asarray(data) if isinstance(data, np.generic) else data
+    t = blank() if cls is Tensor else _new(cls)
+    t._data = np.asarray(data) if type(data) is not _ndarray and isinstance(data, np.generic) else data
     t._edge = None
     t._requires_grad = False
     t._grad = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib.metadata
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pullback
 from pullback import _demo
 
 
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_examples(tuple(command.examples[0] for command in COMMANDS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"pullback {importlib.metadata.version('pullback')}")
+    parser.add_argument("--version", action="version", version=f"pullback {pullback.__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         subparser = subparsers.add_parser(

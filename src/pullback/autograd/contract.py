@@ -17,7 +17,7 @@ STATIC = ("forward", "backward", "setup_context", "vjp", "vmap", "jvp")
 class Contract:
     """What calls of one Function need to know about its methods."""
 
-    __slots__ = ("backward_takes", "names", "separate", "signature")
+    __slots__ = ("backward_takes", "counts", "names", "separate", "signature")
 
     def __init__(self, cls: type) -> None:
         self.separate = "setup_context" in _methods(cls)
@@ -25,6 +25,7 @@ class Contract:
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
         backward = _methods(cls).get("backward") or _methods(cls).get("vjp")
+        self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
         self.backward_takes = _positional(backward, 1) if backward else (0, None)
 
     def bind(self, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

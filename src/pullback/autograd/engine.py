@@ -51,33 +51,41 @@ def execute(
     waiting: dict[Node, Any] = {}
     own: set[Any] = set()  # the waiting sums whose memory is this function's, to be added to in place
     heap: list[tuple[int, Node]] = []
+    newest: Any = None  # one node that waits outside of both, with its gradient: most often the next one
+    newest_g: Any = None
+    node: Any = None
     before = modes.grad_enabled, modes.needed
     modes.grad_enabled, modes.needed = taped, needed
-    node: Any = None
     try:
         grads: Sequence[Any] | None = [g for _, g in roots]
         edges: Sequence[Edge | None] = [edge for edge, _ in roots]
         del roots
         while True:
-            for edge, g in zip(edges, grads, strict=True):  # type: ignore[arg-type]
+            for edge, g in zip(edges, grads):  # type: ignore[arg-type]  # noqa: B905 - a keyword costs on the hot path
                 if g is None or edge is None:
                     continue
                 target, nr, shape, dtype = edge
                 if needed is not None and target not in needed:
                     continue
-                payload = g._data if taped and isinstance(g, Tensor) else g
-                if payload.shape != shape or payload.dtype is not dtype:
-                    g = fit(g, shape, dtype)
-                if target.outputs == 1 and target not in waiting:
-                    waiting[target] = g
-                    heappush(heap, (target.order, target))
-                else:
-                    _merge(waiting, own, heap, target, nr, g, taped)
-            grads = payload = g = None
-            if not heap:
+                if taped or g.shape != shape or g.dtype is not dtype:
+                    g = fit(g, edge, node)
+                if newest is None and target not in waiting and target.outputs == 1:
+                    newest, newest_g = target, g
+                    continue
+                if newest is not None and (newest is target or target.order < newest.order):
+                    waiting[newest] = newest_g
+                    heappush(heap, (newest.order, newest))
+                    newest = None
+                _merge(waiting, own, heap, target, nr, g, taped)
+            grads = g = None
+            if newest is not None and not (heap and heap[0][0] < newest.order):
+                node, g = newest, newest_g
+                newest = newest_g = None
+            elif heap:
+                node = heappop(heap)[1]
+                g = waiting.pop(node)
+            else:
                 return
-            node = heappop(heap)[1]
-            g = waiting.pop(node)
             if node.hooks is not None:
                 g = _before(node, g, taped)
             if captures is not None and node in captures:
@@ -98,36 +106,36 @@ def execute(
             if needed is not None and not any(e is not None and e[0] in needed for e in edges):
                 grads = edges = ()
                 continue
-            grads = node.run(g, taped, needed)
-            if not keep:
-                node.release()
+            grads = node.run(g, taped, needed, keep)
             if node.hooks is not None and node.hooks.after:
                 grads = _after(node, grads, g, taped)
     finally:
         modes.grad_enabled, modes.needed = before
 
 
-def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Make a gradient the shape and dtype of what it is the gradient of."""
-    if tuple(g.shape) != shape:
-        g = np.broadcast_to(g, shape) if broadcasts_to(g.shape, shape) else sum_to_shape(g, shape)
-    found = g._data.dtype if isinstance(g, Tensor) else g.dtype
-    if found != dtype:
-        if found.kind == "c" and dtype.kind != "c":
-            g = np.real(g)
-        g = g.to(dtype) if isinstance(g, Tensor) else g.astype(dtype)
+def fit(g: Any, edge: Edge, node: Node | None) -> Any:
+    """Make a gradient that `node` sends along `edge` the shape and dtype of what it is the gradient of."""
+    _, _, shape, dtype = edge
+    data = g._data if isinstance(g, Tensor) else g
+    if data.shape != shape or data.dtype != dtype:
+        if node is not None:
+            node.check_gradient(data, edge)
+        if data.shape != shape:
+            g = np.broadcast_to(g, shape) if broadcasts_to(data.shape, shape) else sum_to_shape(g, shape)
+        if data.dtype != dtype:
+            if data.dtype.kind == "c" and dtype.kind != "c":
+                g = np.real(g)
+            g = g.to(dtype) if isinstance(g, Tensor) else g.astype(dtype)
     return g
 
 
 def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, nr: int, g: Any, taped: bool) -> None:
-    """Add `g` to what already waits at output `nr` of `target`."""
-    if target.outputs == 1:
-        slots, key, mark = waiting, target, target
-    else:
-        if target not in waiting:
-            waiting[target] = [None] * target.outputs
-            heappush(heap, (target.order, target))
-        slots, key, mark = waiting[target], nr, (target, nr)
+    """Have `g` wait at output `nr` of `target`, added to what waits there already."""
+    single = target.outputs == 1
+    if target not in waiting:
+        heappush(heap, (target.order, target))
+        waiting[target] = None if single else [None] * target.outputs
+    slots, key, mark = (waiting, target, target) if single else (waiting[target], nr, (target, nr))
     held = slots[key]
     if held is None:
         slots[key] = g

@@ -16,12 +16,10 @@ import numpy as np
 from .. import errors
 from .._arrays import broadcasts_to
 from .._state import modes
-from .._tensor import Tensor, wrap
+from .._tensor import WRITES, Edge, Tensor, wrap
 from .contract import Contract, check, place, wrong_parameters
 from .node import FREED, Node, leaf_edge, next_order, second_backward, written_since
-from .structure import CONTAINERS, aligned, is_nested, leaves, rebuild
-
-_new = object.__new__
+from .structure import CONTAINERS, aligned, leaves, rebuild
 
 
 class FunctionNode(Node):
@@ -34,17 +32,16 @@ class FunctionNode(Node):
     __slots__ = ("__dict__",)
 
     _forward_cls: ClassVar[type[Function]]
-    _needs: Sequence[bool] = ()
+    _needs: Sequence[bool | None] = ()
     _saved: Any = ()
     _saved_outputs: dict[int, int] | None = None
     _versions: tuple[int, ...] | None = None
     _dirty: tuple[Tensor, ...] = ()
     _non_differentiable: tuple[Tensor, ...] = ()
     _materialize = True
-    _output_types: Sequence[Any] = ()
+    _output_types: Sequence[Any] | None = None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
     _arguments: Any = None  # how the arguments nest, where they do
     _results: Any = None  # how the outputs nest, where they do
-    _plain: dict[int, str] | None = None  # the arguments that can have no gradient, in words
 
     # What forward calls -----------------------------------------------------------------------------------------
 
@@ -100,11 +97,14 @@ class FunctionNode(Node):
     def needs_input_grad(self) -> tuple[Any, ...]:
         """For each argument of forward, whether a gradient for it is wanted."""
         needed = modes.needed
-        if needed is None or self._arguments is not None:
-            return tuple(self._needs)
-        return tuple(
-            need and edge is not None and edge[0] in needed for need, edge in zip(self._needs, self.edges, strict=True)
-        )
+        if needed is None or not hasattr(self, "order"):  # in forward, it is another pass that is going on
+            return tuple([bool(need) for need in self._needs])
+        edges = iter(self.edges)
+        if self._arguments is None:
+            groups = [[edge] for edge in edges]
+        else:
+            groups = [[next(edges) for _ in leaves(a)] for a in self._arguments]
+        return tuple(any(edge is not None and edge[0] in needed for edge in group) for group in groups)
 
     def _output(self, t: Tensor, i: int) -> Tensor:
         """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
@@ -119,37 +119,35 @@ class FunctionNode(Node):
 
     # What the engine calls --------------------------------------------------------------------------------------
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
-        cls = self._forward_cls
-        if self.outputs == 1 and not self._output_types:
-            given = [g if isinstance(g, Tensor) else wrap(g)]
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        if self._output_types is None:
+            grads = self._forward_cls.backward(self, g if taped else wrap(g))
         else:
-            given = self._materialized(g if self.outputs > 1 else [g])
-        result = cls._backward()(self, *given)
-        grads = result if type(result) in (tuple, list) and self._arguments is None else self._flat(result)
+            grads = self._forward_cls.backward(self, *self._materialized(g if self.outputs > 1 else [g]))
+        if self._arguments is not None:
+            grads = self._flat(grads)
+        elif type(grads) is not tuple and type(grads) is not list:
+            grads = (grads,)
         edges = self.edges
         if len(grads) != len(edges):
             grads = self._counted(grads)
         sent: list[Any] = []
-        for i, (grad, edge) in enumerate(zip(grads, edges, strict=True)):
-            if grad is None or edge is None or not isinstance(grad, Tensor):
-                sent.append(None if grad is None else self._refuse(i, grad))
-                continue
-            data = grad._data
-            if data.shape != edge[2] or data.dtype is not edge[3]:
-                self._check(i, data, edge)
-            sent.append(grad if taped else data)
-        return sent
-
-    def release(self) -> None:
-        if self._saved:
+        for grad, edge in zip(grads, edges):  # noqa: B905 - counted above; a keyword costs on the hot path
+            if grad is None:
+                sent.append(None)
+            elif edge is not None and isinstance(grad, Tensor):
+                sent.append(grad if taped else grad._data)
+            else:
+                sent.append(self._refuse(len(sent), grad))
+        if not keep and self._saved:
             self._saved = FREED
+        return sent
 
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
         """The incoming gradients as backward gets them: zeros or None for what did not arrive, nested as the outputs are."""
         given: list[Any] = []
         position = 0
-        for kind in self._output_types:
+        for kind in self._output_types or ():
             if kind is None:  # an output that is not a tensor
                 given.append(None)
                 continue
@@ -204,20 +202,26 @@ class FunctionNode(Node):
 
     def _refuse(self, i: int, grad: Any) -> Any:
         """A gradient that is not a tensor, or that is for something without one: refused, or dropped where torch drops it."""
-        cls = self._forward_cls
         name = self._argument(i)
+        if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
+            return None
         if not isinstance(grad, Tensor):
             raise TypeError(
-                f"{cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
+                f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
-        what = (self._plain or {}).get(i)
-        if what is not None:
+        if self._flat_needs()[i] is None:
             raise RuntimeError(
                 f"function {self.name()} returned a gradient different from None at position {i}, but the corresponding forward "
-                f"input {name!r} {what}.\n  What to do: return None there."
+                f"input {name!r} was not a Tensor of floating point or complex dtype.\n  What to do: return None there."
             )
         return None
+
+    def _flat_needs(self) -> Sequence[bool | None]:
+        """For each edge, whether a gradient is wanted; None where there can be none."""
+        if self._arguments is None:
+            return self._needs
+        return [leaf for part in self._arguments for leaf in leaves(part)]
 
     def _argument(self, i: int) -> str:
         contract = self._forward_cls._contract
@@ -230,15 +234,16 @@ class FunctionNode(Node):
             i -= count
         return f"argument {i}"
 
-    def _check(self, i: int, data: Any, edge: Any) -> None:
+    def check_gradient(self, data: Any, edge: Any) -> None:
         """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""
         cls, (_, _, shape, dtype) = self._forward_cls, edge
+        i = next(i for i, e in enumerate(self.edges) if e is edge)
         name = self._argument(i)
         if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
             raise RuntimeError(
                 f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; expected a "
                 f"floating point gradient of the same kind.\n  What to do: in {cls.__name__}.backward "
-                f"({place(cls._backward())}), convert it with .to({name}.dtype)."
+                f"({place(cls.backward)}), convert it with .to({name}.dtype)."
             )
         if data.shape == shape:
             return
@@ -290,13 +295,23 @@ class Function:
     _node_class: ClassVar[type[FunctionNode]]
 
     forward: Any
-    backward: Any
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradient of each argument of forward, given that of each output: for a subclass to define."""
+        name = ctx._forward_cls.__name__
+        raise NotImplementedError(
+            f"{name} has no backward, so it cannot be differentiated.\n  What to do: add\n    @staticmethod\n"
+            "    def backward(ctx, grad_output):"
+        )
 
     def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if not abstract:
             check(cls)
             cls._contract = Contract(cls)
+            if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
+                cls.backward = cls.__dict__["vjp"]  # torch's other name for it
             cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__})
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
@@ -309,31 +324,37 @@ class Function:
         raise _use_apply(type(self))
 
     @classmethod
-    def _backward(cls) -> Callable[..., Any]:
-        found = getattr(cls, "backward", None) or getattr(cls, "vjp", None)
-        if found is None:
-            raise NotImplementedError(
-                f"{cls.__name__} has no backward, so it cannot be differentiated.\n  What to do: add\n    @staticmethod\n"
-                "    def backward(ctx, grad_output):"
-            )
-        return found
-
-    @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and make its tensors the outputs of a new node if any argument requires grad."""
         try:
             contract = cls._contract
         except AttributeError:
             raise TypeError(f"{cls.__name__} is abstract; apply belongs to a subclass with a forward") from None
-        node = _new(cls._node_class)
-        node.order, node.hooks, node.edges = 0, None, ()
+        node = cls._node_class()
+        node.hooks = None
         if kwargs or contract.separate:
             args, kwargs = contract.bind(node, args, kwargs)
-        inputs = (*args, *kwargs.values()) if kwargs else args
-        node._needs = needs = [
-            a._requires_grad if isinstance(a, Tensor) else type(a) in CONTAINERS and _any_requires_grad(a) for a in inputs
-        ]
+            inputs = (*args, *kwargs.values())
+        else:
+            inputs = args
         recording = modes.grad_enabled
+        needs: list[bool | None] = []
+        edges: list[Edge | None] = []
+        nested = False
+        for a in inputs:
+            if type(a) is not Tensor and not isinstance(a, Tensor):
+                needs.append(_any_requires_grad(a) if isinstance(a, CONTAINERS) else None)
+                edges.append(None)
+                nested = nested or needs[-1] is not None
+            elif a._requires_grad:
+                needs.append(True)
+                edges.append((a._edge or leaf_edge(a)) if recording else None)
+            else:
+                needs.append(False if a._data.dtype.kind in "fc" else None)
+                edges.append(None)
+        node._needs, node.edges = needs, edges
+        if nested:
+            _connect_nested(node, inputs)
         modes.grad_enabled = False
         try:
             if contract.separate:
@@ -343,46 +364,55 @@ class Function:
                 out = cls.forward(node, *args, **kwargs)
         finally:
             modes.grad_enabled = recording
-        if not (recording and True in needs):
-            return _outside(node, out, inputs) if True in needs else out
-        _connect(node, inputs, needs)
+        if True not in needs:
+            return out
+        if not recording:
+            return _outside(node, out, inputs)
         node.order = next_order()
+        if type(out) is Tensor and not out._requires_grad and not node._dirty and not node._non_differentiable:
+            data = out._data
+            if data.dtype.kind in "fc" and 1 in contract.counts:
+                for a in inputs:
+                    if a is out:
+                        break
+                else:
+                    out._edge = (node, 0, data.shape, data.dtype)
+                    out._requires_grad = True
+                    if node._saved:
+                        _keep(node, (out,), (out,))
+                    return out
         return _attach(node, out, inputs)
 
 
-def _use_apply(cls: type) -> TypeError:
-    return TypeError(
-        f"{cls.__name__} is not called itself: its methods are static, and each call makes a node of the graph.\n"
-        f"  What to do: write {cls.__name__}.apply(...)."
-    )
+def _any_requires_grad(tree: Any) -> bool | None:
+    """Whether a tensor somewhere in `tree` requires grad; None if there is no tensor that could."""
+    found = [_need(leaf) for leaf in leaves(tree)]
+    return True if True in found else False if False in found else None
 
 
-def _any_requires_grad(tree: Any) -> bool:
-    return any(isinstance(t, Tensor) and t._requires_grad for t in leaves(tree))
+def _need(a: Any) -> bool | None:
+    """Whether an argument needs a gradient; None if there can be none."""
+    if not isinstance(a, Tensor):
+        return None
+    return a._requires_grad or (False if a._data.dtype.kind in "fc" else None)
 
 
-def _connect(node: FunctionNode, inputs: tuple[Any, ...], needs: Sequence[bool]) -> None:
-    """Set the node's edges: one for each argument, or for each leaf of nested ones; None where no gradient flows."""
-    if any(type(a) in CONTAINERS and is_nested(a) for a in inputs):
-        node._arguments = [rebuild(a, iter(lambda: None, 0)) if isinstance(a, CONTAINERS) else None for a in inputs]
-        inputs = tuple(leaf for a in inputs for leaf in leaves(a))
-        needs = [isinstance(a, Tensor) and a._requires_grad for a in inputs]
-    node.edges = [(a._edge or leaf_edge(a)) if need else None for a, need in zip(inputs, needs, strict=True)]
-    if False in needs:
-        node._plain = {
-            i: "was not a Tensor" if not isinstance(a, Tensor) else f"is an integer tensor ({a.dtype})"
-            for i, a in enumerate(inputs)
-            if not isinstance(a, Tensor) or a._data.dtype.kind not in "fc"
-        }
+def _connect_nested(node: FunctionNode, inputs: tuple[Any, ...]) -> None:
+    """Set the node's edges where arguments nest: one for each leaf of each argument."""
+    flat = [leaf for a in inputs for leaf in leaves(a)]
+    needs = [_need(leaf) for leaf in flat]
+    it = iter(needs)
+    node._arguments = [rebuild(a, it) for a in inputs]
+    node.edges = [(a._edge or leaf_edge(a)) if need else None for a, need in zip(flat, needs, strict=True)]
 
 
 def _attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
     """Make forward's tensors the outputs of `node`, and keep what it saved."""
+    parts: Any
     if isinstance(out, Tensor):
         given: Sequence[Any] = (out,)
     elif isinstance(out, CONTAINERS) and (type(out) is not tuple or any(isinstance(o, CONTAINERS) for o in out)):
         parts = out if type(out) is tuple else (out,)
-        node._results = parts
         given = list(leaves(parts))
         node._results = rebuild(parts, iter(lambda: None, 0))
     else:
@@ -395,15 +425,19 @@ def _attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
     least, most = cls._contract.backward_takes
     gradients = len(given) if node._results is None else len(node._results)
     if gradients < least or (most is not None and gradients > most):
-        raise wrong_parameters(cls, cls._backward(), gradients)
+        raise wrong_parameters(cls, cls.backward, gradients)
+    if node._results is None:
+        cls._contract.counts.add(gradients)
     if len(given) > 1 or node._results is not None:
         node.outputs = count
         node._output_types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
     if node._dirty:
         _check_dirty(node, given)
     attached: list[Any] = []
+    nr = 0
     for o in given:
-        attached.append(_output_of(node, o, len([a for a in attached if isinstance(a, Tensor)]), inputs) if isinstance(o, Tensor) else o)
+        attached.append(_output_of(node, o, nr, inputs) if isinstance(o, Tensor) else o)
+        nr += isinstance(o, Tensor)
     if node._saved:
         _keep(node, given, attached)
     node._dirty = node._non_differentiable = ()
@@ -429,10 +463,10 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any]) -> None:
 def _output_of(node: FunctionNode, t: Tensor, nr: int, inputs: tuple[Any, ...]) -> Tensor:
     """`t` as output `nr` of `node`; a tensor that has a place in the graph already keeps it, and an alias takes this one."""
     data = t._data
-    if any(t is d for d in node._dirty):
+    if node._dirty and any(t is d for d in node._dirty):
         if t._version_of is None:
             t._bump()
-    elif t._requires_grad or any(t is a for a in inputs):
+    elif t._requires_grad or any([t is a for a in inputs]):
         t, source = t.detach(), t
         t._base = source if source._base is None else source._base
     if data.dtype.kind in "fc" and not any(t is d for d in node._non_differentiable):
@@ -443,28 +477,28 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, inputs: tuple[Any, ...]) 
 
 def _keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> None:
     """Turn what forward saved into what the node keeps: outputs without their history, and the versions of all."""
-    saved: list[Any] = []
+    saved = list(node._saved)
     outputs: dict[int, int] = {}
-    for i, t in enumerate(node._saved):
-        nr = 0
-        for o, a in zip(given, attached, strict=True):
-            if o is t and o is not None and a._edge is not None and a._edge[0] is node:
-                alias = wrap(t._data)
-                alias._version_of = t._share_version()
-                outputs[i], t = nr, alias
-                break
-            nr += isinstance(o, Tensor)
-        saved.append(t)
+    nr = 0
+    for o, a in zip(given, attached, strict=True):
+        if isinstance(o, Tensor):
+            for i, t in enumerate(saved):
+                if t is o and a._edge is not None and a._edge[0] is node:
+                    saved[i] = alias = wrap(t._data)
+                    alias._version_of = t._share_version()
+                    outputs[i] = nr
+            nr += 1
     node._saved = tuple(saved)
-    node._saved_outputs = outputs
-    if any(t is not None and t._version_of is not None and t._version_of.n for t in saved):
+    if outputs:
+        node._saved_outputs = outputs
+    if WRITES.n and any(t is not None and t._version_of is not None and t._version_of.n for t in saved):
         node._versions = tuple(0 if t is None else t._version for t in saved)
 
 
 def _outside(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
     """The result of a call that is not recorded: an input that is returned as it came leaves the graph."""
     if isinstance(out, Tensor):
-        same = any(out is a for a in inputs) and not any(out is d for d in node._dirty)
+        same = out._requires_grad and any(out is a for a in inputs) and not any(out is d for d in node._dirty)
         return out.detach() if same else out
     if isinstance(out, CONTAINERS):
         return rebuild(out, iter([_outside(node, o, inputs) for o in leaves(out)]))
@@ -479,7 +513,7 @@ class _OnceNode(Node):
     def __init__(self, ctx: Node) -> None:
         self.order, self.hooks, self.edges, self._name = next_order(), None, ctx.edges, ctx.name()
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable: the backward of "
             f"{self._name} has no derivative.\n  What to do: write that backward in tensor operations and remove the mark."

@@ -83,15 +83,16 @@ class Node:
     hooks: Hooks | None
     order: int
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         """The gradients to send along `edges`, given `g` (a list where the node has several outputs).
 
         Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only nodes worth a gradient.
+        Unless `keep`, what was saved for this is dropped.
         """
         raise NotImplementedError
 
-    def release(self) -> None:
-        """Drop what was saved for the backward pass."""
+    def check_gradient(self, data: Any, edge: Edge) -> None:
+        """Refuse a gradient along `edge` that has another shape or dtype than it should; a built-in rule's is made to fit."""
 
     def name(self) -> str:
         """The name a repr shows, e.g. ``MulBackward0``."""
@@ -147,9 +148,6 @@ class AccumulateGrad(Node):
         self.hooks = None
         self.variable = variable
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
-        raise AssertionError("the engine calls accumulate() itself")
-
     def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
         """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
 
@@ -182,11 +180,12 @@ def leaf_edge(t: Tensor) -> Edge:
     state = t._leaf
     if state is None:
         state = t._leaf = LeafState()
-    acc = None if state.accumulator is None else state.accumulator()
+    acc = state.accumulator and state.accumulator()
     if acc is None:
         acc = AccumulateGrad(t)
         state.accumulator = weakref.ref(acc)
-    return (acc, 0, t._data.shape, t._data.dtype)
+    data = t._data
+    return (acc, 0, data.shape, data.dtype)
 
 
 def gradient_edge(t: Tensor) -> Edge:

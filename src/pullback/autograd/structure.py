@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._tensor import Tensor
-
 CONTAINERS = (dict, list, tuple)
 
 
@@ -60,8 +58,3 @@ def _shown(tree: Any) -> str:
     if isinstance(tree, dict):
         return f"a dict with the keys {list(tree)}"
     return f"a {type(tree).__name__} of {len(tree)} elements" if isinstance(tree, (list, tuple)) else f"a {type(tree).__name__}"
-
-
-def is_nested(value: Any) -> bool:
-    """Whether `value` is a container with a tensor somewhere in it."""
-    return isinstance(value, CONTAINERS) and any(isinstance(leaf, Tensor) for leaf in leaves(value))

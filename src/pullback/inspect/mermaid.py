@@ -32,8 +32,9 @@ def mermaid(root: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
     Syntax: https://mermaid.js.org/syntax/flowchart.html.
 
     >>> import pullback
+    >>> from pullback.inspect import mermaid
     >>> w = pullback.tensor([1.0, 2.0], requires_grad=True)
-    >>> print(pullback.inspect.mermaid((w * w).sum(), {"w": w}))
+    >>> print(mermaid((w * w).sum(), {"w": w}))
     graph LR
         Loss -->|grad_output| SumBackward0
         SumBackward0 -->|grad_input| MulBackward0

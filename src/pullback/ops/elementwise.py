@@ -21,31 +21,31 @@ add = elementwise(
 )  # fmt: skip
 sub = elementwise(
     "sub", np.subtract, "``input - alpha * other``, broadcast.", alpha=True, dunder="sub",
-    input=lambda g: g, other=lambda g: np.negative(g),
+    input=lambda g: g, other=lambda g: -g,
 )  # fmt: skip
 mul = elementwise(
     "mul", np.multiply, "``input * other``, broadcast.", dunder="mul",
-    input=lambda g, other: np.multiply(g, other), other=lambda g, input: np.multiply(g, input),
+    input=lambda g, other: g * other, other=lambda g, input: g * input,
 )  # fmt: skip
 div = elementwise(
     "div", np.true_divide, "``input / other``, broadcast; of integers a float.", floats=True, dunder="truediv",
-    input=lambda g, other: np.true_divide(g, other),
-    other=lambda g, other, out: np.true_divide(np.negative(np.multiply(g, out)), other),
+    input=lambda g, other: g / other,
+    other=lambda g, other, out: -(g * out) / other,
 )  # fmt: skip
-neg = elementwise("neg", np.negative, "``-input``.", dunder="neg", input=lambda g: np.negative(g))
+neg = elementwise("neg", np.negative, "``-input``.", dunder="neg", input=lambda g: -g)
 positive = elementwise("positive", np.positive, "``+input``.", dunder="pos", input=lambda g: g)
 reciprocal = elementwise(
     "reciprocal", np.reciprocal, "``1 / input``.", floats=True,
-    input=lambda g, out: np.negative(np.multiply(g, np.multiply(out, out))),
+    input=lambda g, out: -g * (out * out),
 )  # fmt: skip
-square = elementwise("square", np.square, "``input ** 2``.", input=lambda g, input: np.multiply(g, np.multiply(2, input)))
+square = elementwise("square", np.square, "``input ** 2``.", input=lambda g, input: g * (2 * input))
 sqrt = elementwise(
     "sqrt", np.sqrt, "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``.", floats=True,
-    input=lambda g, out: np.true_divide(g, np.multiply(2, out)),
+    input=lambda g, out: g / (2 * out),
 )  # fmt: skip
 rsqrt = elementwise(
     "rsqrt", lambda input: np.reciprocal(np.sqrt(input)), "``1 / sqrt(input)``.", floats=True,
-    input=lambda g, out: np.multiply(g, np.multiply(-0.5, np.multiply(out, np.multiply(out, out)))),
+    input=lambda g, out: g * (-0.5 * out * out * out),
 )  # fmt: skip
 
 
@@ -88,37 +88,37 @@ remainder = elementwise(
 )  # fmt: skip
 
 # Exponentials and logarithms
-exp = elementwise("exp", np.exp, "``e ** input``.", floats=True, input=lambda g, out: np.multiply(g, out))
+exp = elementwise("exp", np.exp, "``e ** input``.", floats=True, input=lambda g, out: g * out)
 expm1 = elementwise(
-    "expm1", np.expm1, "``exp(input) - 1``, exact near 0.", floats=True, input=lambda g, out: np.multiply(g, np.add(out, 1)),
+    "expm1", np.expm1, "``exp(input) - 1``, exact near 0.", floats=True, input=lambda g, out: g * (out + 1),
 )  # fmt: skip
-log = elementwise("log", np.log, "The natural logarithm.", floats=True, input=lambda g, input: np.true_divide(g, input))
+log = elementwise("log", np.log, "The natural logarithm.", floats=True, input=lambda g, input: g / input)
 log1p = elementwise(
     "log1p", np.log1p, "``log(1 + input)``, exact near 0.", floats=True,
-    input=lambda g, input: np.true_divide(g, np.add(input, 1)),
+    input=lambda g, input: g / (input + 1),
 )  # fmt: skip
 log2 = elementwise(
     "log2", np.log2, "The logarithm to base 2.", floats=True,
-    input=lambda g, input: np.true_divide(g, np.multiply(input, 0.6931471805599453)),
+    input=lambda g, input: g / (input * 0.6931471805599453),
 )  # fmt: skip
 log10 = elementwise(
     "log10", np.log10, "The logarithm to base 10.", floats=True,
-    input=lambda g, input: np.true_divide(g, np.multiply(input, 2.302585092994046)),
+    input=lambda g, input: g / (input * 2.302585092994046),
 )  # fmt: skip
 
 # Trigonometry
-sin = elementwise("sin", np.sin, "The sine.", floats=True, input=lambda g, input: np.multiply(g, np.cos(input)))
+sin = elementwise("sin", np.sin, "The sine.", floats=True, input=lambda g, input: g * np.cos(input))
 cos = elementwise(
-    "cos", np.cos, "The cosine.", floats=True, input=lambda g, input: np.multiply(g, np.negative(np.sin(input))),
+    "cos", np.cos, "The cosine.", floats=True, input=lambda g, input: -g * np.sin(input),
 )  # fmt: skip
 tan = elementwise(
-    "tan", np.tan, "The tangent.", floats=True, input=lambda g, out: np.multiply(g, np.add(np.multiply(out, out), 1)),
+    "tan", np.tan, "The tangent.", floats=True, input=lambda g, out: g * (out * out + 1),
 )  # fmt: skip
-sinh = elementwise("sinh", np.sinh, "The hyperbolic sine.", floats=True, input=lambda g, input: np.multiply(g, np.cosh(input)))
-cosh = elementwise("cosh", np.cosh, "The hyperbolic cosine.", floats=True, input=lambda g, input: np.multiply(g, np.sinh(input)))
+sinh = elementwise("sinh", np.sinh, "The hyperbolic sine.", floats=True, input=lambda g, input: g * np.cosh(input))
+cosh = elementwise("cosh", np.cosh, "The hyperbolic cosine.", floats=True, input=lambda g, input: g * np.sinh(input))
 tanh = elementwise(
     "tanh", np.tanh, "The hyperbolic tangent.", floats=True,
-    input=lambda g, out: np.multiply(g, np.subtract(1, np.multiply(out, out))),
+    input=lambda g, out: g * (1 - out * out),
 )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _sigmoid(input: Any) -> Any:
 
 sigmoid = elementwise(
     "sigmoid", _sigmoid, "``1 / (1 + exp(-input))``.", floats=True,
-    input=lambda g, out: np.multiply(g, np.multiply(out, np.subtract(1, out))),
+    input=lambda g, out: g * (out * (1 - out)),
 )  # fmt: skip
 
 # Kinks

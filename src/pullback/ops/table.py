@@ -28,7 +28,7 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._state import modes
-from .._tensor import NUMPY, Edge, Tensor, wrap
+from .._tensor import NUMPY, WRITES, Edge, Tensor, blank, wrap
 from ..autograd.node import FREED, Node, leaf_edge, next_order, second_backward, written_since
 
 Rule = Callable[..., Any]
@@ -38,25 +38,32 @@ TABLE: dict[str, Op] = {}
 
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
-_new = object.__new__
 _ndarray = np.ndarray
 
 
 class Plan:
     """For one set of wanted gradients: what to save, and which rule gets which of it."""
 
-    __slots__ = ("calls", "pick", "wanted", "with_out", "with_shapes")
+    __slots__ = ("calls", "direct", "from_operands", "pick", "saves_one", "wanted", "with_out", "with_shapes")
 
     def __init__(self, op: Op, mask: int) -> None:
         self.wanted = tuple(i for i in range(len(op.params)) if mask >> i & 1)
         rules = [op.rules[op.params[i]] for i in self.wanted]
         names = list(dict.fromkeys(n for rule in rules for n in _needs(rule)))
+        if len(rules) > 1:
+            names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
         shaped = tuple(i for i, p in enumerate(op.params) if f"{p}_shape" in names)
         order = [*op.params, "out", *(f"{op.params[i]}_shape" for i in shaped)]
         self.with_out = "out" in names
         self.with_shapes = shaped
         self.pick = _picker([order.index(n) for n in names])
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
+        # the one rule, where there is one: it takes all that is saved, in order
+        self.direct = rules[0] if len(rules) == 1 else None
+        self.saves_one = len(names) == 1
+        # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none, -1 for more
+        places = [order.index(n) for n in names]
+        self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(tuple(places), -1) if len(op.params) == 2 else -1
 
 
 def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
@@ -152,41 +159,52 @@ def _name_rule(rule: Rule, name: str) -> None:
 # Nodes --------------------------------------------------------------------------------------------------------------
 
 class OpNode(Node):
-    """A recorded call of an entry: the plan it follows, and what that plan saved."""
+    """A recorded call of an entry: the plan it follows, and what that plan saved.
 
-    __slots__ = ("_saved", "plan", "versions")
+    As long as the number `WRITES` is what it was when the node was made, nothing can have been written to since, and no version is looked at.
+    """
+
+    __slots__ = ("plan", "saved", "versions", "writes")
 
     op: Op
     plan: Plan
+    saved: Sequence[Any]
     versions: tuple[int, ...] | None
+    writes: int
 
-    def unpack(self, taped: bool) -> list[Any]:
-        """What was saved, as payloads or, when taped, as Tensors; refused if it was freed or written to since."""
-        saved = self._saved
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        saved, plan = self.saved, self.plan
+        if taped or self.writes != WRITES.n or saved is FREED:
+            self.check()
+        if not keep and saved:
+            self.saved = FREED
+        rule = plan.direct
+        if rule is not None and plan.saves_one and not taped:
+            value = saved[0]
+            return (rule(g, value._data if isinstance(value, Tensor) else value),)
+        values = self.values(saved, taped)
+        if needed is None:
+            return [rule(g, *pick(values)) for rule, pick in plan.calls]
+        return [
+            rule(g, *pick(values)) if edge is not None and edge[0] in needed else None
+            for (rule, pick), edge in zip(plan.calls, self.edges, strict=True)
+        ]
+
+    def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
+        """What the rules get for what was saved: payloads or, when taped, Tensors."""
+        if not taped:
+            return [v._data if isinstance(v, Tensor) else v for v in saved]
+        return [self._output(v) if isinstance(v, Tensor) and v._base is _SAVED_OUTPUT else v for v in saved]
+
+    def check(self) -> None:
+        """Refuse to go on if what was saved was freed, or written to since."""
+        saved = self.saved
         if saved is FREED:
             raise second_backward(self.name())
-        values = []
         for i, value in enumerate(saved):
-            if isinstance(value, Tensor):
-                version = value._version_of
-                if version is not None and version.n != (0 if self.versions is None else self.versions[i]):
-                    raise written_since(self, value, 0 if self.versions is None else self.versions[i])
-                if not taped:
-                    value = value._data
-                elif value._base is _SAVED_OUTPUT:
-                    value = self._output(value)
-            values.append(value)
-        return values
-
-    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
-        values = self.unpack(taped)
-        plan = self.plan
-        if needed is not None:
-            return [
-                rule(g, *pick(values)) if edge is not None and edge[0] in needed else None
-                for (rule, pick), edge in zip(plan.calls, self.edges, strict=True)
-            ]
-        return [rule(g, *pick(values)) for rule, pick in plan.calls]
+            version = value._version_of if isinstance(value, Tensor) else None
+            if version is not None and version.n != (0 if self.versions is None else self.versions[i]):
+                raise written_since(self, value, 0 if self.versions is None else self.versions[i])
 
     def _output(self, saved: Tensor) -> Tensor:
         """This node's result with its place in the graph; it is saved without, so that node and result form no cycle."""
@@ -195,14 +213,11 @@ class OpNode(Node):
         out._requires_grad = True
         return out
 
-    def release(self) -> None:
-        if self._saved:
-            self._saved = FREED
-
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
         """The tensors the rules will need."""
-        return tuple(v for v in OpNode.unpack(self, True) if isinstance(v, Tensor))
+        self.check()
+        return tuple(v for v in OpNode.values(self, self.saved, True) if isinstance(v, Tensor))
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -217,8 +232,13 @@ class ComplexNode(OpNode):
 
     __slots__ = ()
 
-    def unpack(self, taped: bool) -> list[Any]:
-        return [np.conj(v) if getattr(v, "dtype", None) in _COMPLEX else v for v in super().unpack(taped)]
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        saved = self.saved
+        self.check()
+        if not keep and saved:
+            self.saved = FREED
+        values = [np.conj(v) if getattr(v, "dtype", None) in _COMPLEX else v for v in self.values(saved, taped)]
+        return [rule(g, *pick(values)) for rule, pick in self.plan.calls]
 
 
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), _dtypes.complex64, _dtypes.complex128)
@@ -229,9 +249,8 @@ class ManyNode(OpNode):
 
     __slots__ = ()
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None) -> Sequence[Any]:
-        (rule, pick), = self.plan.calls  # fmt: skip
-        return rule(g, *pick(self.unpack(taped)))
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        return self.plan.calls[0][0](g, *self.saved)  # sizes, no values: nothing that could be freed or written to
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -245,26 +264,64 @@ _SAVED_OUTPUT = wrap(np.empty(0))
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
     """A Tensor around the payload `r` that remembers it is `op` of `args`, with gradients for the arguments in `mask`."""
     plan = op.plans.get(mask) or op.plan(mask)
-    dtype = r.dtype
-    node = _new(op.complex_class if dtype.kind == "c" else op.node_class)
+    out = _made_by(op.complex_class if r.dtype.kind == "c" else op.node_class, plan, r)
+    node = out._edge[0]  # type: ignore[index]
+    if plan.with_out or plan.with_shapes:
+        args = (*args, _detached(out) if plan.with_out else None, *(args[i]._data.shape for i in plan.with_shapes))
+    node.saved = saved = plan.pick(args)
+    node.versions = _versions(saved) if WRITES.n else None
+    node.edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
+    return out
+
+
+def _made_by(node_class: type[OpNode], plan: Plan, r: Any) -> Tensor:
+    """A Tensor around `r` and the node that made it; the node's edges and saved values are the caller's to set."""
+    node = node_class()
     node.order = next_order()
     node.hooks = None
     node.plan = plan
-    out = _new(Tensor)
+    node.writes = WRITES.n
+    out = blank()
+    out._data = r
+    out._edge = (node, 0, r.shape, r.dtype)
+    out._requires_grad = True
+    out._grad = out._leaf = out._base = out._version_of = None
+    return out
+
+
+def record_pair(op: Op, mask: int, input: Any, other: Any, r: Any) -> Tensor:
+    """`record` for two operands whose values are all that is saved: the same, without the generality. The hottest path there is."""
+    plan = op.plans.get(mask) or op.plan(mask)
+    which, dtype = plan.from_operands, r.dtype
+    if which < 0 or dtype.kind == "c":
+        return record(op, mask, (input, other), r)
+    node = op.node_class()
+    node.order = next_order()
+    node.hooks = None
+    node.plan = plan
+    node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
+    node.writes = writes = WRITES.n
+    node.versions = _versions(node.saved) if writes else None
+    if mask == 1:
+        node.edges = (input._edge or leaf_edge(input),)
+    elif mask == 2:
+        node.edges = (other._edge or leaf_edge(other),)
+    else:
+        node.edges = (input._edge or leaf_edge(input), other._edge or leaf_edge(other))
+    out = blank()
     out._data = r
     out._edge = (node, 0, r.shape, dtype)
     out._requires_grad = True
     out._grad = out._leaf = out._base = out._version_of = None
-    if plan.with_out or plan.with_shapes:
-        args = (*args, _detached(out) if plan.with_out else None, *(args[i]._data.shape for i in plan.with_shapes))
-    node._saved = saved = plan.pick(args)
-    node.versions = None
+    return out
+
+
+def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
+    """The versions of the tensors among what is saved, or None if none of them was ever written to."""
     for value in saved:
         if isinstance(value, Tensor) and value._version_of is not None and value._version_of.n:
-            node.versions = tuple(v._version if isinstance(v, Tensor) else 0 for v in saved)
-            break
-    node.edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
-    return out
+            return tuple(v._version if isinstance(v, Tensor) else 0 for v in saved)
+    return None
 
 
 def _detached(out: Tensor) -> Tensor:
@@ -422,12 +479,12 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             raise errors.translate(op.name, (x, y), error) from None
         if type(r) is not _ndarray and isinstance(r, np.generic):
             r = np.asarray(r)
-        if modes.grad_enabled and differentiable:
+        if differentiable:
             mask = 1 if type(input) is Tensor and input._requires_grad else 0
             if type(other) is Tensor and other._requires_grad:
                 mask += 2
-            if mask:
-                return record(op, mask, (input, other), r)
+            if mask and modes.grad_enabled:
+                return record_pair(op, mask, input, other, r)
         return wrap(r)
 
     return call
@@ -592,10 +649,10 @@ def _join(op: Op, tensors: Any, dim: int) -> Tensor:
         raise errors.translate(op.name, payloads, error) from None
     if not (modes.grad_enabled and any(t._requires_grad for t in tensors) and dtype.kind in "fc"):
         return wrap(r)
-    out = record(op, 0, (), r)
+    out = _made_by(op.node_class, op.plan(1), r)
     node = out.grad_fn
-    node.plan = op.plan(1)
-    node._saved = node.plan.pick((None, dim, tuple(p.shape for p in payloads)))
+    node.versions = None
+    node.saved = node.plan.pick((None, dim, tuple(p.shape for p in payloads)))
     edges: list[Edge | None] = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
     node.edges = edges
     return out

@@ -197,6 +197,6 @@ def _checked_betas(who: str, betas: tuple[float | Tensor, float | Tensor]) -> tu
     for i, beta in enumerate(betas):
         if isinstance(beta, Tensor) and beta.numel() != 1:
             raise ValueError(message(f"{who}: betas[{i}]", expected="a Tensor of 1 element", found=describe(beta)))
-        if not 0 <= beta < 1:
+        if not 0 <= float(beta) < 1:
             raise ValueError(message(f"{who}: betas[{i}]", expected="a number in [0, 1)", found=str(beta)))
     return float(betas[0]), float(betas[1])

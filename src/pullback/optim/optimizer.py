@@ -155,13 +155,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        # A gradient that is infinite or not a number is the caller's to see in the parameters, as in PyTorch.
-        with np.errstate(all="ignore"):
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(p, p.grad._data, group)
-                        p._bump()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, p.grad._data, group)
+                    p._bump()
         return loss
 
     def _update(self, p: Tensor, grad: np.ndarray, group: Group) -> None:
@@ -263,7 +261,7 @@ def check_options(
             message(f"{who}: argument lr", expected="a float or a Tensor of 1 element", found=describe(lr))
         )
     for name, value in {"lr": lr, **not_negative}.items():
-        if not value >= 0:  # so written that nan is refused too
+        if not float(value) >= 0:  # so written that nan is refused too
             raise ValueError(message(f"{who}: argument {name}", expected="zero or more", found=str(value)))
     if differentiable:
         raise NotImplementedError(

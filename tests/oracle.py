@@ -1,0 +1,173 @@
+"""How a result of ours is compared with the oracle's, PyTorch's: the same call, found by the same name, in either library.
+
+Nothing here imports torch: the library to work in is an argument, `pullback` or the `torch` that a test asked for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from ops_samples import DType, Sample
+
+import pullback
+
+# Relative and absolute tolerances: a few units in the last place of a sum of some ten terms.
+TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "complex64": 4e-6, "float64": 1e-13, "complex128": 2e-13}
+
+# torch says it once a process, we say it each time.
+_CASTING = "Casting complex values to real"
+
+
+def resolve(lib: ModuleType, name: str) -> Callable[..., Any]:
+    """The function of that name: of the library, of its `nn.functional`, or a method of its Tensor."""
+    for home in (lib, lib.nn.functional, lib.Tensor):
+        if hasattr(home, name):
+            return getattr(home, name)
+    raise AttributeError(f"{lib.__name__} has no operation {name}")
+
+
+def to_tensor(lib: ModuleType, array: np.ndarray[Any, Any], requires_grad: bool = False) -> Any:
+    """An array as a tensor, on its memory, which therefore lies as the array's does."""
+    if lib is not pullback and not array.flags.writeable:
+        array = array.copy()  # torch warns of memory that must not be written to
+    t = lib.from_numpy(array)
+    return t.requires_grad_() if requires_grad and array.dtype.kind in "fc" else t
+
+
+def converted(lib: ModuleType, sample: Sample, requires_grad: bool = False) -> tuple[Sample, list[Any]]:
+    """The sample with tensors in the place of its arrays, and the list of these tensors."""
+    made: list[Any] = []
+
+    def change(leaf: Any) -> Any:
+        if isinstance(leaf, np.ndarray):
+            made.append(to_tensor(lib, leaf, requires_grad))
+            return made[-1]
+        return getattr(lib, leaf.name) if isinstance(leaf, DType) else leaf
+
+    return sample.replaced(change), made
+
+
+def call(lib: ModuleType, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function returns, or the exception it raises. Only warnings of ours that torch does not give are errors."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_CASTING)
+        if lib is not pullback:
+            warnings.simplefilter("ignore")
+        try:
+            return fn(*args, **kwargs)
+        except Exception as error:
+            return error
+
+
+def tensors_of(result: Any) -> list[Any]:
+    """The tensors a call returned: one, or those of a tuple or list."""
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def array_of(t: Any) -> np.ndarray[Any, Any]:
+    """The values of either library's tensor."""
+    return t.detach().resolve_conj().numpy() if hasattr(t, "resolve_conj") else t.detach().numpy()
+
+
+def difference(ours: Any, theirs: Any, scale: float = 1.0) -> str:
+    """What differs between two results in kind, dtype, shape, values or exception; "" if nothing does.
+
+    scale: a factor of the tolerance.
+    """
+    if isinstance(ours, Exception) or isinstance(theirs, Exception):
+        return _difference_of_errors(ours, theirs)
+    if isinstance(theirs, (tuple, list)):
+        if type(ours).__bases__ != type(theirs).__bases__ and not isinstance(ours, tuple):
+            return f"{type(ours).__name__}, expected {type(theirs).__name__}"
+        if len(ours) != len(theirs):
+            return f"{len(ours)} results, expected {len(theirs)}"
+        return "; ".join(filter(None, (difference(a, b, scale) for a, b in zip(ours, theirs, strict=True))))
+    if not hasattr(theirs, "dtype"):
+        return "" if ours == theirs and type(ours) is type(theirs) else f"{ours!r}, expected {theirs!r}"
+    if ours is None or not isinstance(ours, pullback.Tensor):
+        return f"{type(ours).__name__}, expected a tensor"
+    if str(ours.dtype).split(".")[1] != str(theirs.dtype).split(".")[1]:
+        return f"{ours.dtype}, expected {theirs.dtype}"
+    return difference_of_values(array_of(ours), array_of(theirs), scale)
+
+
+def difference_of_values(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], scale: float = 1.0) -> str:
+    """What differs between two arrays in shape or values; "" if nothing does."""
+    if ours.shape != theirs.shape:
+        return f"shape {list(ours.shape)}, expected {list(theirs.shape)}"
+    tolerance = scale * TOLERANCE.get(str(theirs.dtype), 0)
+    if ours.dtype.kind not in "fc":
+        same = np.array_equal(ours, theirs)
+    else:
+        same = all(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) for a, b in
+                   ((np.real(ours), np.real(theirs)), (np.imag(ours), np.imag(theirs))))  # fmt: skip
+    return "" if same else f"values {ours.tolist()}, expected {theirs.tolist()}"
+
+
+def _difference_of_errors(ours: Any, theirs: Any) -> str:
+    if not isinstance(ours, Exception):
+        return f"no error, expected {_brief(theirs)}"
+    if not isinstance(theirs, Exception):
+        return f"unexpected {_brief(ours)}"
+    # whoever catches torch's type must catch ours
+    return "" if isinstance(ours, type(theirs)) else f"{_brief(ours)}, expected {_brief(theirs)}"
+
+
+def _brief(error: Exception) -> str:
+    return f"{type(error).__name__}({str(error).splitlines()[0][:120] if str(error) else ''})"
+
+
+def gradients(lib: ModuleType, outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool = False) -> Any:
+    """``J^T w``, a list with a gradient, or None, for each input; or the exception it raises."""
+    return call(lib, lib.autograd.grad, list(outputs), list(inputs), list(weights), create_graph=create_graph, allow_unused=True)
+
+
+# Derivatives ------------------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """A sample called in one library, with every floating point array of it a leaf: outputs, gradients, second derivatives.
+
+    The outputs are weighted by `weights`, which are leaves, too: the second derivative goes through them as it goes through the inputs.
+    """
+
+    def __init__(self, lib: ModuleType, fn: Callable[..., Any], made: Sample) -> None:
+        self.lib = lib
+        sample, arrays = converted(lib, made, requires_grad=True)
+        self.inputs = [t for t in arrays if t.requires_grad]
+        self.result = call(lib, fn, *sample.args, **sample.kwargs)
+        self.error = self.result if isinstance(self.result, Exception) else None
+        found = [] if self.error else tensors_of(self.result)
+        self.outputs = [t for t in found if t.requires_grad]
+        rng = np.random.default_rng(7)
+        self.weights = [to_tensor(lib, _direction(rng, array_of(t)), requires_grad=True) for t in self.outputs]
+
+    def gradients(self, create_graph: bool = False) -> Any:
+        """The gradient of the weighted outputs with respect to each input, or None; an exception if one was raised."""
+        if self.error or not self.outputs:
+            return self.error or []
+        return call(self.lib, self.lib.autograd.grad, self.outputs, self.inputs, self.weights, create_graph=create_graph,
+                    allow_unused=True)  # fmt: skip
+
+    def second(self) -> Any:
+        """The gradient of the gradients, weighted, with respect to all inputs and weights at once."""
+        first = self.gradients(create_graph=True)
+        if isinstance(first, Exception):
+            return first
+        again = [g for g in first if g is not None and g.requires_grad]
+        if not again:
+            return []
+        rng = np.random.default_rng(11)
+        vectors = [to_tensor(self.lib, _direction(rng, array_of(g))) for g in again]
+        return call(self.lib, self.lib.autograd.grad, again, self.inputs + self.weights, vectors, allow_unused=True)
+
+
+def _direction(rng: np.random.Generator, like: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    values = rng.uniform(0.5, 1.5, like.shape)
+    if like.dtype.kind == "c":
+        values = values + 1j * rng.uniform(0.5, 1.5, like.shape)
+    return np.asarray(values).astype(like.dtype)
