@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import LeafState, Tensor, wrap
+from .._tensor import Edge, LeafState, Tensor, wrap
 from .engine import Captures, as_sequence, execute, make_roots, needed_nodes
-from .node import RemovableHandle, add_grad, gradient_edge
+from .node import RemovableHandle, add_grad, leaf_edge
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -55,15 +55,17 @@ def backward(
     wanted = as_sequence(inputs, "inputs")
     if not wanted:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    captures = _captures(wanted)
+    edges = _edges(wanted)
+    captures: Captures = {}
+    for node, nr, _, _ in edges:
+        captures.setdefault(node, {})[nr] = None
     roots = make_roots(outputs, grads, create_graph)
     needed = needed_nodes([edge for edge, _ in roots], set(captures))
     execute(roots, keep=keep, taped=create_graph, needed=needed, captures=captures)
-    for t in wanted:
-        if t._edge is not None and not t.retains_grad:
-            g = captures[t._edge[0]][t._edge[1]]
-            if g is not None:
-                add_grad(t, g, create_graph, False)
+    for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
+        g = captures[node][nr]
+        if g is not None and t._edge is not None and not t.retains_grad:
+            add_grad(t, g, create_graph, False)
 
 
 def grad(
@@ -104,13 +106,15 @@ def grad(
     unused = allow_unused or materialize_grads
     if is_grads_batched:
         return _batched(outs, wanted, vectors, keep, create_graph, unused, materialize_grads)
-    captures = _captures(wanted)
+    edges = _edges(wanted)
+    captures: Captures = {}
+    for node, nr, _, _ in edges:
+        captures.setdefault(node, {})[nr] = None
     roots = make_roots(outs, vectors, create_graph)
     needed = needed_nodes([edge for edge, _ in roots], set(captures))
     execute(roots, keep=keep, taped=create_graph, needed=needed, captures=captures, accumulate=False)
-    found = []
-    for i, t in enumerate(wanted):
-        node, nr, _, _ = gradient_edge(t)
+    found: list[Tensor | None] = []
+    for i, (t, (node, nr, _, _)) in enumerate(zip(wanted, edges, strict=True)):
         g = captures[node][nr]
         if g is None and not unused:
             raise RuntimeError(
@@ -121,14 +125,12 @@ def grad(
     return tuple(found)
 
 
-def _captures(wanted: Sequence[Tensor]) -> Captures:
-    captures: Captures = {}
+def _edges(wanted: Sequence[Tensor]) -> list[Edge]:
+    """The edges along which the gradients of `wanted` arrive."""
     for i, t in enumerate(wanted):
         if not t._requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
-        node, nr, _, _ = gradient_edge(t)
-        captures.setdefault(node, {})[nr] = None
-    return captures
+    return [t._edge or leaf_edge(t) for t in wanted]
 
 
 def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:

@@ -20,7 +20,7 @@ from .. import errors
 from .._arrays import broadcasts_to, sum_to_shape
 from .._state import modes
 from .._tensor import Edge, Tensor, wrap
-from .node import AccumulateGrad, Node, add_grad, gradient_edge
+from .node import AccumulateGrad, Node, add_grad, leaf_edge
 
 Captures = dict[Node, dict[int, Any]]
 
@@ -91,26 +91,39 @@ def execute(
             if captures is not None and node in captures:
                 for nr in captures[node]:
                     captures[node][nr] = g if node.outputs == 1 else g[nr]
-            if type(node) is AccumulateGrad:
-                edges = grads = ()
-                if node.variable._leaf.hooks:
-                    g = _leaf_hooks(node.variable, g, taped)
-                    if captures is not None and node in captures:
-                        captures[node][0] = g
-                if accumulate:
-                    node.accumulate(g, taped, getrefcount(g) <= _ONE_LOCAL)
-                if node.hooks is not None and node.hooks.after:
-                    _after(node, (), g, taped)
-                continue
             edges = node.edges
-            if needed is not None and not any(e is not None and e[0] in needed for e in edges):
+            if not edges:
+                unshared = getrefcount(g) <= _ONE_LOCAL
+                grads = _arrive(node, g, taped, unshared, captures, accumulate)
+            elif needed is not None and not _leads_to(edges, needed):
                 grads = edges = ()
-                continue
-            grads = node.run(g, taped, needed, keep)
-            if node.hooks is not None and node.hooks.after:
-                grads = _after(node, grads, g, taped)
+            else:
+                grads = node.run(g, taped, needed, keep)
+                if node.hooks is not None and node.hooks.after:
+                    grads = _after(node, grads, g, taped)
     finally:
         modes.grad_enabled, modes.needed = before
+
+
+def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
+    return any(edge is not None and edge[0] in needed for edge in edges)
+
+
+def _arrive(
+    node: AccumulateGrad, g: Any, taped: bool, unshared: bool, captures: Captures | None, accumulate: bool
+) -> Sequence[Any]:
+    """What happens at a leaf: its hooks, then the gradient is noted or accumulated."""
+    leaf = node.variable._leaf
+    if leaf is not None and leaf.hooks:
+        g = _leaf_hooks(node.variable, g, taped)
+        unshared = False
+        if captures is not None and node in captures:
+            captures[node][0] = g
+    if accumulate:
+        node.accumulate(g, taped, unshared)
+    if node.hooks is not None and node.hooks.after:
+        _after(node, (), g, taped)
+    return ()
 
 
 def fit(g: Any, edge: Edge, node: Node | None) -> Any:
@@ -228,11 +241,15 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
         node = stack.pop()
         if node not in seen and node.order <= oldest:
             seen.add(node)
-            stack.extend(e[0] for e in node.edges if e is not None)
-    found: set[Node] = set()
-    for node in sorted(seen, key=lambda n: n.order, reverse=True):
-        if node in targets or any(e is not None and e[0] in found for e in node.edges):
-            found.add(node)
+            for edge in node.edges:
+                if edge is not None:
+                    stack.append(edge[0])
+    found = targets & seen
+    for node in sorted(seen - found, key=lambda n: n.order, reverse=True):
+        for edge in node.edges:
+            if edge is not None and edge[0] in found:
+                found.add(node)
+                break
     return found
 
 
@@ -289,4 +306,4 @@ def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> 
         checked = [g if isinstance(g, Tensor) else wrap(g) for g in checked]
     else:
         checked = [g._data if isinstance(g, Tensor) else g for g in checked]
-    return [(gradient_edge(t), g) for t, g in zip(tensors, checked, strict=True)]
+    return [(t._edge or leaf_edge(t), g) for t, g in zip(tensors, checked, strict=True)]

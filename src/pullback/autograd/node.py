@@ -188,11 +188,6 @@ def leaf_edge(t: Tensor) -> Edge:
     return (acc, 0, data.shape, data.dtype)
 
 
-def gradient_edge(t: Tensor) -> Edge:
-    """The edge along which gradients reach `t`, which requires grad."""
-    return t._edge or leaf_edge(t)
-
-
 def second_backward(name: str) -> RuntimeError:
     """The error of a graph used again after its saved values were freed."""
     return RuntimeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,23 +20,35 @@ from ..ops.table import composite, special
 __all__ = ["cross_entropy", "linear", "log_softmax", "mse_loss", "nll_loss", "relu", "sigmoid", "silu", "softmax", "tanh"]
 
 
+def _total(values: Any, axis: int) -> Any:
+    return reductions.quiet(np.add.reduce, np.sum, values, axis=axis, keepdims=True)
+
+
 def _softmax_rule(g: Any, out: Any, dim: Any) -> Any:
-    return np.multiply(out, np.subtract(g, np.sum(np.multiply(g, out), axis=dim, keepdims=True)))
+    return np.multiply(out, np.subtract(g, _total(np.multiply(g, out), dim)))
 
 
 def _log_softmax_rule(g: Any, out: Any, dim: Any) -> Any:
-    return np.subtract(g, np.multiply(np.exp(out), np.sum(g, axis=dim, keepdims=True)))
+    return np.subtract(g, np.multiply(np.exp(out), _total(g, dim)))
+
+
+def refuse_all_but_floats(name: str, *values: Any) -> None:
+    """Refuse payloads that are not of real floating point numbers."""
+    for value in values:
+        if value.dtype.kind != "f":
+            raise NotImplementedError(
+                errors.message(f"{name}()", expected="a floating point tensor", found=errors.describe(value), do="convert it with .float()")
+            )
 
 
 def _shifted(name: str, input: Any, dim: int) -> tuple[Any, int]:
     """`input` less its maximum along `dim`, so that no exponential overflows."""
-    if input.dtype.kind != "f":
-        raise RuntimeError(errors.message(f"{name}()", expected="a floating point tensor", found=errors.describe(input)))
-    axis = wrap_axis(dim, input.ndim) if input.ndim else -1
+    refuse_all_but_floats(name, input)
+    axis = wrap_axis(dim, input.ndim)
     if not input.size:
         return input, axis
     top = np.max(np.reshape(input, (1,)) if not input.ndim else input, axis=axis, keepdims=True)
-    return np.subtract(input, np.where(np.isfinite(top), top, 0) if input.ndim else input), axis
+    return np.subtract(input, top if input.ndim else input), axis
 
 
 @special(input=_softmax_rule)
@@ -48,25 +61,30 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """
     e, axis = _shifted("softmax", input if dtype is None else input.astype(_dtypes.to_numpy(dtype)), dim)
     e = np.exp(e)
-    return np.true_divide(e, np.sum(e, axis=axis, keepdims=True)) if e.ndim else e
+    return np.true_divide(e, _total(e, axis)) if e.ndim else e
 
 
 @special(input=_log_softmax_rule)
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
     shifted, axis = _shifted("log_softmax", input if dtype is None else input.astype(_dtypes.to_numpy(dtype)), dim)
-    return np.subtract(shifted, np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))) if shifted.ndim else shifted
+    return np.subtract(shifted, np.log(_total(np.exp(shifted), axis))) if shifted.ndim else shifted
 
 
 @composite(method=False)
 def silu(input: Tensor) -> Tensor:
     """``x * sigmoid(x)``, also called Swish."""
+    if not input.is_complex():
+        refuse_all_but_floats("silu", input._data)
     return input * sigmoid(input)
 
 
 @composite(method=False)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` with a weight of shape (out features, in features)."""
+    for value in (input, weight):
+        if not isinstance(value, Tensor):
+            raise TypeError(errors.message("linear()", expected="Tensors", found=errors.describe(value)))
     out = matmul(input, weight.t())
     return out if bias is None else out + bias
 
@@ -89,10 +107,18 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     >>> pullback.nn.functional.mse_loss(pullback.tensor([1.0, 2.0]), pullback.tensor([1.0, 4.0]))
     tensor(2.)
     """
+    refuse_all_but_floats("mse_loss", (input - target)._data)
+    if input._data.shape != target._data.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=2,
+        )
     return _reduced("mse_loss", np.square(input - target), reduction)  # type: ignore[call-overload]
 
 
-def _check_classes(name: str, input: Tensor, target: Tensor, ignore_index: int) -> None:
+def _check_classes(name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
+    refuse_all_but_floats(name, input._data)
     shape, found = input._data.shape, target._data.shape
     if target._data.dtype.kind not in "iu":
         raise RuntimeError(
@@ -106,6 +132,8 @@ def _check_classes(name: str, input: Tensor, target: Tensor, ignore_index: int) 
                            found=str(list(found)))
         )  # fmt: skip
     classes = shape[1] if len(shape) > 1 else shape[0]
+    if weight is not None and weight._data.shape != (classes,):
+        raise RuntimeError(errors.message(f"{name}()", expected=f"a weight for each of {classes} classes", found=errors.describe(weight)))
     used = target._data[target._data != ignore_index]
     bad = used[(used < 0) | (used >= classes)]
     if bad.size:
@@ -119,7 +147,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     input: ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices of the shape without C; weight: a factor for each class;
     targets equal to `ignore_index` count nothing. The mean is weighted.
     """
-    _check_classes("nll_loss", input, target, ignore_index)
+    _check_classes("nll_loss", input, target, weight, ignore_index)
     axis = 1 if input._data.ndim > 1 else 0
     counted = target._data != ignore_index
     index = np.expand_dims(np.where(counted, target._data, 0), axis)
@@ -170,7 +198,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, i
 def _per_class(weight: Tensor | None, input: Tensor, axis: int) -> Any:
     if weight is None:
         return 1.0
-    return wrap(np.reshape(weight._data, [-1 if i == axis else 1 for i in range(input._data.ndim)]))
+    return weight.reshape([-1 if i == axis else 1 for i in range(input._data.ndim)])
 
 
 def _smooth(logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int) -> Tensor:

@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._tensor import NUMPY, Tensor, wrap
+from .calls import apply
 from .shape import sizes
-from .table import apply, composite, linear
+from .table import composite, linear
 
 
 def _finish(data: Any, device: Any, requires_grad: bool) -> Tensor:

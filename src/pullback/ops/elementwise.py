@@ -6,13 +6,31 @@ at its bounds. Where a rule multiplies by a mask it uses `where`, so that an inf
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from .. import errors
 from .._tensor import NUMPY, Tensor
-from .table import constant, elementwise, pointwise, special
+from .table import _publish, constant, elementwise, linear, pointwise, special
+
+_FLOAT = np.dtype(float)
+
+
+def _refuse_complex(name: str, input: Any) -> None:
+    """Complex numbers have no order; NumPy would compare first their real parts, then their imaginary ones."""
+    if getattr(input, "dtype", _FLOAT).kind == "c":
+        raise NotImplementedError(
+            errors.message(f"{name}()", expected="real numbers, which have an order", found=errors.describe(input))
+        )
+
+
+def _of_order(ufunc: np.ufunc, input: Any, other: Any) -> Any:
+    """A ufunc of two arguments that goes by their order."""
+    _refuse_complex(ufunc.__name__, input)
+    return ufunc(input, other)
+
 
 # Arithmetic
 add = elementwise(
@@ -38,7 +56,15 @@ reciprocal = elementwise(
     "reciprocal", np.reciprocal, "``1 / input``.", floats=True,
     input=lambda g, out: -g * (out * out),
 )  # fmt: skip
-square = elementwise("square", np.square, "``input ** 2``.", input=lambda g, input: g * (2 * input))
+
+
+def _square(input: Any) -> Any:
+    return np.square(input, dtype=np.int64) if input.dtype.kind == "b" else np.square(input)
+
+
+square = elementwise(
+    "square", _square, "``input ** 2``.", numpy={np.square: lambda x: square(x)}, input=lambda g, input: g * (2 * input),
+)  # fmt: skip
 sqrt = elementwise(
     "sqrt", np.sqrt, "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``.", floats=True,
     input=lambda g, out: g / (2 * out),
@@ -52,28 +78,32 @@ rsqrt = elementwise(
 def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
     # d/dx x**n = n x**(n-1), and 0 where n is 0, also at x = 0 where the expression would be 0 * inf
     slope = np.multiply(g, np.multiply(other, np.power(input, np.subtract(other, 1))))
-    return np.where(np.equal(other, 0), 0, slope) if np.any(np.equal(_plain(other), 0)) else slope
+    return np.where(np.equal(other, 0), 0, slope) if np.any(np.equal(plain(other), 0)) else slope
 
 
 def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     # d/dn x**n = x**n log x, and 0 at x = 0 where n >= 0 (the limit), as torch has it
-    zero = np.logical_and(np.equal(_plain(input), 0), np.greater_equal(np.real(_plain(other)), 0))
+    zero = np.logical_and(np.equal(plain(input), 0), np.greater_equal(np.real(plain(other)), 0))
     if not np.any(zero):
         return np.multiply(g, np.multiply(out, np.log(input)))
     return np.where(zero, 0, np.multiply(g, np.multiply(out, np.log(np.where(zero, 1, input)))))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The payload of a Tensor: for masks, which have no derivative."""
     return value._data if isinstance(value, Tensor) else value
 
 
 def _power(input: Any, other: Any) -> Any:
-    if getattr(other, "dtype", np.dtype(float)).kind in "iu" and np.any(np.less(other, 0)):
-        raise NotImplementedError(
+    if getattr(other, "dtype", _FLOAT).kind not in "iu" or not np.any(np.less(other, 0)):
+        return np.power(input, other)
+    if not other.ndim:
+        raise RuntimeError(
             "Integers to negative integer powers are not allowed.\n  What to do: convert the base first, e.g. x.float() ** n."
         )
-    return np.power(input, other)
+    # Among many exponents torch lets the negative ones be, and gives the integer part of the result: 0 but for bases 1 and -1.
+    whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
+    return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
 
 
 pow = elementwise(
@@ -81,10 +111,38 @@ pow = elementwise(
     input=_pow_by_base, other=_pow_by_exponent,
 )  # fmt: skip
 NUMPY[np.power] = NUMPY[np.float_power] = pow
-floor_divide = constant("floor_divide", np.floor_divide, "``floor(input / other)``.", dunder="floordiv")
+floor_divide = elementwise(
+    "floor_divide", np.floor_divide, "``floor(input / other)``; its derivative is 0.", dunder="floordiv",
+    input=lambda g: np.zeros_like(g), other=lambda g: np.zeros_like(g),
+)  # fmt: skip
+
+
+def _truncated(input: Any, other: Any) -> Any:
+    if input.dtype.kind in "iu":
+        return np.multiply(np.sign(input) * np.sign(other), np.floor_divide(np.abs(input), np.abs(other)))
+    return np.trunc(np.true_divide(input, other))
+
+
+_trunc_divide = elementwise(
+    "_trunc_divide", _truncated, "``trunc(input / other)``; its derivative is 0.", numpy={}, method=False,
+    input=lambda g: np.zeros_like(g), other=lambda g: np.zeros_like(g),
+)  # fmt: skip
+_ROUNDED = {None: div, "floor": floor_divide, "trunc": _trunc_divide}
+
+
+def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``input / other``, broadcast; of integers a float. Rounded towards 0 ("trunc") or down ("floor") it has the derivative 0."""
+    if rounding_mode not in _ROUNDED:
+        raise RuntimeError(
+            errors.message("div()", expected="rounding_mode None, 'trunc' or 'floor'", found=repr(rounding_mode))
+        )
+    return _ROUNDED[rounding_mode](input, other)  # type: ignore[no-any-return]
+
+
+div = _publish(div.op, _rounded_div, _rounded_div, {}, True)  # type: ignore[attr-defined]
 remainder = elementwise(
     "remainder", np.remainder, "``input - floor(input / other) * other``; takes the sign of `other`.", dunder="mod",
-    input=lambda g: g, other=lambda g, input, other: np.negative(np.multiply(g, np.floor_divide(_plain(input), _plain(other)))),
+    input=lambda g: g, other=lambda g, input, other: np.negative(np.multiply(g, np.floor_divide(plain(input), plain(other)))),
 )  # fmt: skip
 
 # Exponentials and logarithms
@@ -136,17 +194,22 @@ sigmoid = elementwise(
 )  # fmt: skip
 
 # Kinks
+def _relu(input: Any) -> Any:
+    _refuse_complex("relu", input)
+    return np.maximum(input, input.dtype.type(0))
+
+
 relu = elementwise(
-    "relu", lambda input: np.maximum(input, input.dtype.type(0)), "``max(input, 0)``; its derivative at 0 is 0.",
-    input=lambda g, out: np.where(np.greater(_plain(out), 0), g, 0),
+    "relu", _relu, "``max(input, 0)``; its derivative at 0 is 0.", numpy={},
+    input=lambda g, out: np.where(np.less_equal(plain(out), 0), 0, g),
 )  # fmt: skip
 
 
 def _abs_rule(g: Any, input: Any) -> Any:
-    if _plain(input).dtype.kind != "c":
-        return np.multiply(g, np.sign(_plain(input)))
+    if plain(input).dtype.kind != "c":
+        return np.multiply(g, np.sign(plain(input)))
     size = np.abs(input)
-    return np.where(np.equal(_plain(size), 0), 0, np.true_divide(np.multiply(g, input), np.where(np.equal(_plain(size), 0), 1, size)))
+    return np.where(np.equal(plain(size), 0), 0, np.true_divide(np.multiply(g, input), np.where(np.equal(plain(size), 0), 1, size)))
 
 
 @special(numpy={np.absolute: lambda x: abs(x), np.fabs: lambda x: abs(x)}, input=_abs_rule)
@@ -159,42 +222,42 @@ Tensor.__abs__ = abs  # type: ignore[attr-defined]
 
 
 def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
-    """The cotangent where this operand won, half of it where the two are equal."""
-    mine, theirs = _plain(mine), _plain(theirs)
-    # a NaN operand is the result, and the gradient goes to it
-    won = np.logical_or(better(mine, theirs), np.not_equal(mine, mine))
-    return np.where(won, g, np.where(np.equal(mine, theirs), np.multiply(0.5, g), 0))
+    """The cotangent where this operand won, half of it where the two are equal; where one is NaN both have it, as in torch."""
+    mine, theirs = plain(mine), plain(theirs)
+    return np.where(better(theirs, mine), 0, np.where(np.equal(mine, theirs), np.multiply(0.5, g), g))
 
 
-maximum = elementwise(
-    "maximum", np.maximum, "The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
+maximum = NUMPY[np.maximum] = elementwise(
+    "maximum", functools.partial(_of_order, np.maximum), numpy={},
+    doc="The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
     input=lambda g, input, other: _larger(g, input, other, np.greater),
     other=lambda g, input, other: _larger(g, other, input, np.greater),
 )  # fmt: skip
-minimum = elementwise(
-    "minimum", np.minimum, "The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
+minimum = NUMPY[np.minimum] = elementwise(
+    "minimum", functools.partial(_of_order, np.minimum), numpy={},
+    doc="The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
     input=lambda g, input, other: _larger(g, input, other, np.less),
     other=lambda g, input, other: _larger(g, other, input, np.less),
 )  # fmt: skip
 
 
 def _bounded(g: Any, input: Any, min: Any, max: Any) -> Any:
-    inside = np.ones(np.shape(_plain(g)), dtype=bool)
+    inside = np.ones(np.shape(plain(g)), dtype=bool)
     if min is not None:
-        inside = np.logical_and(inside, np.greater_equal(_plain(input), _plain(min)))
+        inside = np.logical_and(inside, np.greater_equal(plain(input), plain(min)))
     if max is not None:
-        inside = np.logical_and(inside, np.less_equal(_plain(input), _plain(max)))
+        inside = np.logical_and(inside, np.less_equal(plain(input), plain(max)))
     return np.where(inside, g, 0)
 
 
 def _below(g: Any, input: Any, min: Any, max: Any) -> Any:
-    below = np.less(_plain(input), _plain(min))
-    return np.where(below if max is None else np.logical_and(below, np.less(_plain(min), _plain(max))), g, 0)
+    below = np.less(plain(input), plain(min))
+    return np.where(below if max is None else np.logical_and(below, np.less(plain(min), plain(max))), g, 0)
 
 
 def _above(g: Any, input: Any, min: Any, max: Any) -> Any:
-    above = np.greater(_plain(input), _plain(max))
-    return np.where(above if min is None else np.logical_or(above, np.greater(_plain(min), _plain(max))), g, 0)
+    above = np.greater(plain(input), plain(max))
+    return np.where(above if min is None else np.logical_or(above, np.greater(plain(min), plain(max))), g, 0)
 
 
 @pointwise(
@@ -211,6 +274,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """
     if min is None and max is None:
         raise RuntimeError(errors.message("clamp()", expected="at least one of min and max", found="neither"))
+    _refuse_complex("clamp", input)
     low = input if min is None else np.maximum(input, min)
     return low if max is None else np.minimum(low, max)
 
@@ -231,40 +295,38 @@ def where(condition: Any, input: Any, other: Any) -> Any:
     The side not taken is still computed: ``where(x > 0, sqrt(x), 0)`` has the gradient ``0 * inf = NaN`` at 0. Make the operand safe
     instead: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
     """
-    if getattr(condition, "dtype", None) != bool:
+    if not hasattr(condition, "dtype"):
+        raise TypeError(errors.message("where()", expected="condition to be a bool Tensor", found=errors.describe(condition)))
+    if condition.dtype != bool:
         raise RuntimeError(errors.message("where()", expected="condition to be a bool tensor", found=errors.describe(condition)))
     return np.where(condition, input, other)
 
 
 # Complex numbers: their parts are linear over the reals, not over the complex numbers, so each has its own adjoint
-@special(numpy={np.real: lambda val: real(val)}, method=False, input=lambda g: g)
+@linear(numpy={np.real: lambda val: real(val)}, method=False, view=True, input=lambda g: g)
 def real(input: Any) -> Any:
-    """The real part; a real tensor is its own."""
-    return np.real(input)
+    """The real part, a view; a real tensor is its own."""
+    return np.real(np.reshape(input, np.shape(input)))
 
 
-@special(numpy={np.imag: lambda val: imag(val)}, method=False, input=lambda g: np.multiply(1j, g))
+@linear(numpy={np.imag: lambda val: imag(val)}, method=False, view=True, input=lambda g: np.multiply(1j, g))
 def imag(input: Any) -> Any:
-    """The imaginary part."""
+    """The imaginary part, a view."""
     if input.dtype.kind != "c":
         raise RuntimeError(errors.message("imag()", expected="a complex tensor", found=errors.describe(input)))
     return np.imag(input)
 
 
-@special(numpy={np.conjugate: lambda x: conj(x)}, input=lambda g: np.conj(g))
+@linear(numpy={np.conjugate: lambda x: conj(x)}, input=lambda g: np.conj(g))
 def conj(input: Any) -> Any:
     """The complex conjugate; a real tensor is its own."""
-    return np.conj(input)
+    return np.copy(input) if input.dtype.kind == "b" else np.conj(input)
 
 
-# Constants: their derivative is zero on purpose
+# Comparisons and logic: their results, bools and integers, have no derivative
 for _name, _ufunc, _doc, _dunder in [
     ("eq", np.equal, "``input == other``, elementwise.", "eq"),
     ("ne", np.not_equal, "``input != other``, elementwise.", "ne"),
-    ("lt", np.less, "``input < other``, elementwise.", "lt"),
-    ("le", np.less_equal, "``input <= other``, elementwise.", "le"),
-    ("gt", np.greater, "``input > other``, elementwise.", "gt"),
-    ("ge", np.greater_equal, "``input >= other``, elementwise.", "ge"),
     ("bitwise_and", np.bitwise_and, "``input & other``, of bools and integers.", "and"),
     ("bitwise_or", np.bitwise_or, "``input | other``, of bools and integers.", "or"),
     ("bitwise_xor", np.bitwise_xor, "``input ^ other``, of bools and integers.", "xor"),
@@ -276,10 +338,41 @@ for _name, _ufunc, _doc, _dunder in [
     ("isnan", np.isnan, "Whether it is NaN.", ""),
     ("isinf", np.isinf, "Whether it is infinite.", ""),
     ("isfinite", np.isfinite, "Whether it is neither infinite nor NaN.", ""),
-    ("floor", np.floor, "The largest integer not above.", ""),
-    ("ceil", np.ceil, "The smallest integer not below.", ""),
-    ("trunc", np.trunc, "The integer part.", ""),
-    ("round", np.rint, "The nearest integer, halves to the even one.", ""),
-    ("sign", np.sign, "-1, 0 or 1.", ""),
 ]:
     constant(_name, _ufunc, _doc, dunder=_dunder)
+
+
+for _name, _ufunc, _doc in [
+    ("lt", np.less, "``input < other``, elementwise."),
+    ("le", np.less_equal, "``input <= other``, elementwise."),
+    ("gt", np.greater, "``input > other``, elementwise."),
+    ("ge", np.greater_equal, "``input >= other``, elementwise."),
+]:
+    NUMPY[_ufunc] = constant(_name, functools.partial(_of_order, _ufunc), _doc, dunder=_name, numpy={})
+
+# Rounding: the derivative is 0 where there is one, and torch's choice elsewhere; the result is recorded all the same
+floor = elementwise("floor", np.floor, "The largest integer not above.", input=lambda g: np.zeros_like(g))
+ceil = elementwise("ceil", np.ceil, "The smallest integer not below.", input=lambda g: np.zeros_like(g))
+trunc = elementwise("trunc", np.trunc, "The integer part.", input=lambda g: np.zeros_like(g))
+
+
+def _sign(input: Any) -> Any:
+    return np.copy(input) if input.dtype.kind == "b" else np.sign(input)
+
+
+sign = elementwise(
+    "sign", _sign, "-1, 0 or 1.", numpy={np.sign: lambda x: sign(x)}, input=lambda g: np.zeros_like(g),
+)  # fmt: skip
+
+
+@pointwise(
+    input=lambda g: np.zeros_like(g),
+    numpy={np.rint: lambda x: round(x), np.round: lambda a, decimals=0: round(a, decimals)},
+)  # fmt: skip
+def round(input: Any, decimals: int = 0) -> Any:
+    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds, ..."""
+    if input.dtype.kind not in "iuf":
+        raise NotImplementedError(
+            errors.message("round()", expected="real numbers", found=errors.describe(input))
+        )
+    return np.round(input, decimals)

@@ -15,7 +15,10 @@ from .. import errors
 from .._arrays import broadcasts_to, wrap_axis
 from .._state import modes
 from .._tensor import NUMPY, Tensor, wrap
-from .table import apply, linear, on, record
+from .calls import apply, on, record
+from .creation import to
+from .shape import expand, reshape
+from .table import composite, linear
 
 _full = slice(None)
 
@@ -37,6 +40,11 @@ def _plain_part(part: Any) -> Any:
         raise IndexError(
             errors.message("index", expected="integers, slices, None, Ellipsis, or integer or bool tensors",
                            found=errors.describe(part), do="use a mask such as x > 0, or positions with .long()")
+        )  # fmt: skip
+    if array.dtype == np.uint8:
+        raise IndexError(
+            errors.message("index", expected="a bool mask or positions", found="uint8, which torch once took for a mask",
+                           do="convert it with .bool() or .long()")
         )  # fmt: skip
     if array.ndim == 0 and array.dtype.kind != "b":
         return int(array)
@@ -93,8 +101,8 @@ def _read(data: Any, index: tuple[Any, ...]) -> Any:
         raise IndexError(f"index: {error}; the tensor has shape {list(data.shape)}.") from None
 
 
-@linear(method=False, input=lambda g, index: on(getitem, g, index))
-def scatter_into_zeros(input: Any, index: Any, shape: Any) -> Any:
+@linear(method=False, input=lambda g, index: on(_getitem, g, index))
+def _scatter(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added at `index`: the adjoint of reading there."""
     out = np.zeros(shape, dtype=input.dtype)
     if _is_basic(index) or all(_is_mask(p) or not isinstance(p, np.ndarray) for p in index):
@@ -104,24 +112,24 @@ def scatter_into_zeros(input: Any, index: Any, shape: Any) -> Any:
     return out
 
 
-@linear(method=False, view=True, input=lambda g, index, input_shape: on(scatter_into_zeros, g, index, input_shape))
-def getitem(input: Any, index: Any) -> Any:
+@linear(method=False, view=True, input=lambda g, index, input_shape: on(_scatter, g, index, input_shape))
+def _getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that is plain already."""
     return _read(input, index)
 
 
-def _getitem(self: Tensor, index: Any) -> Tensor:
+def _subscript(self: Tensor, index: Any) -> Tensor:
     first, second = _split(plain_index(index), self._data.ndim)
-    out = apply(getitem.op, (self, first), {})
-    return out if second is None else apply(getitem.op, (out, second), {})
+    out = apply(_getitem.op, (self, first), {})
+    return out if second is None else apply(_getitem.op, (out, second), {})
 
 
 @linear(
     method=False,
-    input=lambda g, index: on(index_put, g, 0.0, index),
-    values=lambda g, index: on(getitem, g, index),
+    input=lambda g, index: on(_index_put, g, 0.0, index),
+    values=lambda g, index: on(_getitem, g, index),
 )
-def index_put(input: Any, values: Any, index: Any) -> Any:
+def _index_put(input: Any, values: Any, index: Any) -> Any:
     """A copy of `input` with `values` at `index`."""
     out = np.array(input)
     out[index] = values
@@ -203,66 +211,137 @@ def write(t: Tensor, index: tuple[Any, ...], value: Any) -> None:
     if modes.grad_enabled:
         mask = (1 if t._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if mask:
-        take_history(t, record(index_put.op, mask, (t, value, first), t._data))
+        take_history(t, record(_index_put.op, mask, (t, value, first), t._data))
     else:
         t._bump()
 
 
-Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
 Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]
 
 
-@linear(
-    numpy={np.take_along_axis: lambda arr, indices, axis=-1: gather(arr, axis, wrap(np.asarray(indices)))},
-    input=lambda g, dim, index, input_shape: on(scatter_into_zeros, g, _along(index, dim, len(input_shape)), input_shape),
-)  # fmt: skip
-def gather(input: Any, dim: int, index: Any) -> Any:
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each entry of `index`."""
-    index = index._data if isinstance(index, Tensor) else np.asarray(index)
-    if index.dtype.kind not in "iu":
-        raise RuntimeError(errors.message("gather()", expected="an integer index", found=errors.describe(index)))
-    axis = wrap_axis(dim, input.ndim)
-    if index.ndim != input.ndim:
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    if index.size and input.ndim and (index.min() < 0 or index.max() >= input.shape[axis]):
-        raise RuntimeError(
-            errors.message("gather()", expected=f"indices in [0, {input.shape[axis] - 1}]",
-                           found=f"{int(index.min())} to {int(index.max())}")
-        )  # fmt: skip
-    return _read(input, _along(index, dim, input.ndim))
+def _positions(name: str, index: Any, n: int, outside: type[Exception]) -> np.ndarray[Any, Any]:
+    """The values of a tensor of positions along an axis of length `n`; unlike `[]`, these operations do not count from the end."""
+    if not isinstance(index, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index)))
+    found = index._data
+    if found.dtype not in (np.int64, np.int32):
+        raise RuntimeError(errors.message(f"{name}()", expected="an index of int64 or int32", found=errors.describe(index)))
+    if found.size and (found.min() < 0 or found.max() >= n):
+        span = f"{int(found.min())} to {int(found.max())}"
+        raise outside(errors.message(f"{name}(): index out of range", expected=f"positions in [0, {n - 1}]", found=span))
+    return found
 
 
-def _along(index: Any, dim: int, ndim: int) -> tuple[Any, ...]:
+@linear(method=False, input=lambda g, dim, index, input_shape: on(_scatter, g, _along(index, dim), input_shape))
+def _gather(input: Any, dim: int, index: Any) -> Any:
+    return _read(input, _along(index, dim))
+
+
+def _along(index: Any, dim: int) -> tuple[Any, ...]:
     """The index tuple that goes along `dim` by `index` and straight along every other axis."""
-    index = index._data if isinstance(index, Tensor) else index
+    grids = np.ogrid[tuple(slice(n) for n in index.shape)]
+    return tuple(index if i == dim else grid for i, grid in enumerate(grids))
+
+
+@composite()
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each entry of `index`."""
+    shape, ndim = input._data.shape, input._data.ndim
     axis = wrap_axis(dim, ndim)
-    grids = np.ogrid[tuple(slice(n) for n in index.shape)] if ndim else ()
-    return tuple(index if i == axis else grid for i, grid in enumerate(grids))
+    found = _positions("gather", index, shape[axis] if shape else 1, RuntimeError)
+    if not ndim or not found.ndim:  # what has no axes counts as having one
+        if max(ndim, found.ndim) > 1 and found.size:
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        return reshape(gather(reshape(input, -1), 0, reshape(index, -1)), found.shape)
+    if found.ndim != ndim and found.size:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    if any(m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=False)) if i != axis):
+        raise RuntimeError(
+            f"Size does not match: expected index {list(found.shape)} to be no larger than input {list(shape)} apart from "
+            f"dimension {axis}"
+        )
+    return apply(_gather.op, (input, axis, found), {})
 
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """`gather` with its arguments in NumPy's order."""
-    return gather(input, dim, indices)
+@composite(numpy={np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(arr, wrap(np.asarray(indices)), axis)})
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor."""
+    if dim is None:
+        return take_along_dim(reshape(input, -1), reshape(indices, -1), 0)
+    shape, found = input._data.shape, indices._data.shape
+    if len(shape) != len(found):
+        raise RuntimeError(
+            errors.message("take_along_dim()", expected="as many dimensions of indices as of input", found=f"{list(found)} and {list(shape)}")
+        )
+    axis = wrap_axis(dim, len(shape))
+    indices = np.where(indices < 0, indices + shape[axis], indices)  # type: ignore[call-overload]
+    around = np.broadcast_shapes(shape[:axis] + (1,) + shape[axis + 1 :], found[:axis] + (1,) + found[axis + 1 :])
+    input = expand(input, around[:axis] + shape[axis : axis + 1] + around[axis + 1 :])
+    return gather(input, axis, expand(indices, around[:axis] + found[axis : axis + 1] + around[axis + 1 :]))
 
 
-@linear(
-    numpy={np.take: lambda a, indices, axis=None: index_select(a if axis is not None else a.flatten(), axis or 0, indices)},
-    input=lambda g, dim, index, input_shape: on(scatter_into_zeros, g, _straight(index, dim, len(input_shape)), input_shape),
-)  # fmt: skip
-def index_select(input: Any, dim: int, index: Any) -> Any:
+@linear(method=False, input=lambda g, dim, index, input_shape: on(_scatter, g, _straight(index, dim), input_shape))
+def _index_select(input: Any, dim: int, index: Any) -> Any:
+    return _read(input, _straight(index, dim))
+
+
+def _straight(index: Any, dim: int) -> tuple[Any, ...]:
+    return (*[_full] * dim, index)
+
+
+@composite()
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists."""
-    return _read(input, _straight(index, dim, input.ndim))
+    shape = input._data.shape
+    axis = wrap_axis(dim, len(shape))
+    found = _positions("index_select", index, shape[axis] if shape else 1, IndexError)
+    if found.ndim > 1:
+        raise IndexError(errors.message("index_select()", expected="index to be a vector", found=errors.describe(index)))
+    if not shape:
+        return reshape(index_select(reshape(input, 1), 0, index), ())
+    return apply(_index_select.op, (input, axis, np.atleast_1d(found)), {})
 
 
-def _straight(index: Any, dim: int, ndim: int) -> tuple[Any, ...]:
-    index = np.asarray(index._data if isinstance(index, Tensor) else index)
-    return (*[_full] * wrap_axis(dim, ndim), index)
+def check_mask(name: str, mask: Any) -> None:
+    """Refuse a mask that is not a bool tensor."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="mask to be a bool Tensor", found=errors.describe(mask)))
+    if mask._data.dtype.kind != "b":
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="a bool mask", found=errors.describe(mask), do="compare, e.g. mask != 0")
+        )
 
 
+@composite()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A copy of `input` with `value` wherever `mask`, a bool tensor that broadcasts to it, is True."""
+    """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor that broadcasts with it, is True."""
+    check_mask("masked_fill", mask)
+    value = fitting_number("masked_fill", input, value)
     return np.where(mask, value, input)  # type: ignore[call-overload]
 
 
+def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
+    """A number, or a 0-d tensor, with the dtype of the tensor it is to be written into."""
+    found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    if found._data.dtype.kind not in "biufc":
+        raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
+    if found._data.ndim:
+        raise RuntimeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
+    if found._data.dtype.kind == "c" and t._data.dtype.kind not in "cb":
+        raise RuntimeError(
+            errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
+        )
+    if t._data.dtype.kind in "iu" and not np.isfinite(found._data):
+        raise RuntimeError(errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value)))
+    return to(found, t.dtype)
+
+
+def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """numpy.take, whose positions may be negative and of any shape."""
+    return a[_straight(indices, wrap_axis(axis, a.ndim))] if axis is not None else reshape(a, -1)[indices]
+
+
+NUMPY[np.take] = _take
 for _shape_of in (np.shape, np.ndim, np.size):
     NUMPY[_shape_of] = lambda a, axis=None, _f=_shape_of: _f(a._data) if axis is None else _f(a._data, axis)  # type: ignore[call-overload, misc]

@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import errors
 from .._tensor import Tensor, wrap
-from .table import apply, bilinear, composite
+from .calls import apply
+from .table import bilinear, composite
 
 
 def _as_matrices(g: Any, left: int, right: int) -> Any:

@@ -14,11 +14,22 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._tensor import Tensor, wrap
-from .indexing import take_along_dim
+from .creation import to
+from .elementwise import plain
+from .indexing import gather
 from .table import composite, linear, special
 
 MaxResult = namedtuple("MaxResult", ["values", "indices"])
 MinResult = namedtuple("MinResult", ["values", "indices"])
+
+
+def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
+    """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
+
+    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give, then arise in a
+    frame of this package, where they are silenced.
+    """
+    return (fold if type(input) is np.ndarray else function)(input, **how)
 
 
 def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
@@ -40,7 +51,12 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     >>> pullback.ones(2, 3).sum(dim=0)
     tensor([2., 2., 2.])
     """
-    return np.sum(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim, dtype=_accumulator(input, dtype))
+    return _total(input, dim, keepdim, dtype)
+
+
+def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    axes = wrap_axes(dim, input.ndim)
+    return quiet(np.add.reduce, np.sum, input, axis=axes, keepdims=keepdim, dtype=_accumulator(input, dtype))
 
 
 def _count(shape: Any, dim: Any) -> int:
@@ -60,8 +76,15 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
             errors.message("mean()", expected="a floating point or complex dtype", found=errors.describe(input),
                            do="convert it first, x.float().mean(), or pass dtype=")
         )  # fmt: skip
-    total = np.sum(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim, dtype=_accumulator(input, dtype))
+    total = _total(input, dim, keepdim, dtype)
     return np.true_divide(total, total.dtype.type(_count(np.shape(input), dim)))
+
+
+def _cast_first(input: Tensor, dtype: Any) -> Tensor:
+    """What a product is of: `input` in the dtype asked for, or else in that of a sum."""
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message("prod()", expected="a Tensor", found=errors.describe(input)))
+    return to(input, _accumulator(input._data, dtype))
 
 
 def _prod_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
@@ -78,16 +101,23 @@ def _prod_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
     return np.multiply(insert_axes(g, axes, shape, keepdim), np.conj(others))
 
 
-@special(input=_prod_rule, numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)})
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@special(method=False, input=_prod_rule)
+def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
+    return quiet(np.multiply.reduce, np.prod, input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+
+
+@composite(numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)})
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over one axis, or of all elements; its gradient is right where elements are zero."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    return np.prod(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim, dtype=_accumulator(input, dtype))
+    return _prod(_cast_first(input, dtype), dim, keepdim)
 
 
 def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
     # d out_j / d x_i = prod of x_k, k <= j, k != i. As a sum over j of products that leave out i: O(n^2), exact with zeros.
+    if not np.ndim(input):
+        return g
     axis = wrap_axis(dim, len(np.shape(input)))
     moved, gm = np.moveaxis(input, axis, 0), np.moveaxis(g, axis, 0)
     parts = []
@@ -98,11 +128,16 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
     return np.moveaxis(np.stack(parts), 0, axis) if parts else np.zeros_like(input)
 
 
-@special(input=_cumprod_rule, numpy={np.cumprod: lambda a, axis=None: cumprod(a if axis is not None else a.flatten(), axis or 0)})
-def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """The running product along `dim`."""
+@special(method=False, input=_cumprod_rule)
+def _cumprod(input: Any, dim: int) -> Any:
     axis = wrap_axis(dim, input.ndim)
-    return np.cumprod(input, axis=axis, dtype=_accumulator(input, dtype)) if input.ndim else np.copy(input)
+    return quiet(np.multiply.accumulate, np.cumprod, input, axis=axis) if input.ndim else np.copy(input)
+
+
+@composite(numpy={np.cumprod: lambda a, axis=None: cumprod(a if axis is not None else a.flatten(), axis or 0)})
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The running product along `dim`."""
+    return _cumprod(_cast_first(input, dtype), dim)
 
 
 def _cumsum_rule(g: Any, dim: Any) -> Any:
@@ -115,15 +150,15 @@ def _cumsum_rule(g: Any, dim: Any) -> Any:
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The running sum along `dim`."""
     axis = wrap_axis(dim, input.ndim)
-    return np.cumsum(input, axis=axis, dtype=_accumulator(input, dtype)) if input.ndim else np.copy(input)
+    found = _accumulator(input, dtype)
+    return quiet(np.add.accumulate, np.cumsum, input, axis=axis, dtype=found) if input.ndim else np.array(input, dtype=found)
 
 
 # Extremes -----------------------------------------------------------------------------------------------------------
 
 
 def _extreme_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
-    values = input._data if isinstance(input, Tensor) else input
-    best = out._data if isinstance(out, Tensor) else out
+    values, best = plain(input), plain(out)
     axes = wrap_axes(dim, values.ndim)
     best = insert_axes(best, axes, values.shape, keepdim)
     ties = np.logical_or(np.equal(values, best), np.logical_and(np.isnan(values), np.isnan(best)))
@@ -131,9 +166,12 @@ def _extreme_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     return np.where(ties, share, 0)
 
 
-def _refuse_empty(name: str, input: Any, dim: Any) -> None:
+def _refuse_extreme(name: str, input: Any, dim: Any) -> None:
+    """Refuse to look for the largest of nothing, or of complex numbers, which have no order."""
+    if input.dtype.kind == "c":
+        raise NotImplementedError(errors.message(f"{name}()", expected="real numbers, which have an order", found=errors.describe(input)))
     if _count(input.shape, dim) == 0:
-        error = RuntimeError if dim is None or dim == () else IndexError
+        error = RuntimeError if dim == () else IndexError
         raise error(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size; "
             f"found shape {list(input.shape)}, dim {dim}."
@@ -143,14 +181,14 @@ def _refuse_empty(name: str, input: Any, dim: Any) -> None:
 @special(input=_extreme_rule, numpy={np.max: lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)})
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest element over `dim` (default: all); ties share the gradient evenly."""
-    _refuse_empty("amax", input, dim)
+    _refuse_extreme("amax", input, dim)
     return np.max(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
 
 
 @special(input=_extreme_rule, numpy={np.min: lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)})
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest element over `dim` (default: all); ties share the gradient evenly."""
-    _refuse_empty("amin", input, dim)
+    _refuse_extreme("amin", input, dim)
     return np.min(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
 
 
@@ -158,8 +196,8 @@ def _argument(name: str, find: Any, input: Tensor, dim: Any, keepdim: bool) -> T
     if not isinstance(input, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
     data = input._data
-    _refuse_empty(name, data, dim)
     axis = None if dim is None else wrap_axis(dim, data.ndim)
+    _refuse_extreme(name, data, dim)
     if not data.ndim:
         return wrap(np.zeros((), np.int64))
     return wrap(np.asarray(find(data, axis=axis, keepdims=keepdim), dtype=np.int64))
@@ -184,7 +222,7 @@ def _extreme(name: str, every: Any, pair: Any, where: Any, result: Any, input: T
         return pair(input, *args)
     dim, keepdim = args[0], args[1] if len(args) > 1 else keepdim
     indices = where(input, dim, True)
-    values = take_along_dim(input, indices, dim) if input.ndim else input.clone()
+    values = gather(input, dim, indices)
     if keepdim or not input.ndim:
         return result(values, indices)
     return result(values.squeeze(dim), indices.squeeze(dim))
@@ -212,6 +250,18 @@ def min(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: 
 # Moments and norms --------------------------------------------------------------------------------------------------
 
 
+def _deviation(name: str, input: Tensor, dim: Any, unbiased: Any, correction: Any) -> tuple[Tensor, float]:
+    """The deviations from the mean over `dim`, and what the sum of their squares is to be divided by."""
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
+    if input._data.dtype.kind not in "fc":
+        raise RuntimeError(errors.message(f"{name}()", expected="a floating point or complex tensor", found=errors.describe(input)))
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    left = _count(input._data.shape, dim) - correction
+    return input - mean(input, dim, True), left if left > 0 else 0
+
+
 @composite(numpy={np.var: lambda a, axis=None, *, ddof=0, keepdims=False: var(a, axis, correction=ddof, keepdim=keepdims)})
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``.
@@ -220,21 +270,18 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = Fa
     """
     if isinstance(dim, bool):  # torch's var(input, unbiased)
         dim, unbiased = None, dim
-    if not isinstance(input, Tensor) or input._data.dtype.kind not in "fc":
-        raise RuntimeError(errors.message("var()", expected="a floating point or complex tensor", found=errors.describe(input)))
-    if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
-    deviation = input - mean(input, dim, True)
+    deviation, left = _deviation("var", input, dim, unbiased, correction)
     squares = np.square(deviation) if deviation._data.dtype.kind == "f" else np.square(np.abs(deviation))
-    total = sum(squares, dim, keepdim)
-    left = _count(input._data.shape, dim) - correction
-    return total / left if left > 0 else total * float("nan")
+    return sum(squares, dim, keepdim) / left
 
 
 @composite(numpy={np.std: lambda a, axis=None, *, ddof=0, keepdims=False: std(a, axis, correction=ddof, keepdim=keepdims)})
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
-    """The standard deviation over `dim`: the square root of `var`."""
-    return np.sqrt(var(input, dim, unbiased, keepdim, correction=correction))  # type: ignore[call-overload]
+    """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    deviation, left = _deviation("std", input, dim, unbiased, correction)
+    return _euclidean(deviation, dim, keepdim) / left**0.5
 
 
 def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
@@ -242,15 +289,29 @@ def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
     size = insert_axes(out, axes, shape, keepdim)
-    zero = np.equal(size._data if isinstance(size, Tensor) else size, 0)
+    zero = np.equal(plain(size), 0)
     scale = np.true_divide(insert_axes(g, axes, shape, keepdim), np.where(zero, 1, size))
     return np.multiply(np.where(zero, 0, scale), input)
 
 
+def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any) -> Any:
+    # d|x| = sgn(x_i) (|x_i| / |x|)^(p-1), and 0 where either is 0, torch's choice of subgradient
+    axes = wrap_axes(dim, len(np.shape(input)))
+    size, total = np.abs(input), insert_axes(out, axes, np.shape(input), keepdim)
+    zero = np.logical_or(np.equal(plain(size), 0), np.equal(plain(total), 0))
+    size, total = np.where(zero, 1, size), np.where(zero, 1, total)
+    slope = np.multiply(np.true_divide(input, size), np.power(np.true_divide(size, total), p - 1))
+    return np.where(zero, 0, np.multiply(insert_axes(g, axes, np.shape(input), keepdim), slope))
+
+
+@special(method=False, input=_p_norm_rule)
+def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.power(_total(np.power(np.abs(input), p), dim, keepdim, None), 1 / p)
+
+
 @special(method=False, input=_safe_root_rule)
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    axes = wrap_axes(dim, input.ndim)
-    return np.sqrt(np.sum(np.square(np.abs(input)), axis=axes, keepdims=keepdim))
+    return np.sqrt(_total(np.square(np.abs(input)), dim, keepdim, None))
 
 
 @composite()
@@ -259,9 +320,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
     The 2-norm's gradient at the origin is 0.
     """
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message("norm()", expected="a Tensor", found=errors.describe(input)))
     if dtype is not None:
-        input = input.to(dtype)
-    if not isinstance(input, Tensor) or input._data.dtype.kind not in "fc":
+        if input.is_complex() and not _dtypes.to_numpy(dtype).kind == "c":
+            raise RuntimeError(errors.message("norm()", expected="a complex dtype for a complex tensor", found=str(dtype)))
+        input = to(input, dtype)
+    if input._data.dtype.kind not in "fc":
         raise RuntimeError(
             errors.message("norm()", expected="a floating point or complex tensor", found=errors.describe(input))
         )
@@ -274,12 +339,12 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if p == float("-inf"):
         return amin(size, axes, keepdim)
     if p == 0:
-        return sum(size != 0, dim, keepdim, dtype=size.dtype)
+        return sum(np.sign(size), dim, keepdim)  # type: ignore[call-overload]
     if p == 1:
         return sum(size, dim, keepdim)
     if not isinstance(p, (int, float)):
         raise RuntimeError(errors.message("norm()", expected="p a number, 'fro' or inf", found=repr(p)))
-    return sum(size**p, dim, keepdim) ** (1.0 / p)
+    return _p_norm(input, p, dim, keepdim)  # type: ignore[no-any-return]
 
 
 def _test(name: str, find: Any) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import wrap_axes, wrap_axis
 from .._tensor import Tensor, wrap
-from .table import apply, composite, joining, linear
+from .calls import apply
+from .table import composite, joining, linear
 
 
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -27,24 +28,26 @@ def _back_to_shape(g: Any, input_shape: Any) -> Any:
 
 @linear(method=False, view=True, input=_back_to_shape)
 def _reshape(input: Any, shape: Any) -> Any:
+    if any(n < -1 for n in shape):
+        raise RuntimeError(f"invalid shape dimension in {list(shape)}: lengths are not negative, but for one -1 to be inferred")
     try:
         return np.reshape(input, shape)
     except ValueError:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {input.size}") from None
 
 
-@composite(numpy={np.reshape: lambda a, /, shape=None, **kw: reshape(a, *sizes((shape,))), np.ravel: lambda a: flatten(a)})
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+@composite(numpy={np.reshape: lambda a, /, shape: reshape(a, shape), np.ravel: lambda a: flatten(a)})
+def reshape(input: Tensor, shape: Any, *more: Any) -> Tensor:
     """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
-    return apply(_reshape.op, (input, sizes(shape)), {})
+    return apply(_reshape.op, (input, sizes((shape, *more))), {})
 
 
 @composite()
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, size: Any, *more: Any) -> Tensor:
     """As `reshape`, but always on the same memory: RuntimeError where that is not possible."""
-    if len(shape) == 1 and isinstance(shape[0], (_dtypes.dtype, np.dtype)):
+    if isinstance(size, (_dtypes.dtype, np.dtype)):
         raise NotImplementedError("view(dtype) is not supported; use .to(dtype) to convert, or .numpy().view(...)")
-    out = reshape(input, *shape)
+    out = reshape(input, size, *more)
     if out._data.size and not np.may_share_memory(out._data, input._data):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -56,7 +59,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 @composite()
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`view` with the shape of `other`."""
-    return view(input, *other._data.shape)
+    return view(input, other._data.shape)
 
 
 @composite()
@@ -66,7 +69,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     first, last = wrap_axis(start_dim, len(shape)), wrap_axis(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    return reshape(input, *shape[:first], int(np.prod(shape[first : last + 1], dtype=np.int64)), *shape[last + 1 :])
+    return reshape(input, (*shape[:first], int(np.prod(shape[first : last + 1], dtype=np.int64)), *shape[last + 1 :]))
 
 
 def _permute_rule(g: Any, dims: Any) -> Any:
@@ -87,13 +90,13 @@ def _permute(input: Any, dims: Any) -> Any:
 
 
 @composite(numpy={np.transpose: lambda a, axes=None: permute(a, axes if axes is not None else tuple(range(a.ndim))[::-1])})
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, dims: Any, *more: Any) -> Tensor:
     """The axes in the order `dims`; a view."""
-    return apply(_permute.op, (input, sizes(dims)), {})
+    return apply(_permute.op, (input, sizes((dims, *more))), {})
 
 
 @linear(
-    view=True, input=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1),
+    view=True, input=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if np.ndim(g) else g,
     numpy={np.swapaxes: lambda a, axis1, axis2: transpose(a, axis1, axis2)},
 )  # fmt: skip
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
@@ -117,7 +120,7 @@ def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or a number is its own."""
     if input._data.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D")
-    return transpose(input, 0, 1) if input._data.ndim == 2 else view(input, *input._data.shape)
+    return transpose(input, 0, 1) if input._data.ndim == 2 else view(input, input._data.shape)
 
 
 @linear(
@@ -158,25 +161,27 @@ def _expand(input: Any, shape: Any) -> Any:
     return np.broadcast_to(input, wanted)
 
 
-@composite(numpy={np.broadcast_to: lambda array, shape: expand(array, *sizes((shape,) if np.iterable(shape) else (shape,)))})
-def expand(input: Tensor, *shape: Any) -> Tensor:
+@composite(numpy={np.broadcast_to: lambda array, shape: expand(array, shape)})
+def expand(input: Tensor, size: Any, *more: Any) -> Tensor:
     """`input` repeated along axes of length 1, and along new ones in front, without a copy; -1 keeps a length."""
-    return apply(_expand.op, (input, sizes(shape)), {})
+    return apply(_expand.op, (input, sizes((size, *more))), {})
 
 
 @composite()
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`expand` to the shape of `other`."""
-    return expand(input, *other._data.shape)
+    return expand(input, other._data.shape)
 
 
-@linear(
-    input=lambda g, dims: np.flip(g, dims),
-    numpy={np.flip: lambda m, axis=None: flip(m, tuple(range(m.ndim)) if axis is None else axis)},
-)  # fmt: skip
-def flip(input: Any, dims: Any) -> Any:
+@linear(method=False, input=lambda g, dims: np.flip(g, dims))
+def _flip(input: Any, dims: Any) -> Any:
+    return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
+
+
+@composite(numpy={np.flip: lambda m, axis=None: flip(m, tuple(range(m.ndim)) if axis is None else axis)})
+def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
     """The order along `dims` reversed; a copy."""
-    return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims != () else ()))
+    return apply(_flip.op, (input, sizes((dims, *more))), {})
 
 
 def _cat_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
@@ -230,13 +235,22 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(input[(slice(None),) * axis + (i,)] for i in range(input._data.shape[axis]))
 
 
+def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
+    """Axis `dim` counted from 0, and its length, of a tensor that is to be cut up."""
+    if not input._data.ndim:
+        raise RuntimeError(errors.message(f"{name}()", expected="at least a 1-dimensional tensor", found="a 0-d tensor"))
+    axis = wrap_axis(dim, input._data.ndim)
+    return axis, input._data.shape[axis]
+
+
 @composite()
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` slices along `dim` from `start`; a view."""
-    axis = wrap_axis(dim, input._data.ndim)
-    n = input._data.shape[axis]
+    axis, n = _axis_of_some("narrow", input, dim)
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     start = start + n if start < 0 else start
-    if not 0 <= start <= start + length <= n:
+    if length < 0 or start + length > n:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
     return input[(slice(None),) * axis + (slice(start, start + length),)]
 
@@ -244,10 +258,12 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 @composite()
 def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
-    n = input._data.shape[wrap_axis(dim, input._data.ndim)]
+    n = _axis_of_some("split", input, dim)[1]
     size = split_size_or_sections
-    lengths = list(size) if isinstance(size, (tuple, list)) else [min(size, n - i) for i in range(0, n, size)] or [0]
-    if sum(lengths) != n:
+    if isinstance(size, int) and (size < 0 or (n and not size)):
+        raise RuntimeError(errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size)))
+    lengths = list(size) if isinstance(size, (tuple, list)) else [min(size, n - i) for i in range(0, n, size or 1)] or [0]
+    if sum(lengths) != n or min(lengths, default=0) < 0:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
             f"split_sizes={lengths}"
@@ -261,8 +277,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input._data.shape[wrap_axis(dim, input._data.ndim)]
-    return split(input, max(-(-n // chunks), 1), dim)
+    n = _axis_of_some("chunk", input, dim)[1]
+    return split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
 @linear(input=lambda g: g, numpy={np.copy: lambda a: clone(a)})
@@ -277,16 +293,22 @@ def contiguous(input: Tensor) -> Tensor:
     return input if input.is_contiguous() else clone(input)
 
 
+def _matrix(name: str, input: Any) -> Any:
+    if input.ndim < 2:
+        raise RuntimeError(errors.message(f"{name}()", expected="at least 2 dimensions", found=errors.describe(input)))
+    return input
+
+
 @linear(input=lambda g, diagonal: np.triu(g, diagonal), numpy={np.triu: lambda m, k=0: triu(m, k)})
 def triu(input: Any, diagonal: int = 0) -> Any:
     """The part on and above a diagonal, zeros elsewhere."""
-    return np.triu(input, diagonal)
+    return np.triu(_matrix("triu", input), diagonal)
 
 
 @linear(input=lambda g, diagonal: np.tril(g, diagonal), numpy={np.tril: lambda m, k=0: tril(m, k)})
 def tril(input: Any, diagonal: int = 0) -> Any:
     """The part on and below a diagonal, zeros elsewhere."""
-    return np.tril(input, diagonal)
+    return np.tril(_matrix("tril", input), diagonal)
 
 
 def _transposed(self: Tensor) -> Tensor:

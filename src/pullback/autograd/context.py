@@ -1,0 +1,356 @@
+"""``ctx``: the node of one call of a Function, and how forward's outputs become its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import errors
+from .._arrays import broadcasts_to
+from .._state import modes
+from .._tensor import WRITES, Tensor, wrap
+from .contract import place, wrong_parameters
+from .node import FREED, Node, second_backward, written_since
+from .structure import CONTAINERS, aligned, leaves, rebuild
+
+if TYPE_CHECKING:
+    from .function import Function
+
+
+class FunctionNode(Node):
+    """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
+
+    needs_input_grad: for each argument of forward, whether a gradient for it is wanted; in a backward pass that only has to reach some
+    inputs, only for those.
+    """
+
+    __slots__ = ("__dict__",)
+
+    _forward_cls: ClassVar[type[Function]]
+    _needs: Sequence[bool | None] = ()
+    _saved: Any = ()
+    _saved_outputs: dict[int, int] | None = None
+    _versions: tuple[int, ...] | None = None
+    _dirty: tuple[Tensor, ...] = ()
+    _non_differentiable: tuple[Tensor, ...] = ()
+    _materialize = True
+    _output_types: Sequence[Any] | None = None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
+    _arguments: Any = None  # how the arguments nest, where they do
+    _results: Any = None  # how the outputs nest, where they do
+
+    # What forward calls -----------------------------------------------------------------------------------------
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs, outputs or intermediate tensors for backward, where `saved_tensors` gives them back.
+
+        Unlike a plain attribute it is checked for writes in between, freed after backward, and never keeps an output alive.
+        """
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    errors.message("save_for_backward()", expected="Tensors or None", found=type(t).__name__,
+                                   do="keep anything else as an attribute, e.g. ctx.alpha = alpha")
+                )  # fmt: skip
+        self._saved = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs forward has written to in place; each must be returned as an output."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which outputs have no derivative; backward still gets (zero) gradients for them."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether outputs that were not used give backward zeros (True, the default) or None."""
+        self._materialize = value
+
+    # What backward calls ----------------------------------------------------------------------------------------
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What `save_for_backward` was given. RuntimeError if it was freed by a backward pass or written to since."""
+        saved = self._saved
+        if saved is FREED:
+            raise second_backward(self.name())
+        for i, t in enumerate(saved):
+            if t is not None and t._version_of is not None:
+                expected = 0 if self._versions is None else self._versions[i]
+                if t._version_of.n != expected:
+                    raise written_since(self, t, expected)
+        if not self._saved_outputs:
+            return saved
+        return tuple(self._output(t, i) for i, t in enumerate(saved))
+
+    def get_saved_variables(self) -> tuple[Tensor | None, ...]:
+        """`saved_tensors` under its C++ name."""
+        return self.saved_tensors
+
+    @property
+    def needs_input_grad(self) -> tuple[Any, ...]:
+        """For each argument of forward, whether a gradient for it is wanted."""
+        needed = modes.needed
+        if needed is None or not hasattr(self, "order"):  # in forward, it is another pass that is going on
+            return tuple([bool(need) for need in self._needs])
+        edges = iter(self.edges)
+        if self._arguments is None:
+            groups = [[edge] for edge in edges]
+        else:
+            groups = [[next(edges) for _ in leaves(a)] for a in self._arguments]
+        return tuple(any(edge is not None and edge[0] in needed for edge in group) for group in groups)
+
+    def _output(self, t: Tensor, i: int) -> Tensor:
+        """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
+        assert self._saved_outputs is not None
+        if i not in self._saved_outputs:
+            return t
+        out = wrap(t._data)
+        out._version_of = t._version_of
+        out._edge = (self, self._saved_outputs[i], t._data.shape, t._data.dtype)
+        out._requires_grad = True
+        return out
+
+    # What the engine calls --------------------------------------------------------------------------------------
+
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        if self._output_types is None:
+            grads = self._forward_cls.backward(self, g if taped else wrap(g))
+        else:
+            grads = self._forward_cls.backward(self, *self._materialized(g if self.outputs > 1 else [g]))
+        if self._arguments is not None:
+            grads = self._flat(grads)
+        elif type(grads) is not tuple and type(grads) is not list:
+            grads = (grads,)
+        edges = self.edges
+        if len(grads) != len(edges):
+            grads = self._counted(grads)
+        sent: list[Any] = []
+        for grad, edge in zip(grads, edges):  # noqa: B905 - counted above; a keyword costs on the hot path
+            if grad is None:
+                sent.append(None)
+            elif edge is not None and isinstance(grad, Tensor):
+                sent.append(grad if taped else grad._data)
+            else:
+                sent.append(self._refuse(len(sent), grad))
+        if not keep and self._saved:
+            self._saved = FREED
+        return sent
+
+    def _materialized(self, g: Sequence[Any]) -> list[Any]:
+        """The incoming gradients as backward gets them: zeros or None for what did not arrive, nested as the outputs are."""
+        given: list[Any] = []
+        position = 0
+        for kind in self._output_types or ():
+            if kind is None:  # an output that is not a tensor
+                given.append(None)
+                continue
+            value = g[position] if position < len(g) else None
+            position += 1
+            if value is None and self._materialize:
+                value = np.zeros(*kind)
+            given.append(value if value is None or isinstance(value, Tensor) else wrap(value))
+        if self._results is None:
+            return given
+        flat = iter(given)
+        return [rebuild(part, flat) for part in self._results]
+
+    def _flat(self, result: Any) -> Sequence[Any]:
+        """What backward returned as one gradient for each tensor among the arguments, which nest."""
+        if self._arguments is None:
+            return (result,)
+        result = result if type(result) in (tuple, list) and not self._one_container(result) else (result,)
+        while len(result) > len(self._arguments) and result[-1] is None:
+            result = result[:-1]
+        if len(result) != len(self._arguments):
+            raise self._wrong_count(len(result), len(self._arguments))
+        where = f"{self._forward_cls.__name__}.backward: gradient of"
+        contract = self._forward_cls._contract
+        return [
+            leaf
+            for i, (part, like) in enumerate(zip(result, self._arguments, strict=True))
+            for leaf in aligned(part, like, f"{where} {contract.argument(i)!r}")
+        ]
+
+    def _one_container(self, result: Any) -> bool:
+        """Whether a returned list or tuple is the gradient of the one (nested) argument, not a row of gradients."""
+        like = self._arguments
+        return len(like) == 1 and type(like[0]) is type(result) and (len(result) != 1 or len(like[0]) == 1) and not (
+            len(result) == 1 and isinstance(result[0], CONTAINERS)
+        )  # fmt: skip
+
+    def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients cut to the number of arguments, where those beyond are None, as torch allows."""
+        n = len(self.edges)
+        if len(grads) < n or any(g is not None for g in grads[n:]):
+            raise self._wrong_count(len(grads), n)
+        return grads[:n]
+
+    def _wrong_count(self, found: int, expected: int) -> RuntimeError:
+        cls = self._forward_cls
+        names = [cls._contract.argument(i) for i in range(expected)]
+        return RuntimeError(
+            f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {found}).\n"
+            f"  What to do: return one for each argument of {cls.__name__}.forward ({', '.join(names)}), None for those without."
+        )
+
+    def _refuse(self, i: int, grad: Any) -> Any:
+        """A gradient that is not a tensor, or that is for something without one: refused, or dropped where torch drops it."""
+        name = self._argument(i)
+        if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
+            return None
+        if not isinstance(grad, Tensor):
+            raise TypeError(
+                f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
+                "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
+            )
+        if self._flat_needs()[i] is None:
+            raise RuntimeError(
+                f"function {self.name()} returned a gradient different from None at position {i}, but the corresponding forward "
+                f"input {name!r} was not a Tensor of floating point or complex dtype.\n  What to do: return None there."
+            )
+        return None
+
+    def _flat_needs(self) -> Sequence[bool | None]:
+        """For each edge, whether a gradient is wanted; None where there can be none."""
+        if self._arguments is None:
+            return self._needs
+        return [leaf for part in self._arguments for leaf in leaves(part)]
+
+    def _argument(self, i: int) -> str:
+        contract = self._forward_cls._contract
+        if self._arguments is None:
+            return contract.argument(i)
+        for k, part in enumerate(self._arguments):
+            count = sum(1 for _ in leaves(part))
+            if i < count:
+                return contract.argument(k)
+            i -= count
+        return f"argument {i}"
+
+    def check_gradient(self, data: Any, edge: Any) -> None:
+        """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""
+        cls, (_, _, shape, dtype) = self._forward_cls, edge
+        i = next(i for i, e in enumerate(self.edges) if e is edge)
+        name = self._argument(i)
+        if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
+            raise RuntimeError(
+                f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; expected a "
+                f"floating point gradient of the same kind.\n  What to do: in {cls.__name__}.backward "
+                f"({place(cls.backward)}), convert it with .to({name}.dtype)."
+            )
+        if data.shape == shape:
+            return
+        if not broadcasts_to(shape, data.shape):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(data.shape)} but expected shape "
+                f"compatible with {list(shape)}, the shape of {name!r}."
+            )
+        warnings.warn(
+            f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape {list(shape)}; it was summed "
+            "over the axes that forward broadcast. Sum it in backward to be explicit.",
+            stacklevel=4,
+        )
+
+
+def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
+    """Make forward's tensors the outputs of `node`, and keep what it saved."""
+    parts: Any
+    if isinstance(out, Tensor):
+        given: Sequence[Any] = (out,)
+    elif isinstance(out, CONTAINERS) and (type(out) is not tuple or any(isinstance(o, CONTAINERS) for o in out)):
+        parts = out if type(out) is tuple else (out,)
+        given = list(leaves(parts))
+        node._results = rebuild(parts, iter(lambda: None, 0))
+    else:
+        given = out if isinstance(out, tuple) else (out,)
+    count = sum(isinstance(o, Tensor) for o in given)
+    cls = node._forward_cls
+    if not count:
+        if out is None or node._results is not None or any(o is not None for o in given):
+            raise TypeError(f"{cls.__name__}.forward must return a Tensor or a tuple of them, found {errors.describe(out)}")
+    least, most = cls._contract.backward_takes
+    gradients = len(given) if node._results is None else len(node._results)
+    if gradients < least or (most is not None and gradients > most):
+        raise wrong_parameters(cls, cls.backward, gradients)
+    if node._results is None:
+        cls._contract.counts.add(gradients)
+    if len(given) > 1 or node._results is not None:
+        node.outputs = count
+        node._output_types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
+    if node._dirty:
+        _check_dirty(node, given)
+    attached: list[Any] = []
+    nr = 0
+    for o in given:
+        attached.append(_output_of(node, o, nr, inputs) if isinstance(o, Tensor) else o)
+        nr += isinstance(o, Tensor)
+    if node._saved:
+        keep(node, given, attached)
+    node._dirty = node._non_differentiable = ()
+    if isinstance(out, Tensor):
+        return attached[0]
+    if node._results is not None:
+        rebuilt = rebuild(out if type(out) is tuple else (out,), iter(attached))
+        return rebuilt if type(out) is tuple else rebuilt[0]
+    return tuple(attached) if isinstance(out, tuple) else attached[0]
+
+
+def _check_dirty(node: FunctionNode, given: Sequence[Any]) -> None:
+    for t in node._dirty:
+        if not any(t is o for o in given):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                f"inplace must all be outputs of the Function ({node._forward_cls.__name__})."
+            )
+        if t._requires_grad and t._edge is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _output_of(node: FunctionNode, t: Tensor, nr: int, inputs: tuple[Any, ...]) -> Tensor:
+    """`t` as output `nr` of `node`; a tensor that has a place in the graph already keeps it, and an alias takes this one."""
+    data = t._data
+    if node._dirty and any(t is d for d in node._dirty):
+        if t._version_of is None:
+            t._bump()
+    elif t._requires_grad or any([t is a for a in inputs]):
+        t, source = t.detach(), t
+        t._base = source if source._base is None else source._base
+    if data.dtype.kind in "fc" and not any(t is d for d in node._non_differentiable):
+        t._edge = (node, nr, data.shape, data.dtype)
+        t._requires_grad = True
+    return t
+
+
+def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> None:
+    """Turn what forward saved into what the node keeps: outputs without their history, and the versions of all."""
+    saved = list(node._saved)
+    outputs: dict[int, int] = {}
+    nr = 0
+    for o, a in zip(given, attached, strict=True):
+        if isinstance(o, Tensor):
+            for i, t in enumerate(saved):
+                if t is o and a._edge is not None and a._edge[0] is node:
+                    saved[i] = alias = wrap(t._data)
+                    alias._version_of = t._share_version()
+                    outputs[i] = nr
+            nr += 1
+    node._saved = tuple(saved)
+    if outputs:
+        node._saved_outputs = outputs
+    if WRITES.n and any(t is not None and t._version_of is not None and t._version_of.n for t in saved):
+        node._versions = tuple(0 if t is None else t._version for t in saved)
+
+
+def outside(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
+    """The result of a call that is not recorded: an input that is returned as it came leaves the graph."""
+    if isinstance(out, Tensor):
+        same = out._requires_grad and any(out is a for a in inputs) and not any(out is d for d in node._dirty)
+        return out.detach() if same else out
+    if isinstance(out, CONTAINERS):
+        return rebuild(out, iter([outside(node, o, inputs) for o in leaves(out)]))
+    return out
