@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from sys import getrefcount
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,9 +51,8 @@ def execute(
     waiting: dict[Node, Any] = {}
     own: set[Any] = set()  # the waiting sums whose memory is this function's, to be added to in place
     heap: list[tuple[int, Node]] = []
-    newest: Any = None  # one node that waits outside of both, with its gradient: most often the next one
-    newest_g: Any = None
-    node: Any = None
+    # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
+    node, newest, newest_g = cast(Any, None), cast(Any, None), cast(Any, None)
     before = modes.grad_enabled, modes.needed
     modes.grad_enabled, modes.needed = taped, needed
     try:
@@ -89,12 +88,10 @@ def execute(
             if node.hooks is not None:
                 g = _before(node, g, taped)
             if captures is not None and node in captures:
-                for nr in captures[node]:
-                    captures[node][nr] = g if node.outputs == 1 else g[nr]
+                _capture(captures[node], g, node)
             edges = node.edges
             if not edges:
-                unshared = getrefcount(g) <= _ONE_LOCAL
-                grads = _arrive(node, g, taped, unshared, captures, accumulate)
+                grads = _arrive(node, g, taped, getrefcount(g) <= _ONE_LOCAL, captures, accumulate)
             elif needed is not None and not _leads_to(edges, needed):
                 grads = edges = ()
             else:
@@ -103,6 +100,11 @@ def execute(
                     grads = _after(node, grads, g, taped)
     finally:
         modes.grad_enabled, modes.needed = before
+
+
+def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
+    for nr in wanted:
+        wanted[nr] = g if node.outputs == 1 else g[nr]
 
 
 def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:

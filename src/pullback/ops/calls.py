@@ -26,23 +26,24 @@ _ndarray = np.ndarray
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
     """A Tensor around the payload `r` that remembers it is `op` of `args`, with gradients for the arguments in `mask`."""
     plan = op.plans.get(mask) or op.plan(mask)
-    out = _made_by(op.complex_class if r.dtype.kind == "c" else op.node_class, plan, r)
-    node = out._edge[0]  # type: ignore[index]
+    out = made_by(op, plan, [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted], r)
     if plan.with_out or plan.with_shapes:
         args = (*args, _detached(out) if plan.with_out else None, *(args[i]._data.shape for i in plan.with_shapes))
+    node = out._edge[0]  # type: ignore[index]
     node.saved = saved = plan.pick(args)
     node.versions = _versions(saved) if WRITES.n else None
-    node.edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
     return out
 
 
-def _made_by(node_class: type[OpNode], plan: Plan, r: Any) -> Tensor:
-    """A Tensor around `r` and the node that made it; the node's edges and saved values are the caller's to set."""
-    node = node_class()
-    node.order = next_order()
+def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
+    """A Tensor around `r` and the node that made it; what the node saves is the caller's to set."""
+    node = op.complex_class() if r.dtype.kind == "c" else op.node_class()
     node.hooks = None
     node.plan = plan
     node.writes = WRITES.n
+    node.versions = None
+    node.edges = edges
+    node.order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
     out = blank()
     out._data = r
     out._edge = (node, 0, r.shape, r.dtype)
@@ -226,7 +227,6 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         if which < 0 or dtype.kind == "c":
             return record(op, mask, (input, other), r)
         node = node_class()
-        node.order = next_order()
         node.hooks = None
         node.plan = plan
         node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
@@ -238,6 +238,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             node.edges = (other._edge or leaf_edge(other),)
         else:
             node.edges = (input._edge or leaf_edge(input), other._edge or leaf_edge(other))
+        node.order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
         out._edge = (node, 0, r.shape, dtype)
         out._requires_grad = True
         return out
@@ -268,10 +269,8 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         raise errors.translate(op.name, payloads, error) from None
     if not (modes.grad_enabled and any(t._requires_grad for t in tensors) and dtype.kind in "fc"):
         return wrap(r)
-    out = _made_by(op.node_class, op.plan(1), r)
-    node = out.grad_fn
-    node.versions = None
-    node.saved = node.plan.pick((None, dim, tuple(p.shape for p in payloads)))
-    edges: list[Edge | None] = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
-    node.edges = edges
+    edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
+    plan = op.plan(1)
+    out = made_by(op, plan, edges, r)
+    out.grad_fn.saved = plan.pick((None, dim, tuple(p.shape for p in payloads)))
     return out
