@@ -29,7 +29,7 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
                     side,
                     _number(timing.median),
                     "..".join(map(_number, timing.quartiles)),
-                    "" if ratio is None else f"{ratio:.2f}",
+                    "" if ratio is None else f"{ratio:.3f}",
                     budget,
                     met,
                 )

@@ -22,6 +22,9 @@ TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "complex64": 4e-6, "float64": 1e-
 _CASTING = "Casting complex values to real"
 
 
+# Calls ------------------------------------------------------------------------------------------------------------------
+
+
 def resolve(lib: ModuleType, name: str) -> Callable[..., Any]:
     """The function of that name: of the library, of its `nn.functional`, or a method of its Tensor."""
     for home in (lib, lib.nn.functional, lib.Tensor):
@@ -52,7 +55,7 @@ def converted(lib: ModuleType, sample: Sample, requires_grad: bool = False) -> t
 
 
 def call(lib: ModuleType, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function returns, or the exception it raises. Only warnings of ours that torch does not give are errors."""
+    """What a function returns, or the exception it raises. A warning of ours that torch does not give is such an exception."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_CASTING)
         if lib is not pullback:
@@ -70,7 +73,10 @@ def tensors_of(result: Any) -> list[Any]:
 
 def array_of(t: Any) -> np.ndarray[Any, Any]:
     """The values of either library's tensor."""
-    return t.detach().resolve_conj().numpy() if hasattr(t, "resolve_conj") else t.detach().numpy()
+    return t.detach().resolve_conj().numpy(force=True) if hasattr(t, "resolve_conj") else t.detach().numpy()
+
+
+# Comparisons ------------------------------------------------------------------------------------------------------------
 
 
 def difference(ours: Any, theirs: Any, scale: float = 1.0) -> str:
@@ -80,19 +86,22 @@ def difference(ours: Any, theirs: Any, scale: float = 1.0) -> str:
     """
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         return _difference_of_errors(ours, theirs)
-    if isinstance(theirs, (tuple, list)):
-        if type(ours).__bases__ != type(theirs).__bases__ and not isinstance(ours, tuple):
-            return f"{type(ours).__name__}, expected {type(theirs).__name__}"
-        if len(ours) != len(theirs):
-            return f"{len(ours)} results, expected {len(theirs)}"
+    if isinstance(theirs, (tuple, list)) and not hasattr(theirs, "numel"):
+        if not isinstance(ours, tuple) or len(ours) != len(theirs):
+            return f"{ours!r}, expected {len(theirs)} results"
         return "; ".join(filter(None, (difference(a, b, scale) for a, b in zip(ours, theirs, strict=True))))
     if not hasattr(theirs, "dtype"):
-        return "" if ours == theirs and type(ours) is type(theirs) else f"{ours!r}, expected {theirs!r}"
-    if ours is None or not isinstance(ours, pullback.Tensor):
+        return "" if ours == theirs else f"{ours!r}, expected {theirs!r}"
+    if not isinstance(ours, pullback.Tensor):
         return f"{type(ours).__name__}, expected a tensor"
-    if str(ours.dtype).split(".")[1] != str(theirs.dtype).split(".")[1]:
+    if name_of(ours.dtype) != name_of(theirs.dtype):
         return f"{ours.dtype}, expected {theirs.dtype}"
     return difference_of_values(array_of(ours), array_of(theirs), scale)
+
+
+def name_of(dtype: Any) -> str:
+    """The name of either library's dtype, without the library's."""
+    return str(dtype).split(".")[1]
 
 
 def difference_of_values(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], scale: float = 1.0) -> str:
@@ -103,9 +112,24 @@ def difference_of_values(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any
     if ours.dtype.kind not in "fc":
         same = np.array_equal(ours, theirs)
     else:
-        same = all(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) for a, b in
-                   ((np.real(ours), np.real(theirs)), (np.imag(ours), np.imag(theirs))))  # fmt: skip
+        parts = [(np.real(ours), np.real(theirs)), (np.imag(ours), np.imag(theirs))]
+        same = all(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) for a, b in parts)
     return "" if same else f"values {ours.tolist()}, expected {theirs.tolist()}"
+
+
+def difference_of_gradients(ours: Any, theirs: Any, scale: float = 100.0) -> str:
+    """What differs between two lists of gradients, where None is as good as zeros; or between two exceptions."""
+    if isinstance(ours, Exception) or isinstance(theirs, Exception):
+        return _difference_of_errors(ours, theirs)
+    found = []
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if a is not None and b is not None:
+            text = difference(a, b, scale)
+        else:
+            given = a if b is None else b
+            text = "" if given is None or not array_of(given).any() else f"{a}, expected {b}"
+        found += [f"gradient {i}: {text}"] if text else []
+    return "; ".join(found)
 
 
 def _difference_of_errors(ours: Any, theirs: Any) -> str:
@@ -121,53 +145,66 @@ def _brief(error: Exception) -> str:
     return f"{type(error).__name__}({str(error).splitlines()[0][:120] if str(error) else ''})"
 
 
-def gradients(lib: ModuleType, outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool = False) -> Any:
-    """``J^T w``, a list with a gradient, or None, for each input; or the exception it raises."""
-    return call(lib, lib.autograd.grad, list(outputs), list(inputs), list(weights), create_graph=create_graph, allow_unused=True)
-
-
 # Derivatives ------------------------------------------------------------------------------------------------------------
 
 
 class Run:
-    """A sample called in one library, with every floating point array of it a leaf: outputs, gradients, second derivatives.
+    """A sample called in one library with every floating point array a leaf: outputs, gradients, second derivatives.
 
-    The outputs are weighted by `weights`, which are leaves, too: the second derivative goes through them as it goes through the inputs.
+    The outputs are weighted by `weights`, leaves as well: a second derivative goes through them as it goes through the inputs.
     """
 
-    def __init__(self, lib: ModuleType, fn: Callable[..., Any], made: Sample) -> None:
+    def __init__(self, lib: ModuleType, fn: Callable[..., Any], made: Sample, weights: Sequence[Any] | None = None) -> None:
         self.lib = lib
         sample, arrays = converted(lib, made, requires_grad=True)
         self.inputs = [t for t in arrays if t.requires_grad]
         self.result = call(lib, fn, *sample.args, **sample.kwargs)
         self.error = self.result if isinstance(self.result, Exception) else None
-        found = [] if self.error else tensors_of(self.result)
-        self.outputs = [t for t in found if t.requires_grad]
-        rng = np.random.default_rng(7)
-        self.weights = [to_tensor(lib, _direction(rng, array_of(t)), requires_grad=True) for t in self.outputs]
+        self.outputs = [] if self.error else [t for t in tensors_of(self.result) if t.requires_grad]
+        if weights is None:
+            weights = directions(7, [array_of(t) for t in self.outputs])
+        self.weights = [to_tensor(lib, w, requires_grad=True) for w in weights]
 
     def gradients(self, create_graph: bool = False) -> Any:
         """The gradient of the weighted outputs with respect to each input, or None; an exception if one was raised."""
         if self.error or not self.outputs:
-            return self.error or []
+            return self.error or [None] * len(self.inputs)
         return call(self.lib, self.lib.autograd.grad, self.outputs, self.inputs, self.weights, create_graph=create_graph,
                     allow_unused=True)  # fmt: skip
 
     def second(self) -> Any:
-        """The gradient of the gradients, weighted, with respect to all inputs and weights at once."""
+        """The gradient of the gradients, weighted, with respect to all inputs and all weights at once."""
         first = self.gradients(create_graph=True)
         if isinstance(first, Exception):
             return first
         again = [g for g in first if g is not None and g.requires_grad]
+        leaves = self.inputs + self.weights
         if not again:
-            return []
-        rng = np.random.default_rng(11)
-        vectors = [to_tensor(self.lib, _direction(rng, array_of(g))) for g in again]
-        return call(self.lib, self.lib.autograd.grad, again, self.inputs + self.weights, vectors, allow_unused=True)
+            return [None] * len(leaves)
+        vectors = [to_tensor(self.lib, v) for v in vectors_for(first) if v is not None]
+        vectors = [v for v, g in zip(vectors, (g for g in first if g is not None), strict=True) if g.requires_grad]
+        return call(self.lib, self.lib.autograd.grad, again, leaves, vectors, allow_unused=True)
 
 
-def _direction(rng: np.random.Generator, like: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    values = rng.uniform(0.5, 1.5, like.shape)
-    if like.dtype.kind == "c":
-        values = values + 1j * rng.uniform(0.5, 1.5, like.shape)
-    return np.asarray(values).astype(like.dtype)
+def directions(seed: int, like: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Random arrays of the shapes and dtypes of those given, away from zero."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for array in like:
+        values = rng.uniform(0.5, 1.5, array.shape)
+        if array.dtype.kind == "c":
+            values = values + 1j * rng.uniform(0.5, 1.5, array.shape)
+        found.append(np.asarray(values).astype(array.dtype))
+    return found
+
+
+def vectors_for(gradients: Sequence[Any]) -> list[np.ndarray[Any, Any] | None]:
+    """What gradients are weighted by for a second derivative; None for None."""
+    found = iter(directions(11, [array_of(g) for g in gradients if g is not None]))
+    return [None if g is None else next(found) for g in gradients]
+
+
+def product(weights: Sequence[Any], values: Sequence[Any]) -> float:
+    """The real inner product of two lists of arrays; None counts as zeros."""
+    pairs = [(w, v) for w, v in zip(weights, values, strict=True) if w is not None and v is not None]
+    return float(sum(np.sum(np.real(np.conj(w) * v)) for w, v in pairs))

@@ -195,10 +195,10 @@ RESULTS = [
 def test_the_table_in_plain_text() -> None:
     assert report.plain(RESULTS).splitlines() == [
         "row      side      us per op  quartiles   x torch  budget  met",
-        "planted  torch     4.00       4.00..4.00  1.00",
-        "planted  pullback  2.00       1.50..2.50  0.50     0.50    yes",
-        "planted  torch     123        123..123    1.00",
-        "planted  pullback  61.7       61.7..61.7  0.50     0.40    NO",
+        "planted  torch     4.00       4.00..4.00  1.000",
+        "planted  pullback  2.00       1.50..2.50  0.500    0.50    yes",
+        "planted  torch     123        123..123    1.000",
+        "planted  pullback  61.7       61.7..61.7  0.500    0.40    NO",
     ]
 
 
@@ -217,8 +217,8 @@ def test_the_table_in_markdown() -> None:
         "",
         "| row | side | us per op | quartiles | x torch | budget | met |",
         "| --- | --- | ---: | ---: | ---: | ---: | --- |",
-        "| planted | torch | 4.00 | 4.00..4.00 | 1.00 |  |  |",
-        "| planted | pullback | 2.00 | 1.50..2.50 | 0.50 | 0.50 | yes |",
+        "| planted | torch | 4.00 | 4.00..4.00 | 1.000 |  |  |",
+        "| planted | pullback | 2.00 | 1.50..2.50 | 0.500 | 0.50 | yes |",
         "",
         "* planted: planted work",
     ]

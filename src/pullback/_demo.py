@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import pullback
+from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.inspect import mermaid
 
 EPOCHS = 30
@@ -133,8 +134,7 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
 def check_swish() -> bool:
     """Whether `SwishFunction` has the derivatives that finite differences find, to second order."""
     x = pullback.tensor(np.linspace(-4.0, 4.0, 12).reshape(3, 4), requires_grad=True)
-    first = pullback.autograd.gradcheck(swish, (x,), raise_exception=False)
-    return first and pullback.autograd.gradgradcheck(swish, (x,), raise_exception=False)
+    return gradcheck(swish, (x,), raise_exception=False) and gradgradcheck(swish, (x,), raise_exception=False)
 
 
 def load_digits() -> Digits:

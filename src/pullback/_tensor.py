@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +47,32 @@ class Size(tuple[int, ...]):
 
 
 class Version:
-    """How often some memory was written in place; shared by every tensor that looks at that memory."""
+    """How often some memory was written in place, and the views of it; shared by every tensor that looks at that memory."""
 
-    __slots__ = ("n",)
+    __slots__ = ("n", "views")
 
     def __init__(self) -> None:
         self.n = 0
+        self.views: list[weakref.ref[Tensor]] = []
+
+    def add_view(self, view: Tensor) -> None:
+        """Remember a view for as long as it lives."""
+        if len(self.views) & (len(self.views) + 1) == 0:  # as the list doubles, forget those that have died
+            self.views = [ref for ref in self.views if ref() is not None]
+        self.views.append(weakref.ref(view))
+
+
+class View:
+    """How a tensor came to look at the memory of `base`: ``op(parent, *args)``, or no operation of the table (op None).
+
+    recorded: whether operations were being recorded when the view was made.
+    """
+
+    __slots__ = ("args", "base", "op", "parent", "recorded")
+
+    def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), recorded: bool = True) -> None:
+        self.base: Tensor = parent if parent._view is None else parent._view.base
+        self.parent, self.op, self.args, self.recorded = parent, op, args, recorded
 
 
 class Writes:
@@ -91,7 +112,7 @@ class Tensor:
     tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_base", "_data", "_edge", "_grad", "_leaf", "_requires_grad", "_version_of")
+    __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_grad", "_leaf", "_requires_grad", "_version_of", "_view")
 
     _data: Any
     _edge: Edge | None
@@ -99,7 +120,7 @@ class Tensor:
     _grad: Tensor | None
     _version_of: Version | None
     _leaf: LeafState | None
-    _base: Tensor | None
+    _view: View | None
 
     __array_priority__ = 1000.0
 
@@ -279,6 +300,15 @@ class Tensor:
         return hooks is not None and hooks.retains(self._edge[1])
 
     @property
+    def _base(self) -> Tensor | None:
+        """The tensor this one is a view of, or None."""
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        """Whether this tensor looks at another's memory."""
+        return self._view is not None
+
+    @property
     def _version(self) -> int:
         """How often this tensor's memory was written in place, through it or through a tensor that shares it."""
         return 0 if self._version_of is None else self._version_of.n
@@ -302,7 +332,7 @@ class Tensor:
 
     def detach_(self) -> Tensor:
         """Take this tensor itself out of the graph: it becomes a leaf that requires no gradient."""
-        if self._base is not None and self._edge is not None:
+        if self._view is not None and self._edge is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._edge = None
         self._requires_grad = False
@@ -447,5 +477,5 @@ def wrap(data: Any, cls: type[Tensor] = Tensor) -> Tensor:
     t._grad = None
     t._version_of = None
     t._leaf = None
-    t._base = None
+    t._view = None
     return t

@@ -15,7 +15,7 @@ from .function import FunctionNode
 
 
 def check_conduct(call: Call, options: Options, rng: np.random.Generator) -> bool:
-    """Check that backward is deterministic, linear, and leaves grad_output alone; return whether any gradient arrived."""
+    """Check that backward is deterministic, linear, leaves grad_output alone; return whether any gradient arrived."""
     v, w = random_like(call.outputs, rng), random_like(call.outputs, rng)
     found = _watched(call, v, options)
     along_v = _filled(found)
@@ -37,8 +37,8 @@ def _check_deterministic(call: Call, first: list[Array], second: list[Array], to
             raise GradcheckError(
                 f"{call.problem.title}: Backward is not reentrant: it is not deterministic. Two passes with the same "
                 f"grad_output give gradients for {label.long} that differ by {gap:.3g}; nondet_tol is {tolerance:g}.\n"
-                "  What to do: save the random numbers of forward for backward, do not write to saved tensors in backward, "
-                "or pass a nondet_tol."
+                "  What to do: save the random numbers of forward for backward, do not write to saved tensors in "
+                "backward, or pass a nondet_tol."
             )
 
 
@@ -48,8 +48,8 @@ def _check_linear(call: Call, v: list[Array], w: list[Array], along_v: list[Arra
     for label, none in zip(labels, _filled(call.vjp([0 * a for a in v])), strict=True):
         if np.any(none[np.isfinite(none)] != 0):
             raise GradcheckError(
-                f"{title}: backward not multiplied by grad_output: for a grad_output of zeros the gradient for {label.long} is "
-                f"not zero but as large as {np.nanmax(np.abs(none)):.3g}.\n"
+                f"{title}: backward not multiplied by grad_output: for a grad_output of zeros the gradient for "
+                f"{label.long} is not zero but as large as {np.nanmax(np.abs(none)):.3g}.\n"
                 "  What to do: return grad_output times the derivative."
             )
     along_w, along_both = _filled(call.vjp(w)), _filled(call.vjp([a + b for a, b in zip(v, w, strict=True)]))
@@ -57,14 +57,14 @@ def _check_linear(call: Call, v: list[Array], w: list[Array], along_v: list[Arra
         gap = np.abs(both - (a + b))
         if np.any(gap > options.atol + options.rtol * (np.abs(a) + np.abs(b))):
             raise GradcheckError(
-                f"{title}: backward is not linear in grad_output: the gradients for {label.long} that two grad_outputs give "
-                f"differ by {np.nanmax(gap):.3g}, added, from the one that their sum gives.\n"
+                f"{title}: backward is not linear in grad_output: the gradients for {label.long} that two grad_outputs "
+                f"give differ by {np.nanmax(gap):.3g}, added, from the one that their sum gives.\n"
                 "  What to do: return grad_output times the derivative; use grad_output for nothing else."
             )
 
 
 class Watch:
-    """Follows one Function through a backward pass: whether it leaves what it is given as it was, and what it returns."""
+    """Follows one Function through a backward pass: whether it leaves what it gets as it was, and what it returns."""
 
     def __init__(self, node: FunctionNode, title: str, options: Options) -> None:
         self.node, self.title, self.options = node, title, options
@@ -81,9 +81,10 @@ class Watch:
         for k, (then, now) in enumerate(zip(self.given, grad_outputs, strict=True)):
             if then is not None and now is not None and not np.array_equal(then, now._data, equal_nan=True):
                 raise GradcheckError(
-                    f"{self.title}: the backward of {name} changes grad_output {k} in place, which other branches of the "
-                    "graph may share.\n"
-                    "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() it first."
+                    f"{self.title}: the backward of {name} changes grad_output {k} in place, which other branches of "
+                    "the graph may share.\n"
+                    "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() it "
+                    "first."
                 )
         for i, (g, edge) in enumerate(zip(grad_inputs, self.node.edges, strict=True)):
             if self.options.check_grad_dtypes and g is not None and edge is not None and g._data.dtype != edge[3]:
@@ -117,13 +118,15 @@ def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> N
             undefined = _filled(call.vjp([v if i == k else None for i, v in enumerate(seeds)]))
         except Exception as error:
             raise GradcheckError(
-                f"{title}: Expected backward function to handle undefined output grads: where only {label.long} is used and "
-                f"the other outputs have no gradient (None), it fails with {type(error).__name__}: {error}\n{todo}"
+                f"{title}: Expected backward function to handle undefined output grads: where only {label.long} is "
+                f"used and the other outputs have no gradient (None), it fails with {type(error).__name__}: {error}\n"
+                f"{todo}"
             ) from error
         zeros = _filled(call.vjp([v if i == k else 0 * v for i, v in enumerate(seeds)]))
         for name, a, b in zip(call.problem.labels, undefined, zeros, strict=True):
             if not np.isclose(a, b, rtol=options.rtol, atol=options.atol, equal_nan=True).all():
                 raise GradcheckError(
-                    f"{title}: backward does not treat undefined output grads (None) as zeros: where only {label.long} is "
-                    f"used, the gradient for {name.long} is not what it is with zeros in their place.\n{todo}"
+                    f"{title}: backward does not treat undefined output grads (None) as zeros: where only {label.long} "
+                    f"is used, the gradient for {name.long} is not what it is with zeros in their place.\n"
+                    f"{todo}"
                 )

@@ -1,8 +1,8 @@
 """The function that `gradcheck` checks, and its two Jacobians: by backward, and by finite differences.
 
-A `Problem` is that function as one of the tensors that require grad among its arguments; a `Call` is one evaluation of it
-with its graph. Both Jacobians are taken along *directions*: the unit vectors, which give every entry, or one random vector
-on either side, which gives the number ``u^T J v``. Their shape is (parts, rows, columns), as `_report.py` explains.
+A `Problem` is that function as one of the tensors that require grad among its arguments; a `Call` is one evaluation of
+it with its graph. Both Jacobians are taken along *directions*: the unit vectors, which give every entry, or one random
+vector on either side, which gives the number ``u^T J v``. Their shape is (parts, rows, columns), as `_report.py` says.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def promoted(args: Sequence[Any], labels: Sequence[Label]) -> list[Any]:
             chosen = leaf._data.dtype.kind in "fc" and (every or leaf._requires_grad)
             if chosen and _overlaps(leaf._data):
                 raise RuntimeError(
-                    f"{label.long} has overlapping memory: some of its elements are one number, as after expand(). gradcheck "
-                    "only supports inputs that are non-overlapping, for it moves every element by itself.\n"
+                    f"{label.long} has overlapping memory: some of its elements are one number, as after expand(). "
+                    "gradcheck only supports inputs that are non-overlapping, for it moves every element by itself.\n"
                     f"  What to do: pass {label.short}.clone()."
                 )
             leaf = copied(leaf, {"f": np.float64, "c": np.complex128}.get(leaf._data.dtype.kind))
@@ -166,7 +166,7 @@ class Problem:
         self.labels = [labels[i] for i in self.moving]
 
     def evaluate(self, i: int = 0, step: Any = None) -> tuple[list[Tensor], Any]:
-        """Call func with copies, the `i`-th moving input moved by `step`; return the moving inputs and the result."""
+        """Call func with copies, the `i`-th moving input moved by `step`; return those inputs and the result."""
         flat = [copied(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.flat]
         inputs = [flat[k] for k in self.moving]
         if step is not None:
@@ -305,7 +305,7 @@ def analytical(
 
 
 def differences(call: Call, base: list[Array], i: int, step: Array, eps: float) -> list[Array]:
-    """For each output the central difference along `step`, and the right one less the left one: (2, parts, elements)."""
+    """Of each output the central difference along `step`, and the right one less the left one: (2, parts, elements)."""
     found = []
     for ahead, behind, here in zip(call.values(i, eps * step), call.values(i, -eps * step), base, strict=True):
         with np.errstate(all="ignore"):
@@ -315,7 +315,7 @@ def differences(call: Call, base: list[Array], i: int, step: Array, eps: float) 
 
 
 def numerical(call: Call, i: int, u: Array | None, vs: Sequence[Array | None], eps: float) -> list[tuple[Array, Array]]:
-    """The Jacobian of each output with respect to input `i`, by central differences; and right less left differences."""
+    """The Jacobian of each output with respect to input `i`, by central differences; and right less left ones."""
     x = call.inputs[i]._data
     base = call.values()
     columns: list[list[Array]] = [[] for _ in call.outputs]

@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from .._arrays import broadcasts_to
 from .._state import modes
-from .._tensor import WRITES, Tensor, wrap
+from .._tensor import WRITES, Tensor, View, wrap
 from .contract import place, wrong_parameters
 from .node import FREED, Node, second_backward, written_since
 from .structure import CONTAINERS, aligned, leaves, rebuild
@@ -319,7 +319,7 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, inputs: tuple[Any, ...]) 
             t._bump()
     elif t._requires_grad or any([t is a for a in inputs]):
         t, source = t.detach(), t
-        t._base = source if source._base is None else source._base
+        t._view = View(source)
     if data.dtype.kind in "fc" and not any(t is d for d in node._non_differentiable):
         t._edge = (node, nr, data.shape, data.dtype)
         t._requires_grad = True

@@ -1,9 +1,9 @@
 """gradcheck and gradgradcheck: whether a backward computes the derivative of its function.
 
-The derivative that backward claims (the *analytical* Jacobian, a row for each element of the output) is compared with the
-one that the function shows when its inputs are moved a little (the *numerical* Jacobian, by central differences). What
-else is true of a correct backward is checked in `_conduct.py`; the function, its evaluation and its Jacobians are in
-`_problem.py`; how a failure reads is in `_report.py`.
+The derivative that backward claims (the *analytical* Jacobian, a row for each element of the output) is compared with
+the one that the function shows when its inputs are moved a little (the *numerical* Jacobian, by central differences).
+What else is true of a correct backward is checked in `_conduct.py`; the function, its evaluation and its Jacobians are
+in `_problem.py`; how a failure reads is in `_report.py`.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ def gradcheck(
 ) -> bool:
     """Check the gradients that backward computes for `func` against finite differences.
 
-    For every differentiable output and every input that requires grad the Jacobian ``J[r, c] = d output[r] / d input[c]``
-    is computed twice: by backward from unit vectors, and as ``(f(x + eps e_c) - f(x - eps e_c)) / (2 eps)``. Every entry
-    must satisfy ``|analytical - numerical| <= atol + rtol * |numerical|``. For a complex input it is ``d/dx + i d/dy``;
-    a complex output counts as two real ones.
+    For every differentiable output and every input that requires grad, the Jacobian
+    ``J[r, c] = d output[r] / d input[c]`` is computed twice: by backward from unit vectors, and as
+    ``(f(x + eps e_c) - f(x - eps e_c)) / (2 eps)``. Every entry must satisfy
+    ``|analytical - numerical| <= atol + rtol * |numerical|``. For a complex input it is ``d/dx + i d/dy``; a complex
+    output counts as two real ones.
 
     `func` is called with copies: floating point inputs become float64, complex ones complex128, and if none of them
     requires grad, all do. The caller's tensors are not touched; so of a `func` that ignores its arguments nothing is
@@ -75,8 +76,8 @@ def gradcheck(
     Beyond what PyTorch checks, a backward that writes to its grad_output, or is not linear in it, fails.
 
     Args:
-        func: takes `inputs` as its arguments; returns a Tensor, or nested tuples, lists and dicts of them. What is not a
-            floating point or complex Tensor that requires grad is ignored.
+        func: takes `inputs` as its arguments; returns a Tensor, or nested tuples, lists and dicts of them. What is not
+            a floating point or complex Tensor that requires grad is ignored.
         inputs: a Tensor, or a sequence of arguments: Tensors, nested containers of Tensors, anything else.
         eps: how far the inputs are moved.
         atol, rtol: the tolerances.
@@ -85,8 +86,8 @@ def gradcheck(
         check_undefined_grad: check that backward takes None for the outputs that are not used, as zeros.
         check_grad_dtypes: check that the backward of every Function returns gradients of its arguments' dtypes.
         check_backward_ad: must be True; there is no other mode to check yet.
-        check_batched_grad, check_batched_forward_grad, check_forward_ad: NotImplementedError if True, for they need vmap
-            and forward mode.
+        check_batched_grad, check_batched_forward_grad, check_forward_ad: NotImplementedError if True, for they need
+            vmap and forward mode.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
         masked: for sparse inputs, of which there are none yet; without effect.
 
@@ -116,7 +117,7 @@ def gradcheck(
     ...
     pullback.autograd.gradcheck.GradcheckError: gradcheck(Square.apply): backward and finite differences disagree.
     <BLANKLINE>
-    Jacobian mismatch for output 0 with respect to input 0 (x): 2 of 4 entries differ by more than 1e-05 + 0.001 |numerical|.
+    Jacobian mismatch for output 0 with respect to input 0 (x): 2 of 4 entries differ (atol=1e-05, rtol=0.001).
       What they share: a constant factor: analytical = 1/2 x numerical.
       The worst entries:
         d output[1] / d x[1]: numerical 4.0, analytical 2.0 (difference 2, relative 0.5)
@@ -132,7 +133,7 @@ def gradcheck(
     """
     _require(check_forward_ad or check_backward_ad, "one of check_forward_ad and check_backward_ad to be True")
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad=True with check_batched_grad=True")
-    _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with check_batched_forward_grad=True")
+    _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
     _refuse("gradcheck", check_batched_grad=check_batched_grad, check_forward_ad=check_forward_ad)
     args = as_arguments(inputs)
     labels = label_inputs(func, args)
@@ -167,8 +168,8 @@ def gradgradcheck(
 
     Args:
         func, inputs: as in `gradcheck`.
-        grad_outputs: a Tensor or a sequence of them, one for each differentiable output; None stands for random numbers,
-            the same in every run. They are copied and promoted as the inputs are.
+        grad_outputs: a Tensor or a sequence of them, one for each differentiable output; None stands for random
+            numbers, the same in every run. They are copied and promoted as the inputs are.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
         check_rev_over_rev: must be True; there is no other way yet.
         check_batched_grad, check_fwd_over_rev: NotImplementedError if True, for they need vmap and forward mode.
@@ -233,7 +234,7 @@ def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, 
     vectors = [None] * len(outputs) if given is None else list(as_arguments(given))
     if len(vectors) != len(outputs):
         raise RuntimeError(
-            errors.message("gradgradcheck()", expected=f"{len(outputs)} grad_outputs, one for each differentiable output",
+            errors.message("gradgradcheck()", expected=f"a grad_output for each differentiable output: {len(outputs)}",
                            found=str(len(vectors)))
         )  # fmt: skip
     drawn = random_like(outputs, np.random.default_rng(SEED))
@@ -285,7 +286,8 @@ def _check(problem: Problem, options: Options) -> None:
     _check_jacobians(call, options, rng)
     if not reached:
         warnings.warn(
-            f"{problem.title}: nothing was checked, because no output depends on the inputs. func is called with copies of "
+            f"{problem.title}: nothing was checked, because no output depends on the inputs. func is called with "
+            "copies of "
             "them, so it has to use its arguments, not tensors from outside.",
             stacklevel=4,
         )
@@ -298,9 +300,9 @@ def _check_constant(call: Call, options: Options) -> None:
         for output, (jacobian, _) in zip(call.labels, found, strict=True):
             if np.any(jacobian != 0):
                 raise GradcheckError(
-                    f"{call.problem.title}: Numerical gradient for function expected to be zero: {output.long} changes with "
-                    f"{label.long}, but does not require grad, nor does any output. func leaves the graph by detach(), .data, "
-                    "NumPy, item() or no_grad().\n"
+                    f"{call.problem.title}: Numerical gradient for function expected to be zero: {output.long} changes "
+                    f"with {label.long}, but does not require grad, nor does any output. func leaves the graph by "
+                    "detach(), .data, NumPy, item() or no_grad().\n"
                     "  What to do: compute with operations on Tensors; wrap what is not one in an autograd.Function."
                 )
 
@@ -318,9 +320,7 @@ class Found:
     wrong: Array
 
 
-def _disagreements(
-    call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]
-) -> list[Found]:
+def _disagreements(call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]) -> list[Found]:
     """The pairs of output and input whose Jacobians, along `vs` and `us`, disagree."""
     by_input = [numerical(call, i, u, vs, options.eps) for i, u in enumerate(us)]
     found = []
@@ -346,11 +346,12 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
             return
         for f in along:
             title += (
-                f"\nAlong random directions, {call.labels[f.k].long} with respect to {call.problem.labels[f.i].long}: numerical "
-                f"{_report.number(f.numerical.flat[0])}, analytical {_report.number(f.analytical.flat[0])}."
+                "\n"
+                f"Along random directions, {call.labels[f.k].long} with respect to {call.problem.labels[f.i].long}: "
+                f"numerical {_report.number(f.numerical.flat[0])}, analytical {_report.number(f.analytical.flat[0])}."
             )
         if max(call.outputs[f.k]._data.size * call.inputs[f.i]._data.size for f in along) > LARGEST_REPORT:
-            raise GradcheckError(f"{title}\n  What to do: to see the entries, check smaller inputs with fast_mode=False.")
+            raise GradcheckError(f"{title}\n  What to do: to see the entries, check smaller inputs.")
     found = _disagreements(call, options, [None] * len(call.inputs), [None] * len(call.outputs))
     if found:
         cause = _noise(call)
@@ -381,14 +382,14 @@ def _noise(call: Call) -> str | None:
             if rounded or out._data.dtype.itemsize < value.dtype.itemsize:
                 return (
                     f"the function computes in float32, or less: {label.long} ({out._data.dtype}) has numbers of that "
-                    "precision although the inputs are in double precision, so the finite differences are noise. Compute in "
-                    "the dtype of the inputs."
+                    "precision although the inputs are in double precision, so the finite differences are noise. "
+                    "Compute in the dtype of the inputs."
                 )
     return None
 
 
 def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool) -> Pair:
-    """What the report needs to know of one disagreement; kinks are `searched` for where the differences are no noise."""
+    """What the report needs to know of one disagreement; kinks are `searched` for unless the differences are noise."""
     labels, x = call.problem.labels, np.asarray(call.inputs[f.i]._data)
     kinks: list[str] = []
     excused = np.zeros_like(f.wrong)
@@ -421,7 +422,7 @@ def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> tuple[A
     """The entries whose one-sided derivatives differ, and a sentence on each element of the input that is to blame.
 
     Where the function is smooth they differ by about eps times the second derivative, and by a quarter of that for
-    eps / 4. At a kink the difference stays, at a jump it grows, and if the kink lies between eps / 4 and eps it vanishes.
+    eps / 4. At a kink the difference stays, at a jump it grows; for a kink between eps / 4 and eps away it vanishes.
     """
     gaps = np.abs(f.jumps)
     with np.errstate(invalid="ignore"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._state import modes
-from .._tensor import WRITES, Edge, Tensor, blank, wrap
+from .._tensor import WRITES, Edge, Tensor, View, blank, wrap
 from ..autograd.node import leaf_edge, next_order
 from .nodes import SAVED_OUTPUT, OpNode
 
@@ -48,7 +48,7 @@ def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
     out._data = r
     out._edge = (node, 0, r.shape, r.dtype)
     out._requires_grad = True
-    out._grad = out._leaf = out._base = out._version_of = None
+    out._grad = out._leaf = out._view = out._version_of = None
     return out
 
 
@@ -63,16 +63,17 @@ def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
 def _detached(out: Tensor) -> Tensor:
     alias = wrap(out._data)
     alias._version_of = out._share_version()
-    alias._base = SAVED_OUTPUT
+    alias._view = SAVED_OUTPUT
     return alias
 
 
-def share_memory(view: Tensor, source: Tensor) -> Tensor:
-    """Tie `view` to `source` if their payloads share memory: one version counter, one base."""
-    base = view._data.base if isinstance(view._data, np.ndarray) else None
+def _as_view(view: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
+    """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
+    source, base = args[0], view._data.base if isinstance(view._data, np.ndarray) else None
     if base is not None and (base is source._data or base is source._data.base):
         view._version_of = source._share_version()
-        view._base = source if source._base is None else source._base
+        view._view = View(source, op, args[1:], modes.grad_enabled)
+        view._version_of.add_view(view)
     return view
 
 
@@ -94,9 +95,9 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 mask |= bit
         if mask and (r.dtype.kind in "fc"):
             r = r if isinstance(r, _ndarray) or not isinstance(r, np.generic) else np.asarray(r)
-            out = record(op, mask, op.padded(args, kwargs), r)
-            return share_memory(out, args[0]) if op.view else out
-    return share_memory(wrap(r), args[0]) if op.view else wrap(r)
+            args = op.padded(args, kwargs)
+            return _as_view(record(op, mask, args, r), op, args) if op.view else record(op, mask, args, r)
+    return _as_view(wrap(r), op, op.padded(args, kwargs)) if op.view else wrap(r)
 
 
 def _operand(op: Op, args: tuple[Any, ...]) -> Tensor:
@@ -215,7 +216,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             r = np.asarray(r)
         out = blank()
         out._data = r
-        out._grad = out._leaf = out._base = out._version_of = None
+        out._grad = out._leaf = out._view = out._version_of = None
         if not mask & differentiable or not modes.grad_enabled:
             out._edge, out._requires_grad = None, False
             return out

@@ -287,7 +287,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @pointwise(
     input=lambda g, condition: np.where(condition, g, 0), other=lambda g, condition: np.where(condition, 0, g),
-    numpy={np.where: _where},
+    numpy={np.where: _where}, method=False,
 )  # fmt: skip
 def where(condition: Any, input: Any, other: Any) -> Any:
     """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient.
@@ -300,6 +300,14 @@ def where(condition: Any, input: Any, other: Any) -> Any:
     if condition.dtype != bool:
         raise RuntimeError(errors.message("where()", expected="condition to be a bool tensor", found=errors.describe(condition)))
     return np.where(condition, input, other)
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor where `condition` holds, else `other`."""
+    return where(condition, self, other)  # type: ignore[no-any-return]
+
+
+Tensor.where = _where_method  # type: ignore[attr-defined]
 
 
 # Complex numbers: their parts are linear over the reals, not over the complex numbers, so each has its own adjoint
@@ -315,6 +323,10 @@ def imag(input: Any) -> Any:
     if input.dtype.kind != "c":
         raise RuntimeError(errors.message("imag()", expected="a complex tensor", found=errors.describe(input)))
     return np.imag(input)
+
+
+Tensor.real = property(real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag)  # type: ignore[attr-defined]
 
 
 @linear(numpy={np.conjugate: lambda x: conj(x)}, input=lambda g: np.conj(g))
@@ -357,6 +369,7 @@ trunc = elementwise("trunc", np.trunc, "The integer part.", input=lambda g: np.z
 
 
 def _sign(input: Any) -> Any:
+    _refuse_complex("sign", input)
     return np.copy(input) if input.dtype.kind == "b" else np.sign(input)
 
 

@@ -19,6 +19,7 @@ from .calls import apply, on, record
 from .creation import to
 from .shape import expand, reshape
 from .table import composite, linear
+from .writing import refuse_write, take_history
 
 _full = slice(None)
 
@@ -115,7 +116,9 @@ def _scatter(input: Any, index: Any, shape: Any) -> Any:
 @linear(method=False, view=True, input=lambda g, index, input_shape: on(_scatter, g, index, input_shape))
 def _getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that is plain already."""
-    return _read(input, index)
+    found = _read(input, index)
+    # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
+    return found if np.ndim(found) or not _is_basic(index) or Ellipsis in index else _read(input, (*index, Ellipsis))
 
 
 def _subscript(self: Tensor, index: Any) -> Tensor:
@@ -134,50 +137,6 @@ def _index_put(input: Any, values: Any, index: Any) -> Any:
     out = np.array(input)
     out[index] = values
     return out
-
-
-def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
-    """Raise if `t` must not be written in place: before anything is computed or changed."""
-    data = t._data
-    if isinstance(data, np.ndarray):
-        if not data.flags.writeable and 0 not in data.strides:
-            raise RuntimeError(
-                errors.message("in-place write", expected="writable memory", found="a read-only array", do="clone() it first")
-            )
-        if data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
-            )
-    if not modes.grad_enabled:
-        return
-    if t._requires_grad and t._edge is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation.\n"
-            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
-        )
-    recorded = t._requires_grad or any(isinstance(o, Tensor) and o._requires_grad for o in others)
-    if t._base is not None and (recorded or t._base._requires_grad):
-        raise RuntimeError(
-            "a view of a tensor is being written in place while operations are recorded, which is not supported.\n"
-            "  What to do: write to the tensor it is a view of, e.g. base[index] = value, or to a clone()."
-        )
-
-
-def take_history(t: Tensor, result: Tensor) -> None:
-    """Make `t`, whose memory was just written, the output of the node that `result` came from."""
-    t._bump()
-    if result._edge is not None:
-        node, nr, _, _ = result._edge
-        t._edge = (node, nr, t._data.shape, t._data.dtype)
-        t._requires_grad = True
-
-
-def before_write(t: Tensor) -> Tensor:
-    """A stand-in for what `t` was before it is written: same place in the graph, a copy of the values."""
-    old = wrap(np.array(t._data))
-    old._edge, old._requires_grad = t._edge, t._requires_grad
-    return old
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:

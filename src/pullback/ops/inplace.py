@@ -16,8 +16,9 @@ from .. import _dtypes, errors
 from .._state import modes
 from .._tensor import Tensor
 from .creation import default_generator
-from .indexing import before_write, refuse_write, take_history, write
+from .indexing import write
 from .table import TABLE, Op
+from .writing import before_write, refuse_write, take_history
 
 _TWINS = (
     "add sub mul div neg pow remainder floor_divide exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin cos tan sinh cosh tanh "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _dtypes
-from .._tensor import WRITES, Tensor, wrap
+from .._tensor import WRITES, Tensor, View, wrap
 from ..autograd.node import FREED, Node, second_backward, written_since
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class OpNode(Node):
         """What the rules get for what was saved: payloads or, when taped, Tensors."""
         if not taped:
             return [v._data if isinstance(v, Tensor) else v for v in saved]
-        return [self._output(v) if isinstance(v, Tensor) and v._base is SAVED_OUTPUT else v for v in saved]
+        return [self._output(v) if isinstance(v, Tensor) and v._view is SAVED_OUTPUT else v for v in saved]
 
     def check(self) -> None:
         """Refuse to go on if what was saved was freed, or written to since."""
@@ -117,4 +117,4 @@ class ManyNode(OpNode):
 
 
 # Marks the detached copies of a node's own result among what it saved: they are nobody's view.
-SAVED_OUTPUT = wrap(np.empty(0))
+SAVED_OUTPUT = View(wrap(np.empty(0)))

@@ -87,6 +87,10 @@ def _cast_first(input: Tensor, dtype: Any) -> Tensor:
     return to(input, _accumulator(input._data, dtype))
 
 
+def _products(values: Any, axis: int) -> Any:
+    return quiet(np.multiply.accumulate, np.cumprod, values, axis=axis)
+
+
 def _prod_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
     # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
     shape = np.shape(input)
@@ -95,8 +99,8 @@ def _prod_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
         input, (int(np.prod(shape[: axes[0]])), shape[axes[0]], int(np.prod(shape[axes[0] + 1 :])))
     )  # fmt: skip
     one = np.ones_like(flat[:, :1])
-    before = np.cumprod(np.concatenate([one, flat[:, :-1]], axis=1), axis=1)
-    after = np.flip(np.cumprod(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), axis=1), axis=1)
+    before = _products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
+    after = np.flip(_products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)
     others = np.reshape(np.multiply(before, after), shape)
     return np.multiply(insert_axes(g, axes, shape, keepdim), np.conj(others))
 
@@ -122,16 +126,16 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
     moved, gm = np.moveaxis(input, axis, 0), np.moveaxis(g, axis, 0)
     parts = []
     for i in range(moved.shape[0]):
-        head = np.prod(moved[:i], axis=0)
-        tail = np.cumprod(np.concatenate([np.ones_like(moved[i : i + 1]), moved[i + 1 :]], axis=0), axis=0)
-        parts.append(np.sum(np.multiply(gm[i:], np.conj(np.multiply(head, tail))), axis=0))
+        head = quiet(np.multiply.reduce, np.prod, moved[:i], axis=0)
+        tail = _products(np.concatenate([np.ones_like(moved[i : i + 1]), moved[i + 1 :]], axis=0), 0)
+        parts.append(quiet(np.add.reduce, np.sum, np.multiply(gm[i:], np.conj(np.multiply(head, tail))), axis=0))
     return np.moveaxis(np.stack(parts), 0, axis) if parts else np.zeros_like(input)
 
 
 @special(method=False, input=_cumprod_rule)
 def _cumprod(input: Any, dim: int) -> Any:
     axis = wrap_axis(dim, input.ndim)
-    return quiet(np.multiply.accumulate, np.cumprod, input, axis=axis) if input.ndim else np.copy(input)
+    return _products(input, axis) if input.ndim else np.copy(input)
 
 
 @composite(numpy={np.cumprod: lambda a, axis=None: cumprod(a if axis is not None else a.flatten(), axis or 0)})
@@ -143,7 +147,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def _cumsum_rule(g: Any, dim: Any) -> Any:
     if not len(np.shape(g)):
         return g
-    return np.flip(np.cumsum(np.flip(g, axis=dim), axis=dim), axis=dim)
+    return np.flip(quiet(np.add.accumulate, np.cumsum, np.flip(g, axis=dim), axis=dim), axis=dim)
 
 
 @linear(input=_cumsum_rule, numpy={np.cumsum: lambda a, axis=None: cumsum(a if axis is not None else a.flatten(), axis or 0)})

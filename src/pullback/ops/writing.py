@@ -1,0 +1,114 @@
+"""Writing to a tensor's memory, as far as the graph is concerned: what may be written to, and whose history changes.
+
+A recorded write makes the tensor the output of the operation that was written. If it is a view, its base becomes the output of a node that puts the
+new values in their place; and whatever was written, every living view of that memory is made again, in the graph, from its base.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._state import modes
+from .._tensor import Tensor, View, wrap
+from .calls import record
+from .table import TABLE
+
+
+def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
+    """Raise if `t` must not be written in place: before anything is computed or changed."""
+    data = t._data
+    if isinstance(data, np.ndarray):
+        if data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+        if not data.flags.writeable:
+            raise RuntimeError(
+                errors.message("in-place write", expected="writable memory", found="a read-only array", do="clone() it first")
+            )
+    if not modes.grad_enabled:
+        return
+    if t._requires_grad and t._edge is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation.\n"
+            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
+        )
+    if t._view is not None:
+        _refuse_view(t._view, any(isinstance(o, Tensor) and o._requires_grad for o in (t, *others)))
+
+
+def _refuse_view(view: View, recorded: bool) -> None:
+    base = view.base
+    if base._requires_grad and base._edge is None:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
+            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
+        )
+    if not (recorded or base._requires_grad):
+        return
+    if any(v.op is None for v in _chain(view)):
+        raise RuntimeError(
+            "the output of a custom Function that is a view of its input is being modified inplace, and its base cannot know how.\n"
+            "  What to do: return a clone() from forward, or mark the input dirty with ctx.mark_dirty."
+        )
+    if not all(v.recorded for v in _chain(view)):
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled.\n"
+            "  What to do: make the view outside no_grad(), write within it, or write to a clone()."
+        )
+
+
+def _chain(view: View | None) -> list[View]:
+    """The views that lead from the base to a view, in that order."""
+    found = []
+    while view is not None:
+        found.append(view)
+        view = view.parent._view
+    return found[::-1]
+
+
+def before_write(t: Tensor) -> Tensor:
+    """A stand-in for what `t` was before it is written: same place in the graph, a copy of the values."""
+    old = wrap(np.array(t._data))
+    old._edge, old._requires_grad = t._edge, t._requires_grad
+    return old
+
+
+def take_history(t: Tensor, result: Tensor) -> None:
+    """Make `t`, whose memory was just written, the output of the node that `result` came from."""
+    t._bump()
+    if result._edge is None:
+        return
+    base = t
+    if t._view is not None:
+        base = t._view.base
+        result = _put_into(base, t._view, result)
+    assert result._edge is not None
+    node, nr, _, _ = result._edge
+    base._edge = (node, nr, base._data.shape, base._data.dtype)
+    base._requires_grad = True
+    for ref in base._share_version().views:
+        view = ref()
+        if view is not None and view._view is not None and view._view.base is base and view._view.recorded:
+            _make_again(view, view._view)
+
+
+def _put_into(base: Tensor, view: View, result: Tensor) -> Tensor:
+    """`base` as the result of putting `result`, the new values of one of its views, where that view lies."""
+    positions = np.arange(base._data.size).reshape(base._data.shape)
+    for step in _chain(view):
+        positions = step.op.forward(positions, *step.args)
+    index = np.unravel_index(positions, base._data.shape)
+    return record(TABLE["_index_put"], 3 if base._requires_grad else 2, (base, result, index), base._data)
+
+
+def _make_again(t: Tensor, view: View) -> None:
+    """Give a view its place in the graph anew, behind what its parent now is."""
+    if view.op is None or not view.parent._requires_grad:
+        return
+    made = record(view.op, 1, (view.parent, *view.args), t._data)
+    t._edge, t._requires_grad = made._edge, True
