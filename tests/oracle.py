@@ -151,10 +151,12 @@ def _brief(error: Exception) -> str:
 class Run:
     """A sample called in one library with every floating point array a leaf: outputs, gradients, second derivatives.
 
-    The outputs are weighted by `weights`, leaves as well: a second derivative goes through them as it goes through the inputs.
+    The outputs are weighted by `weights`,
+        leaves as well: a second derivative goes through them as it goes through the inputs.
     """
 
-    def __init__(self, lib: ModuleType, fn: Callable[..., Any], made: Sample, weights: Sequence[Any] | None = None) -> None:
+    def __init__(self, lib: ModuleType, fn: Callable[..., Any], made: Sample,
+        weights: Sequence[Any] | None = None) -> None:
         self.lib = lib
         sample, arrays = converted(lib, made, requires_grad=True)
         self.inputs = [t for t in arrays if t.requires_grad]
@@ -169,7 +171,8 @@ class Run:
         """The gradient of the weighted outputs with respect to each input, or None; an exception if one was raised."""
         if self.error or not self.outputs:
             return self.error or [None] * len(self.inputs)
-        return call(self.lib, self.lib.autograd.grad, self.outputs, self.inputs, self.weights, create_graph=create_graph,
+        return call(self.lib, self.lib.autograd.grad, self.outputs, self.inputs, self.weights,
+            create_graph=create_graph,
                     allow_unused=True)  # fmt: skip
 
     def second(self) -> Any:

@@ -55,7 +55,7 @@ class Pair:
     atol: float
     rtol: float
     eps: float
-    second: bool  # whether func is itself a gradient
+    second: bool  # whether this is a derivative of a gradient with respect to an input, not a grad_output
     route: str | None  # why backward gave no gradient (None), if it gave none
     others: list[tuple[str, Array]]  # the numerical Jacobians of this output for other inputs of this shape, by name
     excused: Array  # which entries lie at a kink

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Edge, LeafState, Tensor, wrap
+from .._tensor import LeafState, Tensor, wrap
 from .engine import Captures, as_sequence, execute, make_roots, needed_nodes
 from .node import RemovableHandle, add_grad, leaf_edge
 
@@ -55,15 +55,7 @@ def backward(
     wanted = as_sequence(inputs, "inputs")
     if not wanted:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    edges = _edges(wanted)
-    captures: Captures = {}
-    for node, nr, _, _ in edges:
-        captures.setdefault(node, {})[nr] = None
-    roots = make_roots(outputs, grads, create_graph)
-    needed = needed_nodes([edge for edge, _ in roots], set(captures))
-    execute(roots, keep=keep, taped=create_graph, needed=needed, captures=captures)
-    for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
-        g = captures[node][nr]
+    for t, g in zip(wanted, _gradients(outputs, grads, wanted, keep, create_graph, True), strict=True):
         if g is not None and t._edge is not None and not t.retains_grad:
             add_grad(t, g, create_graph, False)
 
@@ -106,31 +98,32 @@ def grad(
     unused = allow_unused or materialize_grads
     if is_grads_batched:
         return _batched(outs, wanted, vectors, keep, create_graph, unused, materialize_grads)
-    edges = _edges(wanted)
-    captures: Captures = {}
-    for node, nr, _, _ in edges:
-        captures.setdefault(node, {})[nr] = None
-    roots = make_roots(outs, vectors, create_graph)
-    needed = needed_nodes([edge for edge, _ in roots], set(captures))
-    execute(roots, keep=keep, taped=create_graph, needed=needed, captures=captures, accumulate=False)
     found: list[Tensor | None] = []
-    for i, (t, (node, nr, _, _)) in enumerate(zip(wanted, edges, strict=True)):
-        g = captures[node][nr]
+    for i, g in enumerate(_gradients(outs, vectors, wanted, keep, create_graph, False)):
         if g is None and not unused:
             raise RuntimeError(
                 f"One of the differentiated Tensors (inputs[{i}]) appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
             )
-        found.append(_result(g, t, materialize_grads))
+        found.append(_result(g, wanted[i], materialize_grads))
     return tuple(found)
 
 
-def _edges(wanted: Sequence[Tensor]) -> list[Edge]:
-    """The edges along which the gradients of `wanted` arrive."""
+def _gradients(
+    outputs: Sequence[Tensor], vectors: Sequence[Any], wanted: Sequence[Tensor], keep: bool, taped: bool, accumulate: bool
+) -> list[Any]:
+    """One pass that reaches only for `wanted`: the gradient that arrived at each, None where none did."""
     for i, t in enumerate(wanted):
         if not t._requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
-    return [t._edge or leaf_edge(t) for t in wanted]
+    edges = [t._edge or leaf_edge(t) for t in wanted]
+    captures: Captures = {}
+    for node, nr, _, _ in edges:
+        captures.setdefault(node, {})[nr] = None
+    roots = make_roots(outputs, vectors, taped)
+    needed = needed_nodes([edge for edge, _ in roots], set(captures))
+    execute(roots, keep=keep, taped=taped, needed=needed, captures=captures, accumulate=accumulate)
+    return [captures[node][nr] for node, nr, _, _ in edges]
 
 
 def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:

@@ -259,45 +259,64 @@ class FunctionNode(Node):
 
 def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
     """Make forward's tensors the outputs of `node`, and keep what it saved."""
-    parts: Any
-    if isinstance(out, Tensor):
-        given: Sequence[Any] = (out,)
-    elif isinstance(out, CONTAINERS) and (type(out) is not tuple or any(isinstance(o, CONTAINERS) for o in out)):
-        parts = out if type(out) is tuple else (out,)
-        given = list(leaves(parts))
-        node._results = rebuild(parts, iter(lambda: None, 0))
-    else:
-        given = out if isinstance(out, tuple) else (out,)
-    count = sum(isinstance(o, Tensor) for o in given)
-    cls = node._forward_cls
-    if not count:
-        if out is None or node._results is not None or any(o is not None for o in given):
-            raise TypeError(f"{cls.__name__}.forward must return a Tensor or a tuple of them, found {errors.describe(out)}")
-    least, most = cls._contract.backward_takes
-    gradients = len(given) if node._results is None else len(node._results)
-    if gradients < least or (most is not None and gradients > most):
-        raise wrong_parameters(cls, cls.backward, gradients)
-    if node._results is None:
-        cls._contract.counts.add(gradients)
-    if len(given) > 1 or node._results is not None:
-        node.outputs = count
-        node._output_types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
+    given: Sequence[Any] = out if type(out) is tuple else (out,)
+    types: list[Any] = []
+    for o in given:
+        if isinstance(o, Tensor):
+            types.append((o._data.shape, o._data.dtype))
+        elif isinstance(o, CONTAINERS):
+            return _attach_nested(node, out, given, inputs)
+        else:
+            types.append(None)
+    _accept_outputs(node, types, len(given))
+    if len(given) > 1:
+        node.outputs = len(types) - types.count(None)
+        node._output_types = types
+    attached = _attach_all(node, given, inputs)
+    return tuple(attached) if type(out) is tuple else attached[0]
+
+
+def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:
+    """`attach` where outputs nest: the node's outputs are the tensors among their leaves."""
+    given = list(leaves(parts))
+    types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
+    node._results = rebuild(parts, iter(lambda: None, 0))
+    _accept_outputs(node, types, len(parts))
+    node.outputs = len(types) - types.count(None)
+    node._output_types = types
+    rebuilt = rebuild(parts, iter(_attach_all(node, given, inputs)))
+    return rebuilt if type(out) is tuple else rebuilt[0]
+
+
+def _accept_outputs(node: FunctionNode, types: Sequence[Any], gradients: int) -> None:
+    """Refuse outputs without a tensor, and more or fewer than backward can take gradients for."""
+    contract = node._forward_cls._contract
+    if gradients not in contract.counts:
+        least, most = contract.backward_takes
+        if gradients < least or (most is not None and gradients > most):
+            raise wrong_parameters(node._forward_cls, node._forward_cls.backward, gradients)
+        contract.counts.add(gradients)
+    if not any(types):
+        raise TypeError(f"{node._forward_cls.__name__}.forward must return a Tensor or a tuple of them, found none")
+
+
+def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...]) -> list[Any]:
+    """Each tensor of `given` as an output of `node`; what is not a tensor stays as it is."""
     if node._dirty:
         _check_dirty(node, given)
+    # an output that requires no grad can only be one of the inputs that do not either
+    passive = [a for a, need in zip(inputs, node._needs, strict=True) if not need] if False in node._needs else []
     attached: list[Any] = []
     nr = 0
     for o in given:
-        attached.append(_output_of(node, o, nr, inputs) if isinstance(o, Tensor) else o)
-        nr += isinstance(o, Tensor)
+        if isinstance(o, Tensor):
+            o = _output_of(node, o, nr, passive)
+            nr += 1
+        attached.append(o)
     if node._saved:
         keep(node, given, attached)
     node._dirty = node._non_differentiable = ()
-    if isinstance(out, Tensor):
-        return attached[0]
-    if node._results is not None:
-        rebuilt = rebuild(out if type(out) is tuple else (out,), iter(attached))
-        return rebuilt if type(out) is tuple else rebuilt[0]
-    return tuple(attached) if isinstance(out, tuple) else attached[0]
+    return attached
 
 
 def _check_dirty(node: FunctionNode, given: Sequence[Any]) -> None:
@@ -311,17 +330,18 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any]) -> None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def _output_of(node: FunctionNode, t: Tensor, nr: int, inputs: tuple[Any, ...]) -> Tensor:
+def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -> Tensor:
     """`t` as output `nr` of `node`; a tensor that has a place in the graph already keeps it, and an alias takes this one."""
     data = t._data
     if node._dirty and any(t is d for d in node._dirty):
         if t._version_of is None:
             t._bump()
-    elif t._requires_grad or any([t is a for a in inputs]):
+    elif t._requires_grad or (passive and any(t is a for a in passive)):
         t, source = t.detach(), t
         t._view = View(source)
-    if data.dtype.kind in "fc" and not any(t is d for d in node._non_differentiable):
-        t._edge = (node, nr, data.shape, data.dtype)
+    dtype = data.dtype
+    if dtype.kind in "fc" and not (node._non_differentiable and any(t is d for d in node._non_differentiable)):
+        t._edge = (node, nr, data.shape, dtype)
         t._requires_grad = True
     return t
 

@@ -140,9 +140,10 @@ class AccumulateGrad(Node):
     consumer's, so it runs once all consumers have.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("dtype", "shape", "variable")
 
     def __init__(self, variable: Tensor) -> None:
+        self.shape, self.dtype = variable._data.shape, variable._data.dtype
         self.order = next_order()
         self.edges = ()
         self.hooks = None
@@ -184,8 +185,7 @@ def leaf_edge(t: Tensor) -> Edge:
     if acc is None:
         acc = AccumulateGrad(t)
         state.accumulator = weakref.ref(acc)
-    data = t._data
-    return (acc, 0, data.shape, data.dtype)
+    return (acc, 0, acc.shape, acc.dtype)
 
 
 def second_backward(name: str) -> RuntimeError:

@@ -96,8 +96,12 @@ class ComplexNode(OpNode):
         self.check()
         if not keep and saved:
             self.saved = FREED
-        values = [np.conj(v) if getattr(v, "dtype", None) in _COMPLEX else v for v in self.values(saved, taped)]
+        values = [np.conj(v) if _is_complex(v) else v for v in self.values(saved, taped)]
         return [rule(g, *pick(values)) for rule, pick in self.plan.calls]
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or getattr(value, "dtype", None) in _COMPLEX
 
 
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), _dtypes.complex64, _dtypes.complex128)

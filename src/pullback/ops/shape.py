@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,9 @@ def _cat_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
     axis = wrap_axis(dim, len(np.shape(g)))
     ends = np.cumsum([0] + [s[axis] if len(s) > axis else 0 for s in tensors_shape])
     lead = (slice(None),) * axis
-    return [g[(*lead, slice(int(a), int(b)))] for a, b in zip(ends, ends[1:], strict=False)]
+    pieces = [g[(*lead, slice(int(a), int(b)))] for a, b in pairwise(ends)]
+    # reshaped, because an empty tensor that was skipped may have had fewer axes
+    return [np.reshape(piece, shape) for piece, shape in zip(pieces, tensors_shape, strict=True)]
 
 
 @joining(tensors=_cat_rule, numpy={np.concatenate: lambda arrays, axis=0: cat(arrays, axis) if axis is not None else cat([_flat(a) for a in arrays])})
