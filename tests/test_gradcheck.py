@@ -1,13 +1,15 @@
 """gradcheck and gradgradcheck: right functions pass, and every planted fault is caught and called by its name.
 
-The functions are written for a namespace `lib`, which is this library or, where it is installed, PyTorch: the verdicts of
-the two must agree. Where this library is stricter on purpose, that is said.
+The functions are written for a namespace `lib`, which is this library or, where it is installed, PyTorch: the verdicts
+of the two must agree. Where this library is stricter on purpose, that is said.
 """
 
 from __future__ import annotations
 
+import gc
 import inspect
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -159,7 +161,9 @@ def bias_fault(gradient: Callable[[Any], Any]) -> Builder:
     return wrong(lambda x, b: x + b, lambda x, b, g: (g, gradient(g)), (4, 3), (3,))
 
 
-def scaled_by_a_function(lib: Any) -> Any:
+def writes_to_grad_output(lib: Any) -> Any:
+    """A square whose gradients are right, computed in the memory of grad_output."""
+
     def backward(x: Any, g: Any) -> Any:
         g.mul_(2)
         return g / 2 * x * 2
@@ -181,8 +185,12 @@ def random_forward(lib: Any) -> Built:
     return lambda x: x * rng.standard_normal(), (grid(lib, 3),)
 
 
-def random_up_to_rounding(lib: Any) -> Built:
+def lost_to_rounding(lib: Any) -> Built:
     return lambda x: x * 1e-3 + 1e9, (grid(lib, 3),)
+
+
+class MissingError(Exception):
+    """Raised by a backward that does not take None."""
 
 
 def undefined_refused(lib: Any) -> Built:
@@ -195,7 +203,7 @@ def undefined_refused(lib: Any) -> Built:
         @staticmethod
         def backward(ctx: Any, g: Any, h: Any) -> Any:
             if g is None or h is None:
-                raise RuntimeError("a gradient is missing")
+                raise MissingError("a gradient is missing")
             return 2 * g + 3 * h
 
     return Op.apply, (grid(lib, 3),)
@@ -334,10 +342,10 @@ WRONG: dict[str, tuple[Builder, list[str]]] = {
         lambda lib: (lambda x: lib.sin(x.float()).double(), (grid(lib, 3),)),
         ["the function computes in float32", "output 0 (float64)"],
     ),
-    "rounding": (random_up_to_rounding, ["rounding error of the finite differences", "take a larger eps"]),
+    "rounding": (lost_to_rounding, ["rounding error of the finite differences", "take a larger eps"]),
     "None is not taken": (
         undefined_refused,
-        ["Expected backward function to handle undefined output grads", "RuntimeError: a gradient is missing"],
+        ["Expected backward function to handle undefined output grads", "MissingError: a gradient is missing"],
     ),
     "None is taken for ones": (undefined_as_ones, ["does not treat undefined output grads (None) as zeros"]),
     "a kink": (
@@ -360,11 +368,17 @@ WRONG: dict[str, tuple[Builder, list[str]]] = {
         at(lambda lib, x: x + 3 * (x >= 1.0), 1.0, 2.0),
         ["x[0] = 1.0 is at a jump: the output changes by 3 around it", "no other difference"],
     ),
-    "a strong bend": (at(lambda lib, x: 1 / x, 1e-5, 1.0), ["x[0] = 1e-05 is where the output bends too strongly for eps=1e-06"]),
-    "the border of the domain": (at(lambda lib, x: lib.sqrt(x), 0.0, 1.0), ["finite differences are not finite, first for x[0]"]),
+    "a strong bend": (
+        at(lambda lib, x: 1 / x, 1e-5, 1.0),
+        ["x[0] = 1e-05 is where the output bends too strongly for eps=1e-06"],
+    ),
+    "the border of the domain": (
+        at(lambda lib, x: lib.sqrt(x), 0.0, 1.0),
+        ["finite differences are not finite, first for x[0]"],
+    ),
     "a kink, and a factor": (
         lambda lib: (function(lib, lambda x: lib.relu(x), lambda x, g: 3 * g * (x > 0)), (f64(lib, [0.0, 1.0, 2.0]),)),
-        ["is at a kink", "There are other differences", "analytical = 3 x numerical (3 is the length of axis 0 of inputs[0]"],
+        ["is at a kink", "There are other differences", "analytical = 3 x numerical (3 is the length of axis 0"],
     ),
 }  # fmt: skip
 
@@ -381,11 +395,11 @@ def test_a_planted_fault_is_caught_and_named(build: Builder, phrases: list[str])
 # What PyTorch lets pass: the Jacobian is right, the backward is not.
 STRICTER: dict[str, tuple[Builder, list[str]]] = {
     "a grad_output is changed": (
-        lambda lib: (scaled_by_a_function(lib), (grid(lib, 3),)),
+        lambda lib: (writes_to_grad_output(lib), (grid(lib, 3),)),
         ["the backward of OpBackward changes grad_output 0 in place", "clone()"],
     ),
     "a grad_output inside is changed": (
-        lambda lib: (lambda x: (scaled_by_a_function(lib)(x) * 3).sin(), (grid(lib, 3),)),
+        lambda lib: (lambda x: (writes_to_grad_output(lib)(x) * 3).sin(), (grid(lib, 3),)),
         ["the backward of OpBackward changes grad_output 0 in place"],
     ),
     "a square of grad_output": (
@@ -616,7 +630,7 @@ def test_nested_inputs_and_outputs() -> None:
 
 
 def test_func_meets_the_layout_of_the_inputs() -> None:
-    """The order of the axes, gaps, and the direction of the axes: a kernel that reads memory wrongly must be found out."""
+    """The order of the axes, their direction, gaps: a kernel that reads memory wrongly must be found out."""
     base = np.arange(48.0).reshape(4, 6, 2) + 1
     for array in (base, base.T, base[::2, ::3], base[:, ::-1], base[:1, :, 1:], base[::-2, None, 3, :], base[:0]):
         seen = []
@@ -667,24 +681,21 @@ def test_nothing_checked_is_said() -> None:
 # -- the surroundings --------------------------------------------------------------------------------------------------
 
 
-class Problematic(Exception):
+class ProblemError(Exception):
     """Raised by functions under test."""
 
 
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
 @pytest.mark.parametrize("where", ["forward", "backward"])
 def test_what_func_raises_passes_through_unchanged(check: Any, where: str) -> None:
-    error = Problematic("from func")
+    error = ProblemError("from func")
 
     def fail(*args: Any) -> Any:
         raise error
 
-    if where == "forward":
-        func = fail
-    else:
-        func = function(pullback, lambda x: x * 2, fail)
+    func = fail if where == "forward" else function(pullback, lambda x: x * 2, fail)
     for raise_exception in (True, False):
-        with pytest.raises(Problematic) as caught:
+        with pytest.raises(ProblemError) as caught:
             check(func, grid(pullback, 3), raise_exception=raise_exception)
         assert caught.value is error
         assert caught.value.__cause__ is None
@@ -721,6 +732,26 @@ def test_the_grad_mode_outside_does_not_matter_and_stays(mode: Any) -> None:
         assert pullback.is_grad_enabled() is enabled
 
 
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize("build", [own_sine, WRONG["a factor"][0], detached_inside])
+def test_no_graph_outlives_the_check(check: Any, build: Builder) -> None:
+    op, inputs = build(pullback)
+    seen: list[weakref.ref[Any]] = []
+
+    def func(x: Any) -> Any:
+        y = op(x)
+        seen.append(weakref.ref(y.grad_fn))
+        return y
+
+    gc.disable()
+    try:
+        check(func, inputs, raise_exception=False)
+        assert len(seen) > 5
+        assert all(node() is None for node in seen)
+    finally:
+        gc.enable()
+
+
 # -- the options -------------------------------------------------------------------------------------------------------
 
 
@@ -745,10 +776,10 @@ def test_options_that_contradict_each_other_are_refused_as_in_torch() -> None:
         {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True},
         {"check_batched_forward_grad": True},
     ):
-        with pytest.raises(AssertionError, match="^Expected "):
+        with pytest.raises(AssertionError, match=r"^Expected "):
             gradcheck(pullback.sin, x, **options)
     for options in ({"check_rev_over_rev": False}, {"check_rev_over_rev": False, "check_fwd_over_rev": True}):
-        with pytest.raises(AssertionError, match="^Expected "):
+        with pytest.raises(AssertionError, match=r"^Expected "):
             gradgradcheck(pullback.sin, x, **options)
 
 
@@ -761,7 +792,7 @@ def test_undefined_gradients_can_be_left_unchecked() -> None:
     assert gradcheck(*undefined_refused(pullback), check_undefined_grad=False)
     with pytest.raises(GradcheckError) as caught:
         gradcheck(*undefined_refused(pullback))
-    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert isinstance(caught.value.__cause__, MissingError)
 
 
 def test_dtypes_of_gradients_are_checked_on_request() -> None:
@@ -770,7 +801,7 @@ def test_dtypes_of_gradients_are_checked_on_request() -> None:
     op = function(pullback, lambda x: x * 2, lambda x, g: (g * 2).float())
     assert gradcheck(op, inputs)
     with pytest.raises(
-        GradcheckError, match=r"dtype mismatch: the backward of OpBackward returns float32 for '\*inputs\[0\]'"
+        GradcheckError, match=r"dtype mismatch: the backward of OpBackward returns float32 for 'inputs\[0\]'"
     ):
         gradcheck(op, inputs, check_grad_dtypes=True)
 
@@ -807,10 +838,8 @@ def test_fast_mode_says_when_the_entries_agree() -> None:
         op = function(pullback, lambda x, s: (x * s).sum(), lambda x, s, g: (g * (s + 0.0009), None))
         x = f64(pullback, np.ones(n))
         assert gradcheck(op, (x, sign))
-        try:
-            assert gradcheck(op, (x, sign), fast_mode=True)
-        except GradcheckError as error:
-            texts.append(str(error))
+        if not gradcheck(op, (x, sign), fast_mode=True, raise_exception=False):
+            texts.append(message(op, (x, sign), fast_mode=True))
     assert 0 < len(texts) < 20
     assert all("Entry by entry they agree: the check passes with fast_mode=False." in text for text in texts)
 
@@ -877,12 +906,12 @@ def test_names_come_from_the_function() -> None:
     assert "input 0 (weight)" in text
     assert "input 2 (rest[1])" in text
 
-    class Callable_:
+    class Amplifier:
         def __call__(self, gain: Any) -> Any:
             return gain.detach()
 
-    assert "gradcheck(Callable_)" in message(Callable_(), grid(pullback, 2))
-    assert "input 0 (gain)" in message(Callable_(), grid(pullback, 2))
+    assert "gradcheck(Amplifier)" in message(Amplifier(), grid(pullback, 2))
+    assert "input 0 (gain)" in message(Amplifier(), grid(pullback, 2))
 
 
 def test_a_shape_that_depends_on_the_values_is_an_error() -> None:
@@ -913,8 +942,7 @@ def torch_says(torch: Any, check: str, built: Built) -> bool:
         warnings.simplefilter("ignore")
         try:
             return getattr(torch.autograd, check)(*built, raise_exception=False)
-        except RuntimeError as error:
-            assert "a gradient is missing" in str(error)
+        except MissingError:
             return False
 
 

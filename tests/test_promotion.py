@@ -42,14 +42,15 @@ def pairs() -> list[tuple[Operand, Operand]]:
     return [(a, b) for a, b in itertools.product(OPERANDS, OPERANDS) if isinstance(a, tuple) or isinstance(b, tuple)]
 
 
-# torch has no rule for these (for a uint64 with a signed integer no type holds both) or no kernel; we have a result, or an error
 UNSIGNED = {"uint16", "uint32", "uint64"}
 
 
 def left_out(theirs: Any, *operands: Operand) -> bool:
-    """Whether torch refuses for want of a kernel, or of a rule for its newer unsigned types."""
-    unsigned = any(isinstance(o, tuple) and o[0] in UNSIGNED for o in operands)
-    return isinstance(theirs, Exception) and (unsigned or "not implemented for" in str(theirs))
+    """Whether torch refuses for want of a kernel, or of a rule for its newer unsigned types, or has the complex32 that NumPy lacks."""
+    if isinstance(theirs, Exception):
+        unsigned = any(isinstance(o, tuple) and o[0] in UNSIGNED for o in operands)
+        return unsigned or "not implemented for" in str(theirs)
+    return str(getattr(theirs, "dtype", theirs)) == "torch.complex32"
 
 
 @pytest.mark.torch
@@ -151,12 +152,13 @@ def test_numbers_take_the_default_dtype(torch: ModuleType, default: str) -> None
                 results[e].append(call(lib, eval, e, names))
         finally:
             lib.set_default_dtype(before)
-    assert not [f"{e}: {found}" for e, pair in results.items() if (found := difference(*pair))]
+    wrong = [(e, difference(*pair)) for e, pair in results.items() if not left_out(pair[1])]
+    assert not [(e, found) for e, found in wrong if found]
 
 
 @pytest.mark.torch
 def test_gradients_come_back_in_the_dtype_of_the_leaf(torch: ModuleType) -> None:
-    floats = [d for d in DTYPES if d.startswith(("float", "complex"))]
+    floats = ["float32", "float64", "complex64", "complex128"]
     wrong = []
     for a, b, shape in itertools.product(floats, floats, [(2,), ()]):
         results = []

@@ -167,8 +167,7 @@ def result_type(values: Any) -> np.dtype[Any]:
         if result is None:
             result = found
         elif CATEGORY[found.kind] > CATEGORY[result.kind]:
-            is_number = found is ranks[2] and result.kind == "f"
-            result = complex_of(result) if is_number and found.kind == "c" else promote(result, found)
+            result = complex_of(result) if (result.kind, found.kind) == ("f", "c") else promote(result, found)
     assert result is not None
     return result
 

@@ -87,10 +87,10 @@ class Watch:
                     "first."
                 )
         for i, (g, edge) in enumerate(zip(grad_inputs, self.node.edges, strict=True)):
-            if self.options.check_grad_dtypes and g is not None and edge is not None and g._data.dtype != edge[3]:
+            if self.options.check_grad_dtypes and g is not None and edge and g._data.dtype != edge[3]:
                 raise GradcheckError(
                     f"{self.title}: Gradient has dtype mismatch: the backward of {name} returns {g._data.dtype} for "
-                    f"{self.node._argument(i)!r}, which is {edge[3]}.\n"
+                    f"{self.node._argument(i).lstrip('*')!r}, which is {edge[3]}.\n"
                     "  What to do: compute the gradient in the dtype of grad_output."
                 )
 

@@ -148,8 +148,8 @@ class Options:
 class Problem:
     """`func` as a function of the tensors that require grad among the leaves of its arguments.
 
-    args: the arguments, whose nesting counts. flat: their leaves, as `promoted` returns them. labels: one for each leaf.
-    title: what the check is called in messages. second: whether func is itself a gradient.
+    args: the arguments, whose nesting counts. flat: their leaves, as `promoted` returns them. labels: one for each of
+    those. title: what the check is called in messages. second: whether func is itself a gradient.
     """
 
     def __init__(

@@ -85,8 +85,8 @@ def report(title: str, pairs: list[Pair], cause: str | None) -> str:
 
 def _section(pair: Pair, explain: bool) -> Iterator[str]:
     yield (
-        f"Jacobian mismatch for {pair.output.long} with respect to {pair.input.long}: {np.count_nonzero(pair.wrong)} of "
-        f"{pair.wrong.size} entries differ (atol={pair.atol:g}, rtol={pair.rtol:g})."
+        f"Jacobian mismatch for {pair.output.long} with respect to {pair.input.long}: "
+        f"{np.count_nonzero(pair.wrong)} of {pair.wrong.size} entries differ (atol={pair.atol:g}, rtol={pair.rtol:g})."
     )
     if explain:
         yield from (f"  {line}" for line in _explanation(pair))

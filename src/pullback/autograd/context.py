@@ -30,12 +30,12 @@ class FunctionNode(Node):
     __slots__ = ("__dict__",)
 
     _forward_cls: ClassVar[type[Function]]
-    _needs: Sequence[bool | None] = ()
     _saved: Any = ()
     _saved_outputs: dict[int, int] | None = None
     _versions: tuple[int, ...] | None = None
     _dirty: tuple[Tensor, ...] = ()
     _non_differentiable: tuple[Tensor, ...] = ()
+    _marked = False  # whether any tensor is in one of these
     _materialize = True
     _output_types: Sequence[Any] | None = None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
     _arguments: Any = None  # how the arguments nest, where they do
@@ -60,11 +60,11 @@ class FunctionNode(Node):
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs forward has written to in place; each must be returned as an output."""
-        self._dirty = args
+        self._dirty, self._marked = args, True
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no derivative; backward still gets (zero) gradients for them."""
-        self._non_differentiable = args
+        self._non_differentiable, self._marked = args, True
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether outputs that were not used give backward zeros (True, the default) or None."""
@@ -94,15 +94,13 @@ class FunctionNode(Node):
     @property
     def needs_input_grad(self) -> tuple[Any, ...]:
         """For each argument of forward, whether a gradient for it is wanted."""
-        needed = modes.needed
-        if needed is None or not hasattr(self, "order"):  # in forward, it is another pass that is going on
-            return tuple([bool(need) for need in self._needs])
-        edges = iter(self.edges)
+        # in forward, where the node has no place in the order yet, it is another pass that may be going on
+        needed = modes.needed if hasattr(self, "order") else None
+        wanted = [bool(edge) and (needed is None or edge[0] in needed) for edge in self.edges]
         if self._arguments is None:
-            groups = [[edge] for edge in edges]
-        else:
-            groups = [[next(edges) for _ in leaves(a)] for a in self._arguments]
-        return tuple(any(edge is not None and edge[0] in needed for edge in group) for group in groups)
+            return tuple(wanted)
+        each = iter(wanted)
+        return tuple(any([next(each) for _ in leaves(a)]) for a in self._arguments)
 
     def _output(self, t: Tensor, i: int) -> Tensor:
         """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
@@ -133,7 +131,7 @@ class FunctionNode(Node):
         for grad, edge in zip(grads, edges):  # noqa: B905 - counted above; a keyword costs on the hot path
             if grad is None:
                 sent.append(None)
-            elif edge is not None and isinstance(grad, Tensor):
+            elif edge and isinstance(grad, Tensor):
                 sent.append(grad if taped else grad._data)
             else:
                 sent.append(self._refuse(len(sent), grad))
@@ -208,18 +206,12 @@ class FunctionNode(Node):
                 f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
-        if self._flat_needs()[i] is None:
+        if self.edges[i] is not None:
             raise RuntimeError(
                 f"function {self.name()} returned a gradient different from None at position {i}, but the corresponding forward "
                 f"input {name!r} was not a Tensor of floating point or complex dtype.\n  What to do: return None there."
             )
         return None
-
-    def _flat_needs(self) -> Sequence[bool | None]:
-        """For each edge, whether a gradient is wanted; None where there can be none."""
-        if self._arguments is None:
-            return self._needs
-        return [leaf for part in self._arguments for leaf in leaves(part)]
 
     def _argument(self, i: int) -> str:
         contract = self._forward_cls._contract
@@ -305,7 +297,10 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
     if node._dirty:
         _check_dirty(node, given)
     # an output that requires no grad can only be one of the inputs that do not either
-    passive = [a for a, need in zip(inputs, node._needs, strict=True) if not need] if False in node._needs else []
+    passive: Sequence[Any] = ()
+    if None in node.edges:
+        flat = inputs if node._arguments is None else leaves(inputs)
+        passive = [a for a, edge in zip(flat, node.edges, strict=True) if edge is None]
     attached: list[Any] = []
     nr = 0
     for o in given:

@@ -61,7 +61,7 @@ def execute(
         del roots
         while True:
             for edge, g in zip(edges, grads):  # type: ignore[arg-type]  # noqa: B905 - a keyword costs on the hot path
-                if g is None or edge is None:
+                if g is None or not edge:
                     continue
                 target, nr, shape, dtype = edge
                 if needed is not None and target not in needed:
@@ -108,7 +108,7 @@ def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
 
 
 def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
-    return any(edge is not None and edge[0] in needed for edge in edges)
+    return any(edge and edge[0] in needed for edge in edges)
 
 
 def _arrive(
@@ -244,12 +244,12 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
         if node not in seen and node.order <= oldest:
             seen.add(node)
             for edge in node.edges:
-                if edge is not None:
+                if edge:
                     stack.append(edge[0])
     found = targets & seen
     for node in sorted(seen - found, key=lambda n: n.order, reverse=True):
         for edge in node.edges:
-            if edge is not None and edge[0] in found:
+            if edge and edge[0] in found:
                 found.add(node)
                 break
     return found

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from .._state import modes
-from .._tensor import Edge, Tensor
+from .._tensor import Tensor
 from .context import FunctionNode, attach, keep, outside
 from .contract import Contract, check
-from .node import Node, leaf_edge, next_order
+from .node import NO_GRADIENT, Node, leaf_edge, next_order
 from .structure import CONTAINERS, leaves, rebuild
 
 
@@ -97,23 +97,18 @@ class Function:
         else:
             inputs = args
         recording = modes.grad_enabled
-        needs: list[bool | None] = []
-        edges: list[Edge | None] = []
-        nested = False
+        edges: list[Any] = []
+        wanted = nested = False
         for a in inputs:
             if type(a) is not Tensor and not isinstance(a, Tensor):
-                needs.append(_any_requires_grad(a) if isinstance(a, CONTAINERS) else None)
-                edges.append(None)
-                nested = nested or needs[-1] is not None
+                nested = nested or (isinstance(a, CONTAINERS) and any(isinstance(leaf, Tensor) for leaf in leaves(a)))
+                edges.append(NO_GRADIENT)
             elif a._requires_grad:
-                needs.append(True)
-                edges.append((a._edge or leaf_edge(a)) if recording else None)
+                wanted = True
+                edges.append((a._edge or leaf_edge(a)) if recording else True)
             else:
-                needs.append(False if a._data.dtype.kind in "fc" else None)
-                edges.append(None)
-        node._needs, node.edges = needs, edges
-        if nested:
-            _connect_nested(node, inputs)
+                edges.append(None if a._data.dtype.kind in "fc" else NO_GRADIENT)
+        node.edges = _connect_nested(node, inputs, recording) if nested else edges
         modes.grad_enabled = False
         try:
             if contract.separate:
@@ -123,12 +118,12 @@ class Function:
                 out = cls.forward(node, *args, **kwargs)
         finally:
             modes.grad_enabled = recording
-        if True not in needs:
+        if not (wanted or (nested and any(node.edges))):
             return out
         if not recording:
             return outside(node, out, inputs)
         node.order = next_order()
-        if type(out) is Tensor and not out._requires_grad and not node._dirty and not node._non_differentiable:
+        if type(out) is Tensor and not out._requires_grad and not node._marked:
             data = out._data
             if data.dtype.kind in "fc" and 1 in contract.counts:
                 for a in inputs:
@@ -150,26 +145,19 @@ def _use_apply(cls: type) -> TypeError:
     )
 
 
-def _any_requires_grad(tree: Any) -> bool | None:
-    """Whether a tensor somewhere in `tree` requires grad; None if there is no tensor that could."""
-    found = [_need(leaf) for leaf in leaves(tree)]
-    return True if True in found else False if False in found else None
+def _connect_nested(node: FunctionNode, inputs: tuple[Any, ...], recording: bool) -> list[Any]:
+    """The node's edges where arguments nest: one for each leaf of each argument."""
+    node._arguments = [rebuild(a, iter(lambda: None, 0)) for a in inputs]
+    return [_edge_of(leaf, recording) for a in inputs for leaf in leaves(a)]
 
 
-def _need(a: Any) -> bool | None:
-    """Whether an argument needs a gradient; None if there can be none."""
-    if not isinstance(a, Tensor):
+def _edge_of(a: Any, recording: bool) -> Any:
+    """The edge to an argument; None for a tensor that does not require grad, NO_GRADIENT for what cannot have one."""
+    if not isinstance(a, Tensor) or a._data.dtype.kind not in "fc":
+        return NO_GRADIENT
+    if not a._requires_grad:
         return None
-    return a._requires_grad or (False if a._data.dtype.kind in "fc" else None)
-
-
-def _connect_nested(node: FunctionNode, inputs: tuple[Any, ...]) -> None:
-    """Set the node's edges where arguments nest: one for each leaf of each argument."""
-    flat = [leaf for a in inputs for leaf in leaves(a)]
-    needs = [_need(leaf) for leaf in flat]
-    it = iter(needs)
-    node._arguments = [rebuild(a, it) for a in inputs]
-    node.edges = [(a._edge or leaf_edge(a)) if need else None for a, need in zip(flat, needs, strict=True)]
+    return (a._edge or leaf_edge(a)) if recording else True
 
 
 class _OnceNode(Node):

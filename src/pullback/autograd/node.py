@@ -23,6 +23,9 @@ from .._tensor import Edge, LeafState, Tensor, wrap
 next_order = itertools.count(0, -1).__next__
 _next_id = itertools.count().__next__
 
+NO_GRADIENT: Any = ()
+"""Stands in the place of an edge where there can be no gradient at all; None where there merely is none wanted."""
+
 FREED: Any = object()
 """What stands in the place of a node's saved values once they were dropped."""
 
@@ -104,7 +107,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For every tensor input, the node its gradient goes to and which of that node's outputs it is; (None, 0) for none."""
-        return tuple((None, 0) if e is None else (e[0], e[1]) for e in self.edges)
+        return tuple((e[0], e[1]) if e else (None, 0) for e in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -15,7 +15,7 @@ from .. import _dtypes, errors
 from .._state import modes
 from .._tensor import WRITES, Edge, Tensor, View, blank, wrap
 from ..autograd.node import leaf_edge, next_order
-from .nodes import SAVED_OUTPUT, OpNode
+from .nodes import SAVED_OUTPUT
 
 if TYPE_CHECKING:
     from .table import Op, Plan

@@ -1,0 +1,246 @@
+"""Every form of `x[index]`, read and written, against torch: values, gradients to both sides, errors.
+
+The forms are written as the code a person writes and run in both libraries, with `torch` the library at hand; random ones follow from hypothesis.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import array_of, call, difference, directions, tensors_of, to_tensor
+
+import pullback
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    """The oracle."""
+    return pytest.importorskip("torch")
+
+
+def names(lib: ModuleType, requires_grad: bool = True) -> dict[str, Any]:
+    """What the code below may refer to: tensors of several shapes, masks, arrays of positions."""
+    rng = np.random.default_rng(5)
+    shapes = {"x": (4, 3, 2), "m": (3, 3), "v": (5,), "s": (), "e": (0, 3), "a": (3, 2), "b": (2,), "c": (3, 1), "n": ()}
+    tensors = {k: to_tensor(lib, np.asarray(rng.normal(size=n)), requires_grad) for k, n in shapes.items()}
+    masks = {"m4": [True, False, True, True], "m3": [False, True, True], "m43": np.arange(12).reshape(4, 3) % 3 > 0}
+    positions = {"i": [0, 2, -1], "ii": [[0, 3], [1, -2]], "j": [1, 0, 1], "one": 1}
+    constants = {k: lib.tensor(np.asarray(v)) for k, v in {**masks, **positions}.items()}
+    return {"torch": lib, "np": np, **tensors, **constants}
+
+
+READS = """
+x[0] | x[-1] | x[3, 2, 1] | x[-4, -3, -2] | x[1:3] | x[::2] | x[1::2, 0] | x[-3:-1] | x[2:1] | x[10:] | x[-100:2] | x[:, 1] | x[:, :, -1] | x[0:1]
+x[...] | x[..., 0] | x[0, ...] | x[0, ..., 1] | x[..., None] | x[None] | x[:, None, 1] | x[None, ..., None] | x[0, None, :, None, 1] | x[()] | x[(0, 1)]
+x[np.int64(1)] | x[one] | x[one, one] | x[one:] | x[:, one] | x[np.array(1)] | x[True] | x[False] | x[None, True] | x[torch.tensor(True)] | x[torch.tensor(False)]
+x[[0, 2]] | x[[0, 0, 2]] | x[[-1, 0]] | x[i] | x[ii] | x[np.array([0, 2])] | x[np.array([[0], [3]])] | x[[[0, 1], [2, 3]]] | x[(i,)] | x[i.int()] | x[[]]
+x[i, j] | x[[0, 2], [1, 0]] | x[i, 0] | x[0, j] | x[i, :, 0] | x[i, 1:, 0] | x[:, j, 0] | x[0, :, [1, 0]] | x[[0, 1], :, [1, 0]] | x[:, i.clamp(0), [0, 1, 1]]
+x[i, None, j] | x[None, i] | x[:, None, i] | x[..., i % 2] | x[i, ...] | x[i, ..., 1] | x[i, j, [0, 1, 0]] | x[ii, 0] | x[ii, ii % 3] | x[ii[:, :1], [0, 1]] | x[0, [1, 2], None]
+x[m4] | x[:, m3] | x[m43] | x[m43, 0] | x[m43, [0]] | x[m4, 0] | x[m4, 1:] | x[0, m3] | x[m4, [0, 2, 1]] | x[[True, False, True, True]] | x[np.array([True] * 4)] | x[..., m3, :] | x[m4, None]
+x[x > 0] | x[x > 100] | x[x != x] | x[None, m4] | x[m43[:, :1].expand(4, 3)] | x[m4][0] | x[0][1][0] | x[[0, 1]][:, m3] | x[1:][i]
+m[[0, 1, 2], [0, 1, 2]] | m[i, i] | m[m > 0] | m[torch.tensor([True, False, True]), torch.tensor([0, 1])] | m.T[0] | m.T[i, j] | m[:, [0, 0]]
+v[2] | v[[0, 0, 0]] | v[i] | v[[]] | v[torch.tensor([], dtype=torch.long)] | v[torch.zeros(0, 2, dtype=torch.long)] | v[5:] | v[v > 0] | v[ii] | v[[4, -5]] | v[None][0]
+s[()] | s[...] | s[None] | s[True] | s[False] | s[torch.tensor(True)] | s[torch.tensor(False)] | s[None, ..., None] | e[:, 0] | e[[]] | e[None] | e[e > 0] | e[:, i % 3] | e[0:0, [1]]
+""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+
+ERRORS = """
+x[4] | x[-5] | x[0, 3] | x[0, 0, 0, 0] | x[:, :, :, :] | x[::-1] | x[::0] | x[3:0:-1] | x[0.5] | x['a'] | x[1j] | x[0.5:] | x[..., ...] | x[0, 0, 0, None, 0]
+x[[0, 4]] | x[[-5]] | x[torch.tensor([4])] | x[:, torch.tensor([3])] | x[torch.tensor([0.5])] | x[[0.5]] | x[np.array([0.5])] | x[['a']] | x[i, [0, 1]] | x[i, 0, 0, 0]
+x[torch.tensor([True, False])] | x[:, m4] | x[m43.T] | x[x[0] > 0] | x[[True, False]] | s[0] | s[:] | s[[0]] | s[0, 0] | e[0] | e[[0]] | v[5] | v[0, 0] | v[torch.tensor([5])] | x[None, 5]
+x[torch.tensor([0], dtype=torch.uint8)]
+""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+
+
+def read(lib: ModuleType, code: str) -> Any:
+    """The value, the gradients of its weighted sum, and the gradient of those with respect to the weights."""
+    known = names(lib)
+    out = call(lib, eval, code, known)
+    if isinstance(out, Exception):
+        return out
+    leaves = [known[k] for k in "xmvse"]
+    weight = to_tensor(lib, directions(1, [array_of(out)])[0], requires_grad=True)
+    first = lib.autograd.grad(out, leaves, weight, create_graph=True, allow_unused=True)
+    found = [g for g in first if g is not None]
+    again = lib.autograd.grad(found, weight, [to_tensor(lib, v) for v in directions(2, map(array_of, found))])
+    return [out, *(lib.zeros_like(t) if g is None else g for t, g in zip(leaves, first, strict=True)), *again]
+
+
+@pytest.mark.parametrize("code", READS)
+def test_reading(torch: ModuleType, code: str) -> None:
+    ours, theirs = read(pullback, code), read(torch, code)
+    assert not isinstance(theirs, Exception), theirs
+    assert not difference(tuple(ours), theirs)
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_what_cannot_be_read_raises_what_torch_raises(torch: ModuleType, code: str) -> None:
+    theirs = read(torch, code)
+    # of torch's deprecated meaning of uint8, a mask, there is none: it is refused
+    assert isinstance(theirs, Exception) or "uint8" in code
+    assert not difference(read(pullback, code), theirs if isinstance(theirs, Exception) else IndexError("uint8"))
+
+
+def test_a_basic_index_is_a_view_and_an_array_is_not(torch: ModuleType) -> None:
+    for code in READS:
+        for lib in (pullback, torch):
+            known = names(lib, requires_grad=False)
+            base = known[code[0]]
+            out = eval(code, known)
+            known[f"shares_{lib.__name__}"] = shares = base._base is None and np.shares_memory(base.numpy(), out.numpy())
+            if lib is pullback:
+                ours = shares
+        assert ours == shares, code
+
+
+def test_a_view_shares_the_version_and_names_its_base() -> None:
+    x = pullback.zeros(4, 3)
+    row = x[1:][0]
+    assert row._base is x
+    assert row._version == x._version == 0
+    row.fill_(1.0)
+    assert x._version == row._version == 1
+    assert x.tolist() == [[0, 0, 0], [1, 1, 1], [0, 0, 0], [0, 0, 0]]
+    assert x[[0, 1]]._base is None
+
+
+# Writing ----------------------------------------------------------------------------------------------------------------
+
+# Statements about y, a clone of x (and w, of v; z, of s): assigned are numbers and tensors that broadcast to what is indexed
+WRITES = """
+y[0] = 1.5 | y[0] = a | y[0] = b | y[0] = c | y[0] = n | y[0] = a[None] | y[-1, 0] = b | y[3, 2, 1] = n | y[3, 2, 1] = 2 | y[:] = a | y[...] = 0 | y[...] = a | y[1:3] = a
+y[::2] = b | y[:, 1] = b | y[..., 0] = n | y[:, None, 1] = b | y[None] = a | y[()] = a | y[2:1] = a | y[0, ..., 1] = a[:, 0] | y[True] = a | y[False] = 1.0
+y[[0, 2]] = a | y[[0, 2]] = 3 | y[i] = a | y[[0, 1], [2, 0]] = b | y[[0, 1], [2, 0]] = n | y[[0, 1], :, [1, 0]] = 2 * b[:, None] | y[0, :, [1, 0]] = a | y[0, [0, 1]] = b | y[[0, 1], 0] = b
+y[0, [0, 2], 1] = b | y[:, [0, 2], 0] = b | y[ii, 0] = b | y[[]] = a | y[np.array([1, 2])] = a | y[one] = a | y[one, one] = b
+y[m4] = a | y[m4] = 0 | y[:, m3] = b | y[m43] = b | y[m43] = n | y[m43, 0] = n | y[y > 0] = 0 | y[y > 0] = n | y[x > 0] = x[x > 0] * 2 | y[y != y] = 1.0 | y[m4, 0] = b | y[torch.tensor(True)] = a
+y[0] = y[1] | y[0] = y[0] * 2 | y[:2] = y[2:] | y[0] = x[1] | y[i] = y[i] * n | y[0, 0, 0] = y.sum() | y[0] += a | y[1:3] *= b | y[m4] -= n | y[[0, 1], [0, 0]] += b | y[..., 1] /= n
+w[1] = n | w[[0, 3]] = b | w[1:3] = b | w[w > 0] = n | w[w > 0] = 0 | z[()] = n | z[...] = 2.5 | z[...] = n | z[None] = n | w[0] = s | y[0] = s | y[0] = True | y[0] = np.float64(2)
+y[0] = a.detach() | y[0] = a.float() | y[0] = a.long() | y[0] = a > 0 | y[0] = torch.ones(2, dtype=torch.int64) | y[0] = 1; y[1] = y[0] * a; y[0] = y[1] + y[2]
+""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+
+BAD_WRITES = """
+y[4] = 0 | y[::-1] = 0 | y[0.5] = 0 | y[[0, 4]] = 0 | y[0] = x | y[0] = torch.ones(4, 2) | y[[0, 1]] = torch.ones(3, 3, 2) | y[m4] = torch.ones(2, 3, 2) | y[0, 0, 0] = b
+y[0] = 'a' | y[0] = None | y[0] = 1j | y[0] = torch.ones(2, dtype=torch.complex64) | y[torch.tensor([True, False])] = 0 | y[i, [0, 1]] = 0 | w[w[1:] > 0] = 0 | x[0] = 1 | x.detach()[9] = 1
+""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+
+
+def written(lib: ModuleType, code: str) -> Any:
+    """What a statement leaves in y, w and z, and the gradients of their weighted sums with respect to all leaves."""
+    known = names(lib)
+    known |= {"y": known["x"].clone(), "w": known["v"].clone(), "z": known["s"].clone()}
+    before = [array_of(known[k]).copy() for k in "ywz"]
+    error = call(lib, exec, code, known)
+    changed = [known[k] for k in "ywz"]
+    if error is not None:
+        assert all(np.array_equal(b, array_of(c)) for b, c in zip(before, changed, strict=True)), "changed all the same"
+        return error
+    leaves = [known[k] for k in "xvsabcn"]
+    weights = [to_tensor(lib, d) for d in directions(3, map(array_of, changed))]
+    gradients = lib.autograd.grad(changed, leaves, weights, allow_unused=True)
+    return [*changed, *(lib.zeros_like(t) if g is None else g for t, g in zip(leaves, gradients, strict=True))]
+
+
+@pytest.mark.parametrize("code", WRITES)
+def test_writing(torch: ModuleType, code: str) -> None:
+    ours, theirs = written(pullback, code), written(torch, code)
+    assert not isinstance(theirs, Exception), theirs
+    assert not isinstance(ours, Exception), ours
+    assert not difference(tuple(ours), theirs)
+
+
+@pytest.mark.parametrize("code", BAD_WRITES)
+def test_a_refused_write_raises_what_torch_raises_and_changes_nothing(torch: ModuleType, code: str) -> None:
+    theirs = written(torch, code)
+    assert isinstance(theirs, Exception)
+    assert not difference(written(pullback, code), theirs)
+
+
+def test_a_write_without_gradients_is_not_recorded() -> None:
+    x = pullback.zeros(3)
+    x[0] = 1.0
+    assert (x.requires_grad, x.is_leaf, x._version) == (False, True, 1)
+    y = pullback.ones(3, requires_grad=True)
+    with pullback.no_grad():
+        y[1:] = 5.0
+    assert (y.is_leaf, y._version, y.tolist()) == (True, 1, [1.0, 5.0, 5.0])
+    x[2] = y[0]
+    assert x.requires_grad
+    assert not x.is_leaf
+
+
+def test_the_dtype_of_the_tensor_stays(torch: ModuleType) -> None:
+    for dtype in ("int64", "float32", "bool", "complex64", "uint8"):
+        for value in ("2.7", "3", "True", "torch.tensor(1.5)", "torch.tensor([1, 0])", "-1"):
+            results = []
+            for lib in (pullback, torch):
+                t = lib.zeros(2, dtype=getattr(lib, dtype))
+                call(lib, exec, f"t[:] = {value}", {"t": t, "torch": lib})
+                results.append(t)
+            assert not difference(*results), (dtype, value)
+
+
+# Random indices ---------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def indexed(draw: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """A shape, and an index into it: of integers, slices, None, an Ellipsis, arrays of positions that broadcast, masks."""
+    shape = tuple(draw(st.lists(st.integers(0, 3), max_size=4)))
+    lengths = draw(st.sampled_from([(), (1,), (2,), (2, 1)]))
+    parts: list[Any] = []
+    axis = 0
+    while axis < len(shape) and draw(st.integers(0, 9)):
+        n = shape[axis]
+        kind = draw(st.sampled_from(["slice", "none", "int", "array", "mask", "slice"]))
+        if kind == "none":
+            parts.append(None)
+            continue
+        if kind == "int" and n:
+            parts.append(draw(st.integers(-n, n - 1)))
+        elif kind == "array" and (n or 0 in lengths):
+            positions = st.lists(st.integers(-n, n - 1), min_size=int(np.prod(lengths)), max_size=int(np.prod(lengths)))
+            parts.append(np.array(draw(positions), dtype=np.int64).reshape(lengths))
+        elif kind == "mask" and not any(isinstance(p, np.ndarray) for p in parts):
+            parts.append(np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool))
+        else:
+            bound = st.one_of(st.none(), st.integers(-n - 1, n + 1))
+            parts.append(slice(draw(bound), draw(bound), draw(st.one_of(st.none(), st.integers(1, 3)))))
+        axis += 1
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))) if axis == len(shape) else len(parts), Ellipsis)
+    return shape, tuple(parts)
+
+
+@given(indexed())
+def test_any_index_reads_and_writes_as_in_torch(torch: ModuleType, case: tuple[tuple[int, ...], tuple[Any, ...]]) -> None:
+    shape, index = case
+    results = []
+    for lib in (pullback, torch):
+        parts = tuple(lib.tensor(p) if isinstance(p, np.ndarray) else p for p in index)
+        x = to_tensor(lib, np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape) + 1, requires_grad=True)
+        out = call(lib, lambda x=x, parts=parts: x[parts])
+        if isinstance(out, Exception):
+            results.append(out)
+            continue
+        (read_gradient,) = lib.autograd.grad((out * out).sum(), x)
+        written = x * 2
+        written[parts] = 0.5
+        (write_gradient,) = lib.autograd.grad((written * written).sum(), x)
+        results.append((out, read_gradient, written, write_gradient))
+    assert not difference(*results)
+
+
+def test_iteration_gives_rows_with_gradients(torch: ModuleType) -> None:
+    results = []
+    for lib in (pullback, torch):
+        x = names(lib)["m"]
+        first, second, third = x
+        results.append(lib.autograd.grad((first * second + third).sum(), x)[0])
+        assert len(tensors_of(list(x))) == 3
+    assert not difference(*results)
