@@ -185,8 +185,8 @@ def random_forward(lib: Any) -> Built:
     return lambda x: x * rng.standard_normal(), (grid(lib, 3),)
 
 
-def lost_to_rounding(lib: Any) -> Built:
-    return lambda x: x * 1e-3 + 1e9, (grid(lib, 3),)
+def lost_to_rounding(slope: float) -> Builder:
+    return lambda lib: (lambda x: x * slope + 1e9, (grid(lib, 3),))
 
 
 class MissingError(Exception):
@@ -342,7 +342,8 @@ WRONG: dict[str, tuple[Builder, list[str]]] = {
         lambda lib: (lambda x: lib.sin(x.float()).double(), (grid(lib, 3),)),
         ["the function computes in float32", "output 0 (float64)"],
     ),
-    "rounding": (lost_to_rounding, ["rounding error of the finite differences", "take a larger eps"]),
+    "nothing left by rounding": (lost_to_rounding(1e-3), ["rounding error of the finite differences"]),
+    "little left by rounding": (lost_to_rounding(1.0), ["rounding error of the finite differences", "larger eps"]),
     "None is not taken": (
         undefined_refused,
         ["Expected backward function to handle undefined output grads", "MissingError: a gradient is missing"],
@@ -375,6 +376,14 @@ WRONG: dict[str, tuple[Builder, list[str]]] = {
     "the border of the domain": (
         at(lambda lib, x: lib.sqrt(x), 0.0, 1.0),
         ["finite differences are not finite, first for x[0]"],
+    ),
+    "a kink, and what lies beyond it": (
+        lambda lib: (function(lib, lambda x: lib.relu(x), lambda x, g: 3 * g), (f64(lib, [0.0]),)),
+        ["is at a kink: left derivative 0, right derivative 1", "does not lie between the two"],
+    ),
+    "a strong bend does not excuse": (
+        lambda lib: (function(lib, lambda x: 1000 * x * x, lambda x, g: g * (1 + 2000 * x)), (f64(lib, [0.0, 0.0]),)),
+        ["backward gave a gradient for inputs[0], although output does not change with it"],
     ),
     "a kink, and a factor": (
         lambda lib: (function(lib, lambda x: lib.relu(x), lambda x, g: 3 * g * (x > 0)), (f64(lib, [0.0, 1.0, 2.0]),)),
@@ -673,8 +682,10 @@ def test_what_func_returns_has_to_be_a_tensor() -> None:
 
 def test_nothing_checked_is_said() -> None:
     outside = grid(pullback, 3)
-    with pytest.warns(UserWarning, match="nothing was checked, because no output depends on the inputs"):
-        assert gradcheck(lambda x: outside * 2, grid(pullback, 3))
+    for check in (gradcheck, gradgradcheck):
+        with pytest.warns(UserWarning, match="nothing was checked, because no output depends on the inputs") as seen:
+            assert check(lambda x: outside * 2, grid(pullback, 3))
+        assert seen[0].filename == __file__
     assert outside.grad is None
 
 
@@ -895,6 +906,12 @@ def test_every_pair_that_disagrees_is_named() -> None:
         "And 2 more: output 0 with respect to input 3 (inputs[3]); output 0 with respect to input 4 (inputs[4])."
         in text
     )
+
+
+def test_many_kinks_are_counted() -> None:
+    text = message(pullback.relu, f64(pullback, np.zeros(9)))
+    assert text.count("is at a kink") == 5
+    assert "... and 4 more such elements." in text
 
 
 def test_names_come_from_the_function() -> None:

@@ -26,7 +26,6 @@ Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """For each NumPy function that is differentiable, the function that takes its arguments and returns Tensors."""
 
-_new = object.__new__
 _ndarray = np.ndarray
 
 
@@ -140,7 +139,7 @@ class Tensor:
                                do=f"write pullback.empty({data}) or pullback.zeros({data})")
             )  # fmt: skip
         data = data._data if isinstance(data, Tensor) else data
-        made = wrap(np.array(data, dtype=_dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)), cls)
+        made = wrap_as(cls, np.array(data, dtype=_dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)))
         made.requires_grad = requires_grad
         return made
 
@@ -326,7 +325,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A tensor on the same memory that is not part of the graph; a write to one is seen, and counted, by both."""
-        alias = wrap(self._data, type(self))
+        alias = wrap_as(type(self), self._data)
         alias._version_of = self._share_version()
         return alias
 
@@ -341,7 +340,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own: writes through it go unnoticed."""
-        return wrap(self._data, type(self))
+        return wrap_as(type(self), self._data)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -468,14 +467,21 @@ blank = functools.partial(object.__new__, Tensor)
 """A Tensor with nothing set: the fastest way to one, for who sets every slot."""
 
 
-def wrap(data: Any, cls: type[Tensor] = Tensor) -> Tensor:
+def wrap(data: Any) -> Tensor:
     """A leaf Tensor around `data`, a payload or a NumPy scalar, without a copy."""
-    t = blank() if cls is Tensor else _new(cls)
-    t._data = np.asarray(data) if type(data) is not _ndarray and isinstance(data, np.generic) else data
-    t._edge = None
+    t = blank()
+    t._data = data if type(data) is _ndarray or not isinstance(data, np.generic) else np.asarray(data)
+    t._edge = t._grad = t._leaf = t._version_of = t._view = None
     t._requires_grad = False
-    t._grad = None
-    t._version_of = None
-    t._leaf = None
-    t._view = None
     return t
+
+
+def wrap_as(cls: type[Tensor], data: Any) -> Tensor:
+    """`wrap`, as a tensor of a class derived from Tensor."""
+    t = wrap(data)
+    if cls is Tensor:
+        return t
+    made = object.__new__(cls)
+    for slot in ("_data", "_edge", "_grad", "_leaf", "_requires_grad", "_version_of", "_view"):
+        setattr(made, slot, getattr(t, slot))
+    return made

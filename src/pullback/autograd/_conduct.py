@@ -127,6 +127,5 @@ def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> N
             if not np.isclose(a, b, rtol=options.rtol, atol=options.atol, equal_nan=True).all():
                 raise GradcheckError(
                     f"{title}: backward does not treat undefined output grads (None) as zeros: where only {label.long} "
-                    f"is used, the gradient for {name.long} is not what it is with zeros in their place.\n"
-                    f"{todo}"
+                    f"is used, the gradient for {name.long} is not what it is with zeros in their place.\n{todo}"
                 )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Tensor, wrap
+from .._tensor import Tensor, wrap, wrap_as
 from ._report import Array, GradcheckError, Label
 from .api import grad
 from .function import Function, FunctionNode
@@ -84,7 +84,7 @@ def copied(t: Tensor, dtype: Any = None) -> Tensor:
     first = -sum(end for end in ends if end < 0)
     copy = np.lib.stride_tricks.as_strided(memory[first:], data.shape, [dtype.itemsize * step for step in steps])
     copy[...] = data
-    made = wrap(copy, type(t))
+    made = wrap_as(type(t), copy)
     made._requires_grad = t._requires_grad
     return made
 

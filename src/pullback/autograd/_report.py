@@ -42,6 +42,15 @@ class Label:
 
 
 @dataclass
+class Kinks:
+    """Where the one-sided derivatives differ: a sentence on each such element of the input; two masks of entries."""
+
+    sentences: list[str]
+    there: Array  # at a kink
+    excused: Array  # and with an analytical value between the one-sided derivatives
+
+
+@dataclass
 class Pair:
     """One output and one input on which backward and finite differences disagree."""
 
@@ -58,8 +67,12 @@ class Pair:
     second: bool  # whether this is a derivative of a gradient with respect to an input, not a grad_output
     route: str | None  # why backward gave no gradient (None), if it gave none
     others: list[tuple[str, Array]]  # the numerical Jacobians of this output for other inputs of this shape, by name
-    excused: Array  # which entries lie at a kink
-    kinks: list[str]
+    kinks: Kinks
+
+    @property
+    def unexplained(self) -> Array:
+        """Which entries disagree for another reason than a kink."""
+        return self.wrong & ~self.kinks.there
 
     def alike(self, a: Array, b: Array) -> bool:
         """Whether two arrays agree within the tolerances of the check."""
@@ -104,15 +117,19 @@ def _section(pair: Pair, explain: bool) -> Iterator[str]:
 
 def _explanation(pair: Pair) -> Iterator[str]:
     """What the entries that disagree have in common."""
-    if pair.kinks:
-        yield from pair.kinks[:SHOWN_KINKS]
-        if len(pair.kinks) > SHOWN_KINKS:
-            yield f"... and {len(pair.kinks) - SHOWN_KINKS} more such elements."
-        if not (pair.wrong & ~pair.excused).any():
+    kinks = pair.kinks
+    if kinks.sentences:
+        yield from kinks.sentences[:SHOWN_KINKS]
+        if len(kinks.sentences) > SHOWN_KINKS:
+            yield f"... and {len(kinks.sentences) - SHOWN_KINKS} more such elements."
+        if not (pair.wrong & ~kinks.excused).any():
             yield "There is no other difference: backward itself may be right, which cannot be told at such a point."
             return
+        if not pair.unexplained.any():
+            yield "What backward gives there does not lie between the two."
+            return
         yield "There are other differences, which this does not explain."
-    N, A = (np.where(pair.excused, 0, J) for J in (pair.numerical, pair.analytical))
+    N, A = (np.where(kinks.there, 0, J) for J in (pair.numerical, pair.analytical))
     with np.errstate(all="ignore"):
         found = next(filter(None, (rule(pair, N, A) for rule in RULES)), None)
     yield f"What they share: {found or 'no factor, sign, transpose, sum or zeros that could be told'}."
@@ -152,6 +169,16 @@ def number(value: Any) -> str:
     return text + ".0" if text.lstrip("-").isdigit() else text
 
 
+def rounding(value: Array, eps: float) -> Array:
+    """The rounding error of the finite differences of a function with these values, for each row of a Jacobian."""
+    return 4 * np.finfo(np.float64).eps * np.abs(value).reshape(1, -1, 1) / eps
+
+
+def bends(ratio: float) -> bool:
+    """Whether the one-sided derivatives come together as in a smooth function, where `ratio` is 1/4."""
+    return 0.1 <= ratio < 0.5
+
+
 def kink(where: str, ratio: float, left: float, right: float, eps: float) -> str:
     """The sentence on an input whose one-sided derivatives differ: at eps / 4 by `ratio` times as much as at eps."""
     scale = max(abs(left), abs(right))
@@ -159,11 +186,10 @@ def kink(where: str, ratio: float, left: float, right: float, eps: float) -> str
     if ratio > 2:
         return f"{where} is at a jump: the output changes by {abs(left + right) * eps:.6g} around it; move the point."
     derivatives = f"left derivative {sides[0]}, right derivative {sides[1]}"
-    if ratio >= 0.5:
-        return f"{where} is at a kink: {derivatives}; move the point."
-    if ratio < 0.1:
-        return f"{where} is within {eps:g} of a kink: {derivatives}; move the point."
-    return f"{where} is where the output bends too strongly for eps={eps:g}: {derivatives}; take a smaller eps."
+    if bends(ratio):
+        return f"{where} is where the output bends too strongly for eps={eps:g}: {derivatives}; take a smaller eps."
+    place = "at" if ratio >= 0.5 else f"within {eps:g} of"
+    return f"{where} is {place} a kink: {derivatives}; move the point."
 
 
 # A rule looks at the entries and says what relates the two Jacobians, or nothing. The first that speaks is heard.
@@ -183,12 +209,12 @@ def _not_finite(pair: Pair, N: Array, A: Array) -> str | None:
 
 def _rounding(pair: Pair, N: Array, A: Array) -> str | None:
     """Finite differences that are no more than the last digits of func's values."""
-    values = np.abs(pair.value).reshape(1, -1, 1)
-    noise = 4 * np.finfo(np.float64).eps * values / pair.eps
+    noise = rounding(pair.value, pair.eps)
     if (np.abs(A - N) <= np.maximum(noise, pair.atol + pair.rtol * np.abs(N))).all():
         return (
-            f"they lie within the rounding error of the finite differences: a value of {values.max():.3g} shows too "
-            f"little of what changes when the input moves by eps={pair.eps:g}; take a larger eps"
+            f"they lie within the rounding error of the finite differences: {pair.output.short}, as large as "
+            f"{np.abs(pair.value).max():.3g}, loses in its last digits what changes when the input moves by "
+            f"eps={pair.eps:g}; take a larger eps"
         )
     return None
 
@@ -319,12 +345,12 @@ def _extra_sum(pair: Pair, N: Array, A: Array) -> str | None:
 def _signs(pair: Pair, N: Array, A: Array) -> str | None:
     if N.dtype.kind == "c" or not pair.alike(np.abs(A), np.abs(N)):
         return None
-    return f"the magnitudes agree; {np.count_nonzero(pair.wrong & ~pair.excused)} entries have the wrong sign"
+    return f"the magnitudes agree; {np.count_nonzero(pair.unexplained)} entries have the wrong sign"
 
 
 def _zeros(pair: Pair, N: Array, A: Array) -> str | None:
     """Entries that are zero in one of the two only."""
-    wrong = pair.wrong & ~pair.excused
+    wrong = pair.unexplained
     count = np.count_nonzero(wrong)
     if pair.is_zero(N[wrong]):
         return f"{count} entries are zero in the numerical Jacobian only: there the output does not change"

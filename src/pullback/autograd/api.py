@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from .._tensor import LeafState, Tensor, wrap
 from .engine import Captures, as_sequence, execute, make_roots, needed_nodes
-from .node import RemovableHandle, add_grad, leaf_edge
+from .node import Node, RemovableHandle, add_grad, leaf_edge
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -55,8 +55,10 @@ def backward(
     wanted = as_sequence(inputs, "inputs")
     if not wanted:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    for t, g in zip(wanted, _gradients(outputs, grads, wanted, keep, create_graph, True), strict=True):
-        if g is not None and t._edge is not None and not t.retains_grad:
+    leaves = {(t._edge or leaf_edge(t))[0] for t in wanted if t._edge is None and t._requires_grad}
+    inner = [t for t in wanted if t._edge is not None or not t._requires_grad]
+    for t, g in zip(inner, _gradients(outputs, grads, inner, keep, create_graph, leaves), strict=True):
+        if g is not None and not t.retains_grad:
             add_grad(t, g, create_graph, False)
 
 
@@ -99,7 +101,7 @@ def grad(
     if is_grads_batched:
         return _batched(outs, wanted, vectors, keep, create_graph, unused, materialize_grads)
     found: list[Tensor | None] = []
-    for i, g in enumerate(_gradients(outs, vectors, wanted, keep, create_graph, False)):
+    for i, g in enumerate(_gradients(outs, vectors, wanted, keep, create_graph)):
         if g is None and not unused:
             raise RuntimeError(
                 f"One of the differentiated Tensors (inputs[{i}]) appears to not have been used in the graph. "
@@ -110,20 +112,29 @@ def grad(
 
 
 def _gradients(
-    outputs: Sequence[Tensor], vectors: Sequence[Any], wanted: Sequence[Tensor], keep: bool, taped: bool, accumulate: bool
+    outputs: Sequence[Tensor],
+    vectors: Sequence[Any],
+    wanted: Sequence[Tensor],
+    keep: bool,
+    taped: bool,
+    accumulating: Collection[Node] = (),
 ) -> list[Any]:
-    """One pass that reaches only for `wanted`: the gradient that arrived at each, None where none did."""
+    """One pass that reaches only for `wanted`, and for the leaves of `accumulating`: the gradients of the first, None where none arrived."""
     for i, t in enumerate(wanted):
         if not t._requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
     edges = [t._edge or leaf_edge(t) for t in wanted]
     captures: Captures = {}
-    for node, nr, _, _ in edges:
-        captures.setdefault(node, {})[nr] = None
+    sinks: dict[Node, Any] = {}
+    for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
+        if t._edge is None and node.hooks is None and not t._leaf.hooks:  # type: ignore[union-attr]
+            sinks[node] = None
+        else:
+            captures.setdefault(node, {})[nr] = None
     roots = make_roots(outputs, vectors, taped)
-    needed = needed_nodes([edge for edge, _ in roots], set(captures))
-    execute(roots, keep=keep, taped=taped, needed=needed, captures=captures, accumulate=accumulate)
-    return [captures[node][nr] for node, nr, _, _ in edges]
+    needed = needed_nodes([edge for edge, _ in roots], {*captures, *sinks, *accumulating})
+    execute(roots, keep=keep, taped=taped, needed=needed, captures=captures, sinks=sinks)
+    return [sinks[node] if node in sinks else captures[node][nr] for node, nr, _, _ in edges]
 
 
 def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:

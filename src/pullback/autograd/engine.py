@@ -41,65 +41,81 @@ def execute(
     taped: bool,
     needed: set[Node] | None = None,
     captures: Captures | None = None,
-    accumulate: bool = True,
+    sinks: dict[Node, Any] | None = None,
 ) -> None:
     """Run the backward pass that starts with the gradients `roots`.
 
     keep: nodes keep what they saved. needed: the only nodes to visit, unless None. captures: for these nodes, note the gradients of
-    these outputs. accumulate: leaves that are reached add to their ``.grad``.
+    these outputs. sinks: leaves whose gradient is summed here, and neither waits its turn nor reaches their ``.grad``.
     """
+    before = modes.grad_enabled, modes.needed
+    modes.grad_enabled, modes.needed = taped, needed
+    try:
+        _loop([edge for edge, _ in roots], [g for _, g in roots], keep, taped, needed, captures, sinks)
+    finally:
+        modes.grad_enabled, modes.needed = before
+
+
+def _loop(
+    edges: Sequence[Edge | None],
+    grads: Sequence[Any] | None,
+    keep: bool,
+    taped: bool,
+    needed: set[Node] | None,
+    captures: Captures | None,
+    sinks: dict[Node, Any] | None,
+) -> None:
+    """Deliver `grads` along `edges`, run the newest node that waits, deliver what it sends, until nothing waits."""
     waiting: dict[Node, Any] = {}
     own: set[Any] = set()  # the waiting sums whose memory is this function's, to be added to in place
     heap: list[tuple[int, Node]] = []
     # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
     node, newest, newest_g = cast(Any, None), cast(Any, None), cast(Any, None)
-    before = modes.grad_enabled, modes.needed
-    modes.grad_enabled, modes.needed = taped, needed
-    try:
-        grads: Sequence[Any] | None = [g for _, g in roots]
-        edges: Sequence[Edge | None] = [edge for edge, _ in roots]
-        del roots
-        while True:
-            for edge, g in zip(edges, grads):  # type: ignore[arg-type]  # noqa: B905 - a keyword costs on the hot path
-                if g is None or not edge:
-                    continue
-                target, nr, shape, dtype = edge
-                if needed is not None and target not in needed:
-                    continue
-                if taped or g.shape != shape or g.dtype is not dtype:
-                    g = fit(g, edge, node)
-                if newest is None and target not in waiting and target.outputs == 1:
-                    newest, newest_g = target, g
-                    continue
-                if newest is not None and (newest is target or target.order < newest.order):
-                    waiting[newest] = newest_g
-                    heappush(heap, (newest.order, newest))
-                    newest = None
-                _merge(waiting, own, heap, target, nr, g, taped)
-            grads = g = None
-            if newest is not None and not (heap and heap[0][0] < newest.order):
-                node, g = newest, newest_g
-                newest = newest_g = None
-            elif heap:
-                node = heappop(heap)[1]
-                g = waiting.pop(node)
-            else:
-                return
-            if node.hooks is not None:
-                g = _before(node, g, taped)
-            if captures is not None and node in captures:
-                _capture(captures[node], g, node)
-            edges = node.edges
-            if not edges:
-                grads = _arrive(node, g, taped, getrefcount(g) <= _ONE_LOCAL, captures, accumulate)
-            elif needed is not None and not _leads_to(edges, needed):
-                grads = edges = ()
-            else:
-                grads = node.run(g, taped, needed, keep)
-                if node.hooks is not None and node.hooks.after:
-                    grads = _after(node, grads, g, taped)
-    finally:
-        modes.grad_enabled, modes.needed = before
+    while True:
+        for edge, g in zip(edges, grads):  # type: ignore[arg-type]  # noqa: B905 - a keyword costs on the hot path
+            if g is None or not edge:
+                continue
+            target, nr, shape, dtype = edge
+            if needed is not None and target not in needed:
+                continue
+            if taped or g.shape != shape or g.dtype is not dtype:
+                g = fit(g, edge, node)
+            if sinks is not None and target in sinks:
+                if sinks[target] is None:
+                    sinks[target] = g
+                else:
+                    _merge(sinks, own, heap, target, nr, g, taped)
+                continue
+            if newest is None and target not in waiting and target.outputs == 1:
+                newest, newest_g = target, g
+                continue
+            if newest is not None and (newest is target or target.order < newest.order):
+                waiting[newest] = newest_g
+                heappush(heap, (newest.order, newest))
+                newest = None
+            _merge(waiting, own, heap, target, nr, g, taped)
+        grads = g = None
+        if newest is not None and not (heap and heap[0][0] < newest.order):
+            node, g = newest, newest_g
+            newest = newest_g = None
+        elif heap:
+            node = heappop(heap)[1]
+            g = waiting.pop(node)
+        else:
+            return
+        if node.hooks is not None:
+            g = _before(node, g, taped)
+        if captures is not None and node in captures:
+            _capture(captures[node], g, node)
+        edges = node.edges
+        if not edges:
+            grads = _arrive(node, g, taped, getrefcount(g) <= _ONE_LOCAL, captures)
+        elif needed is not None and not _leads_to(edges, needed):
+            grads = edges = ()
+        else:
+            grads = node.run(g, taped, needed, keep)
+            if node.hooks is not None and node.hooks.after:
+                grads = _after(node, grads, g, taped)
 
 
 def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
@@ -111,17 +127,15 @@ def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
     return any(edge and edge[0] in needed for edge in edges)
 
 
-def _arrive(
-    node: AccumulateGrad, g: Any, taped: bool, unshared: bool, captures: Captures | None, accumulate: bool
-) -> Sequence[Any]:
+def _arrive(node: AccumulateGrad, g: Any, taped: bool, unshared: bool, captures: Captures | None) -> Sequence[Any]:
     """What happens at a leaf: its hooks, then the gradient is noted or accumulated."""
     leaf = node.variable._leaf
     if leaf is not None and leaf.hooks:
         g = _leaf_hooks(node.variable, g, taped)
         unshared = False
-        if captures is not None and node in captures:
-            captures[node][0] = g
-    if accumulate:
+    if captures is not None and node in captures:
+        captures[node][0] = g
+    else:
         node.accumulate(g, taped, unshared)
     if node.hooks is not None and node.hooks.after:
         _after(node, (), g, taped)

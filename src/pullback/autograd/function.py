@@ -114,8 +114,10 @@ class Function:
             if contract.separate:
                 out = cls.forward(*args, **kwargs)
                 cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
-            else:
+            elif kwargs:
                 out = cls.forward(node, *args, **kwargs)
+            else:
+                out = cls.forward(node, *args)
         finally:
             modes.grad_enabled = recording
         if not (wanted or (nested and any(node.edges))):

@@ -31,7 +31,7 @@ from ._problem import (
     promoted,
     random_like,
 )
-from ._report import Array, GradcheckError, Label, Pair
+from ._report import Array, GradcheckError, Kinks, Label, Pair
 from .api import grad
 from .grad_mode import enable_grad
 from .structure import leaves
@@ -276,19 +276,19 @@ def _check(problem: Problem, options: Options) -> None:
             errors.message(problem.title, expected="func to return a Tensor, or nested tuples, lists and dicts of them",
                            found=errors.describe(call.result))
         )  # fmt: skip
-    if not call.outputs:
+    if call.outputs:
+        rng = np.random.default_rng(SEED)
+        reached = check_conduct(call, options, rng)
+        if options.check_undefined_grad and len(call.outputs) > 1:
+            check_undefined(call, options, rng)
+        _check_jacobians(call, options, rng)
+    else:
         _check_constant(Call(problem, constant=True), options)
-        return
-    rng = np.random.default_rng(SEED)
-    reached = check_conduct(call, options, rng)
-    if options.check_undefined_grad and len(call.outputs) > 1:
-        check_undefined(call, options, rng)
-    _check_jacobians(call, options, rng)
+        reached = any(leaf is not None for leaf in leaves(call.result))
     if not reached:
         warnings.warn(
             f"{problem.title}: nothing was checked, because no output depends on the inputs. func is called with "
-            "copies of "
-            "them, so it has to use its arguments, not tensors from outside.",
+            "copies of them, so it has to use its arguments, not tensors from outside.",
             stacklevel=4,
         )
 
@@ -345,8 +345,7 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
             return
         for f in along:
             title += (
-                "\n"
-                f"Along random directions, {call.labels[f.k].long} with respect to {call.problem.labels[f.i].long}: "
+                f"\nAlong random directions, {call.labels[f.k].long} with respect to {call.problem.labels[f.i].long}: "
                 f"numerical {_report.number(f.numerical.flat[0])}, analytical {_report.number(f.analytical.flat[0])}."
             )
         if max(call.outputs[f.k]._data.size * call.inputs[f.i]._data.size for f in along) > LARGEST_REPORT:
@@ -390,10 +389,8 @@ def _noise(call: Call) -> str | None:
 def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool) -> Pair:
     """What the report needs to know of one disagreement; kinks are `searched` for unless the differences are noise."""
     labels, x = call.problem.labels, np.asarray(call.inputs[f.i]._data)
-    kinks: list[str] = []
-    excused = np.zeros_like(f.wrong)
-    if searched:
-        excused, kinks = _kinks(call, options, f, base)
+    none = np.zeros_like(f.wrong)
+    kinks = _kinks(call, options, f, base) if searched else Kinks([], none, none)
     return Pair(
         output=call.labels[f.k],
         input=labels[f.i],
@@ -412,36 +409,39 @@ def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list
             for o in found
             if o.k == f.k and o.i != f.i and call.inputs[o.i]._data.shape == x.shape
         ],
-        excused=excused,
         kinks=kinks,
     )
 
 
-def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> tuple[Array, list[str]]:
-    """The entries whose one-sided derivatives differ, and a sentence on each element of the input that is to blame.
+def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
+    """Where the one-sided derivatives differ by more than the tolerances and rounding allow.
 
     Where the function is smooth they differ by about eps times the second derivative, and by a quarter of that for
     eps / 4. At a kink the difference stays, at a jump it grows; for a kink between eps / 4 and eps away it vanishes.
     """
-    gaps = np.abs(f.jumps)
-    with np.errstate(invalid="ignore"):
-        excused = f.wrong & (gaps > 10 * (options.atol + options.rtol * np.abs(f.numerical)))
-    gaps = np.where(excused, gaps, 0)
-    worst = gaps.max(axis=(0, 1))
-    columns = [int(c) for c in np.argsort(-worst, kind="stable")[:LARGEST_SEARCH] if worst[c] > 0]
     label, x = call.problem.labels[f.i], np.asarray(call.inputs[f.i]._data)
-    sentences = []
-    for column in sorted(columns):
+    with np.errstate(invalid="ignore"):
+        gaps, allowed = np.abs(f.jumps), options.atol + options.rtol * np.abs(f.numerical)
+        apart = f.wrong & (gaps > 10 * (allowed + _report.rounding(base[f.k], options.eps)))
+        between = apart & (np.abs(f.analytical - f.numerical) <= gaps / 2 + allowed)
+    gaps = np.where(apart, gaps, 0)
+    worst = gaps.max(axis=(0, 1))
+    found = Kinks([], np.zeros_like(apart), np.zeros_like(apart))
+    for column in sorted(int(c) for c in np.argsort(-worst, kind="stable")[:LARGEST_SEARCH] if worst[c] > 0):
         part, row = (int(i) for i in np.unravel_index(np.argmax(gaps[:, :, column]), gaps.shape[:2]))
         jump, slope, unit = f.jumps[part, row, column], f.numerical[part, row, column], 1.0 + 0j
         if abs(jump.imag) > abs(jump.real):
             jump, slope, unit = jump.imag, slope.imag, 1j
         step = np.zeros(x.shape, dtype=x.dtype)
         step.flat[column] = unit if x.dtype.kind == "c" else 1
-        closer = differences(call, base, f.i, step, options.eps / 4)[f.k][1, part, row]
-        where = f"{_report.element(label, column, x)} = {_report.number(x.flat[column])}"
-        if unit == 1j:
-            where += " (along the imaginary axis)"
-        left, right = (float(slope.real + side * jump.real / 2) for side in (-1, 1))
-        sentences.append(_report.kink(where, abs(closer / jump.real), left, right, options.eps))
-    return excused, sentences
+        ratio = abs(differences(call, base, f.i, step, options.eps / 4)[f.k][1, part, row] / jump.real)
+        # A strong bend explains only what lies between; at a kink nothing can be expected of the numerical value.
+        there = between if _report.bends(ratio) else apart
+        if there[:, :, column].any():
+            where = f"{_report.element(label, column, x)} = {_report.number(x.flat[column])}"
+            where += " (along the imaginary axis)" if unit == 1j else ""
+            left, right = (float(slope.real + side * jump.real / 2) for side in (-1, 1))
+            found.sentences.append(_report.kink(where, ratio, left, right, options.eps))
+            found.there[:, :, column] = there[:, :, column]
+            found.excused[:, :, column] = between[:, :, column]
+    return found

@@ -273,5 +273,5 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
     edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
     plan = op.plan(1)
     out = made_by(op, plan, edges, r)
-    out.grad_fn.saved = plan.pick((None, dim, tuple(p.shape for p in payloads)))
+    out.grad_fn.saved = plan.pick((None, dim, None, tuple(p.shape for p in payloads)))
     return out

@@ -7,6 +7,7 @@ so ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them).
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,18 @@ def _plain_part(part: Any) -> Any:
 
 def plain_index(index: Any) -> tuple[Any, ...]:
     """An index as a tuple of integers, slices, None, Ellipsis and arrays."""
-    if isinstance(index, list) and any(isinstance(i, (slice, Tensor, type(None), type(Ellipsis))) for i in index):
+    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, _MAKE_A_TUPLE) for i in index):
+        warnings.warn(
+            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, and torch to come, "
+            "read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
+            stacklevel=3,
+        )
         index = tuple(index)
     parts = index if isinstance(index, tuple) else (index,)
     return tuple(_plain_part(p) for p in parts)
+
+
+_MAKE_A_TUPLE = (list, tuple, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
 
 
 def _is_basic(index: tuple[Any, ...]) -> bool:

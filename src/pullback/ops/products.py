@@ -64,6 +64,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> pullback.ones(2, 3) @ pullback.ones(3)
     tensor([3., 3.])
     """
+    if type(input) is not Tensor or type(other) is not Tensor:
+        for operand in (input, other):
+            if hasattr(operand, "_matmul"):  # another kind of matrix brings its own product
+                return operand._matmul(input, other)
     if isinstance(other, np.ndarray):
         other = wrap(other)
     return apply(_matmul.op, (input, other), {})
@@ -71,12 +75,16 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 def _checked(name: str, a: Tensor, b: Tensor, left: int, right: int) -> Tensor:
     for value, ndim, which in ((a, left, "first"), (b, right, "second")):
-        if not isinstance(value, Tensor) or value._data.ndim != ndim:
+        if not isinstance(value, Tensor) or value.ndim != ndim:
             raise (RuntimeError if isinstance(value, Tensor) else TypeError)(
-                errors.message(f"{name}()", expected=f"the {which} operand to be a {ndim}D tensor", found=errors.describe(value))
+                errors.message(
+                    f"{name}()", expected=f"the {which} operand to be a {ndim}D tensor", found=errors.describe(value)
+                )
             )
     if name == "bmm" and a._data.shape[0] != b._data.shape[0]:
-        raise RuntimeError(errors.message("bmm()", expected="equal batch sizes", found=f"{a.shape[0]} and {b.shape[0]}"))
+        raise RuntimeError(
+            errors.message("bmm()", expected="equal batch sizes", found=f"{a.shape[0]} and {b.shape[0]}")
+        )
     return matmul(a, b)
 
 

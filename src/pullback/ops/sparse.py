@@ -1,12 +1,6 @@
-"""Sparse matrices: COO tensors, their products with dense ones, and gradients that stay sparse.
+"""`sparse_coo_tensor`, and the namespace `pullback.sparse`: how sparse tensors are made, checked and multiplied.
 
-A `SparseTensor` is a Tensor whose payload, a `SparseArray`, is values and the `Pattern` of places where they stand. Two operations lead from
-values to a sparse tensor and back; everything else is done on the values, an ordinary Tensor, with ordinary operations. So the gradient
-of a sparse tensor is known at its nonzeros only, and nothing of the size of the dense matrix is ever made: for ``Y = A B`` with cotangent ``G``
-
-    dA[i, j] = sum_k G[i, k] conj(B[j, k])   for the nonzeros (i, j) of A,        dB = A^H G.
-
-These two are each other's adjoints (`_sparse_mm`, `_sampled`), which makes derivatives of every order. The products are SciPy's.
+What they are and how they are differentiated is in `coo.py`.
 """
 
 from __future__ import annotations
@@ -15,300 +9,137 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtypes, _repr, errors
-from .._arrays import wrap_axis
-from .._state import modes
-from .._tensor import Tensor, wrap
+from .. import _dtypes, errors
+from .._tensor import Tensor
 from . import products
-from .calls import apply, on
-from .indexing import _getitem, _scatter
-from .table import bilinear, linear
+from .coo import Pattern, SparseTensor, layout, sparse_at, sparse_coo, strided
+from .creation import tensor
+from .shape import sizes
 
 __all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided"]
 
-_BLOCK = 1 << 18  # elements that `_sampled` gathers from each operand at a time
-_ALL = slice(None)
 
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
+    """The sparse tensor with `values` at `indices`; a tensor given as `values` gets its gradient through it.
 
-class layout:  # noqa: N801 - torch's name
-    """How a tensor's elements are kept: `pullback.strided` or `pullback.sparse_coo`."""
+    Args:
+        indices: integers of shape ``(sparse_dim, nnz)``, a column for each value: a tensor, an array, nested lists. An
+            index may occur several times: its values are summed.
+        values: of shape ``(nnz,)``; or ``(nnz, ...)``, and then each value is itself a dense tensor.
+        size: the shape; the smallest that holds the indices unless given.
+        dtype, requires_grad: as for `tensor`.
+        check_invariants: taken for PyTorch's sake; the indices are always checked.
+        is_coalesced: a promise that the indices are sorted, row by row, and that none occurs twice.
 
-    __slots__ = ("name",)
+    Raises:
+        RuntimeError: indices that are not integers, not 2-D, negative or out of range; shapes that do not fit; a promise
+            that is not kept.
+        TypeError: a size that is not a tuple.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    >>> import pullback
+    >>> pullback.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    tensor(indices=tensor([[0, 1, 1],
+                           [2, 0, 2]]),
+           values=tensor([3., 4., 5.]),
+           size=(2, 3), nnz=3, layout=pullback.sparse_coo)
 
-    def __repr__(self) -> str:
-        return f"pullback.{self.name}"
-
-
-strided, sparse_coo = layout("strided"), layout("sparse_coo")
-
-
-class Pattern:
-    """Where the entries of a sparse tensor stand: `indices`, a column for each entry, in a tensor of shape `size`.
-
-    coalesced: the columns are sorted, and none occurs twice. Shared by all tensors computed on the same entries; never changed.
+    See https://docs.pytorch.org/docs/stable/generated/torch.sparse_coo_tensor.html.
     """
-
-    __slots__ = ("_rows", "_unique", "coalesced", "indices", "size")
-
-    def __init__(self, indices: np.ndarray[Any, Any], size: tuple[int, ...], coalesced: bool) -> None:
-        indices.flags.writeable = False
-        self.indices, self.size = indices, size
-        self.coalesced = coalesced or indices.shape[1] < 2
-        self._unique: tuple[Pattern, Any, Any] | None = None
-        self._rows: tuple[Any, Any] | None = None
-
-    @property
-    def nnz(self) -> int:
-        """The number of entries."""
-        return self.indices.shape[1]
-
-    def unique(self) -> tuple[Pattern, Any, Any]:
-        """The coalesced pattern; for each of its places an entry here; for each entry here its place there."""
-        if self.coalesced:
-            return self, _ALL, _ALL
-        if self._unique is None:
-            order = np.lexsort(self.indices[::-1])
-            columns = self.indices[:, order]
-            new = np.ones(self.nnz, bool)
-            new[1:] = np.any(columns[:, 1:] != columns[:, :-1], axis=0)
-            inverse = np.empty(self.nnz, np.int64)
-            inverse[order] = np.cumsum(new) - 1
-            self._unique = Pattern(columns[:, new], self.size, True), order[new], inverse
-        return self._unique
-
-    def matrix(self, values: np.ndarray[Any, Any]) -> Any:
-        """SciPy's CSR matrix with `values` here; the pattern must be coalesced."""
-        sparse = _scipy_sparse()
-        if self._rows is None:
-            ends = np.searchsorted(self.indices[0], np.arange(self.size[0] + 1))
-            found = sparse.csr_array((np.empty(self.nnz, np.int8), self.indices[1], ends), shape=self.size)
-            self._rows = found.indices, found.indptr  # in the smallest integers that hold them
-        return sparse.csr_array((values, *self._rows), shape=self.size)
-
-
-def _scipy_sparse() -> Any:
-    try:
-        import scipy.sparse
-    except ImportError:
-        raise ImportError(
-            "products of sparse tensors are computed by SciPy, which is not installed.\n"
-            "  What to do: pip install 'pullback[sparse]'."
-        ) from None
-    return scipy.sparse
-
-
-class SparseArray:
-    """The payload of a sparse tensor. It can be added to, for the engine; all that is not sparse-aware is refused."""
-
-    __slots__ = ("dtype", "pattern", "shape", "values")
-
-    def __init__(self, values: Any, pattern: Pattern) -> None:
-        self.values, self.pattern = values, pattern
-        self.shape, self.dtype = pattern.size, values.dtype
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if ufunc is np.add and method == "__call__" and not kwargs:
-            return _sum(*inputs)
-        raise _refused(ufunc.__name__)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        raise _refused(func.__name__)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise _refused(name)
-
-
-def _refused(name: str) -> NotImplementedError:
-    return NotImplementedError(
-        f"{name} is not defined for sparse tensors.\n  What to do: call to_dense() first, or work on coalesce().values()."
-    )
-
-
-# Between values and sparse tensors ----------------------------------------------------------------------------------
-
-
-@linear(method=False, values=lambda g, pattern: _at(g, pattern))
-def _sparse_coo_tensor_with_dims_and_tensors(values: Any, pattern: Any) -> Any:
-    return SparseArray(values, pattern)
-
-
-@linear(method=False, input=lambda g, pattern: _gradient(g, pattern))
-def _values(input: Any, pattern: Any) -> Any:
-    return input.values
-
-
-def _sparse(values: Any, pattern: Pattern) -> SparseTensor:
-    """The sparse tensor with `values`, payload or Tensor, at the places of `pattern`."""
+    _dtypes.check_device(device)
+    places = _checked_indices(indices)
     if not isinstance(values, Tensor):
-        made = wrap(SparseArray(values, pattern), SparseTensor)
-    else:
-        plain = apply(_sparse_coo_tensor_with_dims_and_tensors.op, (values, pattern), {})
-        made = wrap(plain._data, SparseTensor)
-        Tensor._edge.__set__(made, plain._edge)  # type: ignore[attr-defined]
-        made._requires_grad = plain._requires_grad
-        made._version_of = values._share_version()
-    assert isinstance(made, SparseTensor)
+        values = tensor(values, dtype=dtype)
+    elif dtype is not None:
+        values = values.to(dtype)
+    nnz, shape = places.shape[1], values._data.shape
+    if not shape or shape[0] != nnz:
+        raise RuntimeError(
+            errors.message(
+                "indices and values must have same nnz",
+                expected=f"values of shape [{nnz}, ...], one for each column of indices",
+                found=f"values of shape {list(shape)}",
+            )
+        )
+    pattern = Pattern(places, _checked_size(places, shape[1:], size), bool(is_coalesced) or nnz < 2)
+    if is_coalesced and not _is_increasing(places):
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor: they are not sorted, or one "
+            "occurs twice.\n  What to do: leave is_coalesced out, and call coalesce() on the result."
+        )
+    made = sparse_at(values, pattern)
+    if requires_grad:
+        made.requires_grad = True
     return made
 
 
-def _entries(a: SparseTensor | SparseArray) -> Any:
-    """The values of a sparse tensor, of as many entries as its pattern has: a Tensor, or the payload of a payload."""
-    if isinstance(a, SparseArray):
-        return a.values
-    values = apply(_values.op, (a, a._data.pattern), {})
-    values._version_of = a._share_version()
-    return values
-
-
-def _coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
-    """The values of a sparse tensor at the places of a coalesced pattern, and that pattern."""
-    pattern, values = _pattern(a), _entries(a)
-    unique, first, inverse = pattern.unique()
-    if pattern.coalesced:
-        return values, pattern
-    if unique.nnz == pattern.nnz:
-        return on(_getitem, values, (first,)), unique
-    return on(_scatter, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
-
-
-def _pattern(a: SparseTensor | SparseArray) -> Pattern:
-    found: Pattern = a.pattern if isinstance(a, SparseArray) else a._data.pattern
-    return found
-
-
-def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
-    """The gradient of a sparse tensor, given that of its values, which is the same for entries at the same place."""
-    unique, first, _ = pattern.unique()
-    return _sparse(g if unique is pattern else on(_getitem, g, (first,)), unique)
-
-
-def _at(g: Any, pattern: Pattern) -> Any:
-    """The elements of `g`, sparse or dense, at the places of `pattern`: the gradient of values, given that of the tensor."""
-    if isinstance(g, SparseTensor) and not modes.grad_enabled:
-        g = g._data  # an ordinary backward pass runs on payloads
-    if not isinstance(g, SparseTensor | SparseArray):
-        return on(_getitem, g, tuple(pattern.indices))
-    unique, _, inverse = pattern.unique()
-    if _pattern(g) is unique:
-        return _entries(g) if unique is pattern else on(_getitem, _entries(g), (inverse,))
-    # an element of g that is not among its entries is zero: join the two patterns, and sum what g has at each place
-    joint, _, places = _joined(pattern, _pattern(g)).unique()
-    values = _entries(g)
-    sums = on(_scatter, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
-    return on(_getitem, sums, (places[: pattern.nnz],))
-
-
-def _joined(a: Pattern, b: Pattern) -> Pattern:
-    indices = np.concatenate([a.indices, b.indices], axis=1)
-    # never taken for coalesced, as `unique` would then have nothing to say about which entry came from where
-    found = Pattern(indices, a.size, False)
-    found.coalesced = False
-    return found
-
-
-def _sum(a: Any, b: Any) -> Any:
-    """The sum of two tensors or payloads of which at least one is sparse: sparse if both are."""
-    if not isinstance(a, SparseTensor | SparseArray):
-        return np.add(a, _dense(b))
-    if not isinstance(b, SparseTensor | SparseArray):
-        return np.add(_dense(a), b)
-    if a.shape != b.shape or _pattern(a).indices.shape[0] != _pattern(b).indices.shape[0]:
+def _checked_indices(indices: Any) -> np.ndarray[Any, Any]:
+    """The indices as an array of its own."""
+    found = np.asarray(indices._data if isinstance(indices, Tensor) else indices)
+    if found.dtype.kind not in "iu" and found.size:
         raise RuntimeError(
-            errors.message("add()", expected="sparse tensors of the same shape", found=f"{list(a.shape)} and {list(b.shape)}")
+            errors.message("indices must be an int64 tensor", expected="integers", found=errors.describe(found),
+                           do="convert them with .long(); the indices of a mask are mask.nonzero().T")
+        )  # fmt: skip
+    if found.ndim != 2 or not found.shape[0]:
+        raise RuntimeError(
+            f"indices must be sparse_dim x nnz, but got: {list(found.shape)}; expected a row for each dimension and a "
+            "column for each value."
         )
-    if _pattern(a) is _pattern(b):
-        return _sparse(_entries(a) + _entries(b), _pattern(a))
-    return _sparse(np.concatenate([_entries(a), _entries(b)]), _joined(_pattern(a), _pattern(b)))
+    if found.size and found.min() < 0:
+        d = int(np.argmax(found.min(axis=1) < 0))
+        raise RuntimeError(f"found negative index {found[d].min()} for dim {d}; indices count from 0.")
+    return np.array(found, np.int64, order="C")
 
 
-def _dense(a: SparseTensor | SparseArray) -> Any:
-    return on(_scatter, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
-
-
-# Products -----------------------------------------------------------------------------------------------------------
-
-
-def _by_values(g: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
-    return on(_sampled, dense, g, pattern) if transposed else on(_sampled, g, dense, pattern)
-
-
-def _by_dense(g: Any, values: Any, pattern: Any, transposed: Any) -> Any:
-    return on(_sparse_mm, values, g, pattern, not transposed)
-
-
-@bilinear(method=False, values=_by_values, dense=_by_dense)
-def _sparse_mm(values: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
-    """The matrix with `values` at the places of `pattern`, or its transpose, times a dense matrix or vector."""
-    half = values.dtype == np.float16  # for which SciPy has no product
-    matrix = pattern.matrix(values.astype(np.float32) if half else values)
-    found = (matrix.T if transposed else matrix) @ (dense.astype(np.float32) if half else dense)
-    return found.astype(np.float16) if half else found
-
-
-@bilinear(
-    method=False,
-    left=lambda g, right, pattern: on(_sparse_mm, g, right, pattern, False),
-    right=lambda g, left, pattern: on(_sparse_mm, g, left, pattern, True),
-)
-def _sampled(left: Any, right: Any, pattern: Any) -> Any:
-    """``out[e] = sum_k left[i, k] * right[j, k]`` for each place ``(i, j)`` of `pattern`, a block of them at a time."""
-    left, right = (np.expand_dims(a, 1) if a.ndim == 1 else a for a in (left, right))
-    rows, columns = pattern.indices
-    out = np.empty(len(rows), left.dtype)
-    step = max(_BLOCK // max(left.shape[1], 1), 1)
-    for start in range(0, len(rows), step):
-        block = slice(start, start + step)
-        out[block] = np.einsum("ek,ek->e", left[rows[block]], right[columns[block]])
-    return out
-
-
-def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor:
-    """``a @ dense``, or ``a.T @ dense``, for a vector, a matrix or a stack of matrices."""
-    values, pattern = _coalesced(a)
-    if dense.ndim <= 2:
-        return apply(_sparse_mm.op, (values, dense, pattern, transposed), {})
-    rows = dense.movedim(-2, 0)  # a stack of matrices is one wide matrix
-    width = int(np.prod(rows.shape[1:]))
-    wide = apply(_sparse_mm.op, (values, rows.reshape(rows.shape[0], width), pattern, transposed), {})
-    return wide.reshape(wide.shape[0], *rows.shape[1:]).movedim(0, -2)
-
-
-def _check_product(input: Any, other: Any) -> None:
-    for operand in (input, other):
-        if not isinstance(operand, Tensor):
-            raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(operand)))
-        if isinstance(operand, SparseTensor) and (operand.sparse_dim() != 2 or operand.dense_dim()):
-            raise NotImplementedError(
-                errors.message("matmul()", expected="a sparse matrix (2 sparse dimensions, no dense ones)",
-                               found=f"{operand.sparse_dim()} sparse and {operand.dense_dim()} dense dimensions",
-                               do="call to_dense() first")
-            )  # fmt: skip
-    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
-        raise NotImplementedError(
-            errors.message("matmul()", expected="one sparse and one dense operand", found="two sparse ones",
-                           do="write a @ b.to_dense()")
-        )  # fmt: skip
-    if input.dtype is not other.dtype:
+def _checked_size(places: np.ndarray[Any, Any], dense: tuple[int, ...], size: Any) -> tuple[int, ...]:
+    """`size`, if indices and values of shape ``(nnz, *dense)`` fit in; the smallest that they fit in, if it is None."""
+    needed = tuple(int(n) for n in places.max(axis=1) + 1) if places.shape[1] else (0,) * len(places)
+    if size is None:
+        return needed + dense
+    if not isinstance(size, tuple | list):
+        raise TypeError(
+            errors.message(
+                "sparse_coo_tensor()", expected="size to be a tuple, e.g. (2, 3)", found=errors.describe(size)
+            )
+        )
+    found = sizes((size,))
+    if len(found) != len(needed) + len(dense):
         raise RuntimeError(
-            errors.message("matmul()", expected="operands of the same dtype", found=f"{input.dtype} and {other.dtype}",
-                           do="convert one of them, e.g. b.to(a.dtype)")
-        )  # fmt: skip
-    if input.dtype is _dtypes.bool:
-        raise NotImplementedError("matmul(): the sparse product is not implemented for bool.\n  What to do: convert with .to(...).")
-    if not (input.ndim and other.ndim) or input.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(found)}, "
+            f"sparse_dim = {len(needed)}, dense_dim = {len(dense)}; the size has one number for each row of indices, and "
+            "for each axis of a value."
+        )
+    if found[len(needed) :] != dense:
         raise RuntimeError(
-            errors.message("mat1 and mat2 shapes cannot be multiplied",
-                           expected="the last axis of the first to have the length of the second-to-last of the second",
-                           found=f"{list(input.shape)} and {list(other.shape)}")
-        )  # fmt: skip
+            f"values has incorrect size, expected {list(found[len(needed) :])}, got {list(dense)}, for each value"
+        )
+    for d, (have, need) in enumerate(zip(found, needed, strict=False)):
+        if have < 0:
+            raise RuntimeError(errors.message("size", expected="no negative number", found=str(list(found))))
+        if have < need:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {have} but found index {need - 1}"
+            )
+    return found
+
+
+def _is_increasing(places: np.ndarray[Any, Any]) -> bool:
+    """Whether each column comes after the one before it, compared row by row."""
+    after, equal = np.zeros(max(places.shape[1] - 1, 0), bool), np.ones(max(places.shape[1] - 1, 0), bool)
+    for step in np.diff(places, axis=1):
+        after |= equal & (step > 0)
+        equal &= step == 0
+    return bool(after.all())
 
 
 def mm(sparse: Tensor, dense: Tensor) -> Tensor:
@@ -329,281 +160,22 @@ def mm(sparse: Tensor, dense: Tensor) -> Tensor:
     return products.mm(sparse, dense)
 
 
-# The tensor ---------------------------------------------------------------------------------------------------------
-
-
-class SparseTensor(Tensor):
-    """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
-
-    Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the values there are summed, by
-    `coalesce`. ``a @ b``, ``b @ a`` with a dense b, sums, products with numbers, `t`, `to_dense`, `coalesce`, `values` are
-    differentiable; other operations raise NotImplementedError. ``a.grad`` and ``autograd.grad(y, a)`` are sparse.
-    """
-
-    __slots__ = ()
-
-    # A leaf that requires grad has its values for a leaf in the graph: their gradient is an ordinary one.
-    _source: Tensor | None = None
-
-    @property
-    def _edge(self) -> Any:  # type: ignore[override]
-        return Tensor._edge.__get__(self)  # type: ignore[attr-defined]
-
-    @_edge.setter
-    def _edge(self, edge: Any) -> None:
-        if edge is not None:
-            raise NotImplementedError(
-                f"{edge[0].name()}: the output of a Function that is differentiated cannot be a sparse tensor.\n"
-                "  What to do: return its values from forward, and call sparse_coo_tensor(indices, values, size) on them outside."
-            )
-        Tensor._edge.__set__(self, None)  # type: ignore[attr-defined]
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded. Only a leaf's can be changed."""
-        return self._requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        if self._source is not None and value is False:
-            self._source = self._edge = None
-        Tensor.requires_grad.__set__(self, value)  # type: ignore[attr-defined]
-        if self._requires_grad and self._edge is None:
-            source = wrap(self._data.values)
-            source._version_of, source._requires_grad = self._share_version(), True
-            recording, modes.grad_enabled = modes.grad_enabled, True
-            try:
-                Tensor._edge.__set__(self, _sparse(source, self._data.pattern)._edge)  # type: ignore[attr-defined]
-            finally:
-                modes.grad_enabled = recording
-            self._source = source
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded operation made this tensor."""
-        return self._edge is None or self._source is not None
-
-    @property
-    def grad_fn(self) -> Any:
-        """The node that made this tensor; None for a leaf."""
-        return None if self.is_leaf else self._edge[0]
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient accumulated here by `backward`, a coalesced sparse tensor on the same places, or None."""
-        if self._source is None:
-            return Tensor.grad.__get__(self)  # type: ignore[attr-defined, no-any-return]
-        g = self._source.grad
-        return None if g is None else _gradient(g, self._data.pattern)
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        if value is not None:
-            raise NotImplementedError("the gradient of a sparse tensor can only be set to None.")
-        if self._source is not None:
-            self._source.grad = None
-
-    @grad.deleter
-    def grad(self) -> None:
-        self.grad = None
-
-    def retain_grad(self) -> None:
-        """On a leaf this does nothing; what is not a leaf cannot keep its gradient."""
-        if not self.is_leaf:
-            raise NotImplementedError(
-                "retain_grad() is not defined for sparse tensors.\n  What to do: call autograd.grad(output, sparse_tensor)."
-            )
-        Tensor.retain_grad(self) if not self._requires_grad else None
-
-    # What it is -----------------------------------------------------------------------------------------------
-
-    is_sparse = True
-    layout = sparse_coo
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self._data.shape)
-
-    def dim(self) -> int:
-        """The number of axes."""
-        return self.ndim
-
-    def sparse_dim(self) -> int:
-        """How many axes, the first ones, the indices run over."""
-        return self._data.pattern.indices.shape[0]  # type: ignore[no-any-return]
-
-    def dense_dim(self) -> int:
-        """How many axes, the last ones, each value has."""
-        return self.ndim - self.sparse_dim()
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one axis."""
-        return self.shape if dim is None else self.shape[wrap_axis(dim, self.ndim)]
-
-    def numel(self) -> int:
-        """The number of elements, zeros included."""
-        return self.shape.numel()
-
-    def _nnz(self) -> int:
-        """The number of entries."""
-        return self._data.pattern.nnz  # type: ignore[no-any-return]
-
-    def is_coalesced(self) -> bool:
-        """Whether the indices are known to be sorted, and none to occur twice."""
-        return self._data.pattern.coalesced  # type: ignore[no-any-return]
-
-    def _indices(self) -> Tensor:
-        """The indices, of shape ``(sparse_dim, nnz)``; read-only."""
-        return wrap(self._data.pattern.indices)
-
-    def _values(self) -> Tensor:
-        """The values as they are kept, outside the graph."""
-        return _entries(self.detach())  # type: ignore[arg-type, no-any-return]
-
-    def indices(self) -> Tensor:
-        """The indices of a coalesced tensor; RuntimeError for one that is not."""
-        self._require_coalesced("indices")
-        return self._indices()
-
-    def values(self) -> Tensor:
-        """The values of a coalesced tensor, differentiable; RuntimeError for one that is not."""
-        self._require_coalesced("values")
-        return _entries(self)  # type: ignore[no-any-return]
-
-    def _require_coalesced(self, what: str) -> None:
-        if not self.is_coalesced():
-            raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
-
-    def __repr__(self) -> str:
-        pattern, values = self._data.pattern, self._data.values
-        text = _repr.tensor_str(pattern.indices, kind="tensor(indices=tensor") + ",\n       values=tensor"
-        if values.size:
-            text = _repr.tensor_str(values, kind=text, default_dtype=values.dtype)
-        else:
-            text += f"([], size={values.shape})"
-        default = _dtypes.default()
-        unsaid = {default, _dtypes.complex_of(default), np.dtype(np.int64), np.dtype(np.bool_)}
-        parts = [f"size={pattern.size}", f"nnz={pattern.nnz}"]
-        parts += [] if values.dtype in unsaid else [f"dtype={self.dtype}"]
-        parts += ["layout=pullback.sparse_coo"]
-        if self.grad_fn is not None:
-            parts.append(f"grad_fn=<{self.grad_fn.name()}>")
-        elif self._requires_grad:
-            parts.append("requires_grad=True")
-        return _repr.sparse_suffixes(text, parts)
-
-    # Differentiable -------------------------------------------------------------------------------------------
-
-    def coalesce(self) -> SparseTensor:
-        """The same matrix with its indices sorted and each of them once; the values at equal ones are summed."""
-        return self if self.is_coalesced() else _sparse(*_coalesced(self))
-
-    def to_dense(self) -> Tensor:
-        """The tensor with all of its zeros."""
-        return _dense(self)  # type: ignore[no-any-return]
-
-    def clone(self) -> SparseTensor:
-        """A copy with values of its own, through which gradients flow."""
-        return _sparse(_entries(self).clone(), self._data.pattern)
-
-    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
-        """The tensor with another dtype."""
-        values = _entries(self)
-        converted = values.to(*args, **kwargs)
-        return self if converted is values else _sparse(converted, self._data.pattern)
-
-    def conj(self) -> SparseTensor:
-        """The complex conjugate; a real tensor is its own."""
-        return _sparse(_entries(self).conj(), self._data.pattern)
-
-    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
-        """Two of the sparse axes exchanged."""
-        first, second = wrap_axis(dim0, self.ndim), wrap_axis(dim1, self.ndim)
-        if max(first, second) >= self.sparse_dim():
-            raise RuntimeError(
-                errors.message("transpose()", expected="two sparse dimensions", found=f"{first} and {second}, of which only "
-                               f"the first {self.sparse_dim()} are sparse")
-            )  # fmt: skip
-        order = list(range(self.ndim))
-        order[first], order[second] = second, first
-        size = tuple(self.shape[i] for i in order)
-        return _sparse(_entries(self), Pattern(self._data.pattern.indices[order[: self.sparse_dim()]], size, False))
-
-    def t(self) -> SparseTensor:
-        """The transpose of a sparse matrix; a vector is its own."""
-        if self.sparse_dim() > 2 or self.dense_dim():
-            raise RuntimeError(
-                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
-                f"{self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
-            )
-        return self.transpose(0, 1) if self.ndim == 2 else self
-
-    @property
-    def T(self) -> SparseTensor:  # noqa: N802 - torch's name
-        """The transpose of a sparse matrix."""
-        return self.t()
-
-    mT = T  # noqa: N815 - torch's name
-
-    @staticmethod
-    def _matmul(input: Any, other: Any) -> Tensor:
-        """What `matmul` does where one operand is sparse."""
-        input, other = (wrap(a) if isinstance(a, np.ndarray) else a for a in (input, other))
-        _check_product(input, other)
-        if isinstance(input, SparseTensor):
-            return _product(input, other)
-        return _product(other, input, True) if input.ndim == 1 else _product(other, input.mT, True).mT
-
-    def __mul__(self, other: Any) -> SparseTensor:
-        if np.ndim(other._data if type(other) is Tensor else other if not isinstance(other, Tensor) else 1):
-            raise NotImplementedError(
-                errors.message("mul()", expected="a sparse tensor and a number", found=errors.describe(other),
-                               do="call to_dense() first, or scale coalesce().values()")
-            )  # fmt: skip
-        return _sparse(_entries(self) * other, self._data.pattern)
-
-    __rmul__ = mul = __mul__  # type: ignore[assignment]
-
-    def __truediv__(self, other: Any) -> SparseTensor:
-        return self * (1 / other)
-
-    def __neg__(self) -> SparseTensor:
-        return _sparse(-_entries(self), self._data.pattern)
-
-    def __add__(self, other: Any) -> Tensor:
-        return _sum(self, other) if isinstance(other, Tensor) else NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Tensor:
-        return _sum(self, -other) if isinstance(other, Tensor) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _sum(-self, other) if isinstance(other, Tensor) else NotImplemented
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if ufunc is np.add and method == "__call__" and not kwargs:
-            return _sum(*inputs)
-        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
-
-
 def _to_sparse(self: Tensor) -> SparseTensor:
     """The nonzero elements as a coalesced sparse tensor; differentiable."""
     if isinstance(self, SparseTensor):
         return self
     if not self.ndim:
-        raise RuntimeError(errors.message("to_sparse()", expected="a tensor of at least 1 dimension", found="a 0-d tensor"))
+        raise RuntimeError(
+            errors.message("to_sparse()", expected="a tensor of 1 dimension or more", found="a 0-d tensor")
+        )
     places = np.nonzero(self._data)
-    return _sparse(self[places], Pattern(np.stack(places).astype(np.int64), self._data.shape, True))
+    return sparse_at(self[places], Pattern(np.stack(places), self._data.shape, True))
 
 
 def _to_dense(self: Tensor) -> Tensor:
-    """The tensor itself: it is dense."""
+    """The tensor itself, which is dense."""
     return self
 
 
-for _name, _value in {"to_sparse": _to_sparse, "to_dense": _to_dense, "is_sparse": False, "layout": strided}.items():
-    if _name not in vars(SparseTensor):
-        pass
+for _name, _value in {"is_sparse": False, "layout": strided, "to_dense": _to_dense, "to_sparse": _to_sparse}.items():
     setattr(Tensor, _name, _value)

@@ -1,0 +1,586 @@
+"""Sparse tensors in coordinate (COO) form: what they hold, what can be done with them, and gradients that stay sparse.
+
+The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of places where they stand. Two operations
+lead from values to a sparse tensor and back; everything else is done on the values, an ordinary Tensor, with ordinary
+operations. So the gradient of a sparse tensor is computed at its nonzeros only, and nothing of the size of the dense
+matrix is ever made: for ``Y = A B`` with the cotangent ``G``
+
+    dA[i, j] = sum_k G[i, k] conj(B[j, k])   for the nonzeros (i, j) of A,        dB = A^H G.
+
+These two are each other's adjoints (`_sparse_mm`, `_sampled`), so there are derivatives of every order. The products are
+SciPy's. How a sparse tensor is made is in `sparse.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, _repr, errors
+from .._arrays import wrap_axis
+from .._state import modes
+from .._tensor import Tensor, wrap, wrap_as
+from ..autograd.grad_mode import enable_grad
+from .calls import apply, on
+from .indexing import _getitem, _scatter
+from .table import bilinear, linear
+
+_BLOCK = 1 << 18  # elements that `_sampled` gathers from each operand at a time
+_ALL = slice(None)
+
+# What `SparseTensor` redefines, as Tensor has it.
+_EDGE: Any = vars(Tensor)["_edge"]
+_GRAD: Any = vars(Tensor)["grad"]
+_REQUIRES_GRAD: Any = vars(Tensor)["requires_grad"]
+
+
+class layout:  # noqa: N801 - torch's name
+    """How a tensor's elements are kept: `pullback.strided` or `pullback.sparse_coo`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"pullback.{self.name}"
+
+
+strided, sparse_coo = layout("strided"), layout("sparse_coo")
+
+
+class Pattern:
+    """Where the entries of a sparse tensor stand: `indices`, a column for each entry, in a tensor of shape `size`.
+
+    coalesced: the columns are sorted, and none occurs twice. A pattern never changes, and is shared by all tensors
+    computed on the same entries.
+    """
+
+    __slots__ = ("_rows", "_unique", "coalesced", "indices", "size")
+
+    def __init__(self, indices: np.ndarray[Any, Any], size: tuple[int, ...], coalesced: bool) -> None:
+        indices.flags.writeable = False
+        self.indices, self.size, self.coalesced = indices, size, coalesced
+        self._unique: tuple[Pattern, Any, Any] | None = None
+        self._rows: tuple[Any, Any] | None = None
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return self.indices.shape[1]
+
+    def unique(self) -> tuple[Pattern, Any, Any]:
+        """The coalesced pattern; for each of its places an entry here; for each entry here its place there."""
+        if self.coalesced:
+            return self, _ALL, _ALL
+        if self._unique is None:
+            order = np.lexsort(self.indices[::-1])
+            columns = self.indices[:, order]
+            new = np.ones(self.nnz, bool)
+            new[1:] = np.any(columns[:, 1:] != columns[:, :-1], axis=0)
+            inverse = np.empty(self.nnz, np.int64)
+            inverse[order] = np.cumsum(new) - 1
+            self._unique = Pattern(columns[:, new], self.size, True), order[new], inverse
+        return self._unique
+
+    def matrix(self, values: np.ndarray[Any, Any]) -> Any:
+        """SciPy's CSR matrix with `values` here; the pattern must be coalesced."""
+        sparse = _scipy_sparse()
+        if self._rows is None:
+            ends = np.searchsorted(self.indices[0], np.arange(self.size[0] + 1))
+            found = sparse.csr_array((np.empty(self.nnz, np.int8), self.indices[1], ends), shape=self.size)
+            self._rows = found.indices, found.indptr  # in the smallest integers that hold them
+        return sparse.csr_array((values, *self._rows), shape=self.size)
+
+
+def _scipy_sparse() -> Any:
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise ImportError(
+            "products of sparse tensors are computed by SciPy, which is not installed.\n"
+            "  What to do: pip install 'pullback[sparse]'."
+        ) from None
+    return scipy.sparse
+
+
+class SparseArray:
+    """The payload of a sparse tensor. It can be added to, for the engine; all that is not sparse-aware is refused."""
+
+    __slots__ = ("dtype", "pattern", "shape", "values")
+
+    def __init__(self, values: Any, pattern: Pattern) -> None:
+        self.values, self.pattern = values, pattern
+        self.shape, self.dtype = pattern.size, values.dtype
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc is np.add and method == "__call__" and not kwargs:
+            return _sum(*inputs)
+        raise _refused(ufunc.__name__)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise _refused(func.__name__)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _refused(name)
+
+
+def _refused(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name} is not defined for sparse tensors.\n"
+        "  What to do: call to_dense() first, or work on coalesce().values()."
+    )
+
+
+# Between values and sparse tensors ----------------------------------------------------------------------------------
+
+
+@linear(method=False, values=lambda g, pattern: _at(g, pattern))
+def _sparse_coo_tensor_with_dims_and_tensors(values: Any, pattern: Any) -> Any:
+    return SparseArray(values, pattern)
+
+
+@linear(method=False, input=lambda g, pattern: _gradient(g, pattern))
+def _values(input: Any, pattern: Any) -> Any:
+    return input.values
+
+
+def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
+    """The sparse tensor with `values`, payload or Tensor, at the places of `pattern`."""
+    if not isinstance(values, Tensor):
+        made = wrap_as(SparseTensor, SparseArray(values, pattern))
+    else:
+        plain = apply(_sparse_coo_tensor_with_dims_and_tensors.op, (values, pattern), {})
+        made = wrap_as(SparseTensor, plain._data)
+        _EDGE.__set__(made, plain._edge)
+        made._requires_grad = plain._requires_grad
+        made._version_of = values._share_version()
+    assert isinstance(made, SparseTensor)
+    return made
+
+
+def _entries(a: SparseTensor | SparseArray) -> Any:
+    """The values of a sparse tensor, of as many entries as its pattern has: a Tensor, or the payload of a payload."""
+    if isinstance(a, SparseArray):
+        return a.values
+    values = apply(_values.op, (a, a._data.pattern), {})
+    values._version_of = a._share_version()
+    return values
+
+
+def _coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
+    """The values of a sparse tensor at the places of a coalesced pattern, and that pattern."""
+    pattern, values = _pattern(a), _entries(a)
+    unique, first, inverse = pattern.unique()
+    if pattern.coalesced:
+        return values, pattern
+    if unique.nnz == pattern.nnz:
+        return on(_getitem, values, (first,)), unique
+    return on(_scatter, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
+
+
+def _pattern(a: SparseTensor | SparseArray) -> Pattern:
+    found: Pattern = a.pattern if isinstance(a, SparseArray) else a._data.pattern
+    return found
+
+
+def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
+    """The gradient of a sparse tensor, given that of its values, which is the same for entries at the same place."""
+    unique, first, _ = pattern.unique()
+    return sparse_at(g if unique is pattern else on(_getitem, g, (first,)), unique)
+
+
+def _at(g: Any, pattern: Pattern) -> Any:
+    """The elements of `g`, sparse or dense, at the places of `pattern`: of a tensor's gradient, that of its values."""
+    if isinstance(g, Tensor) and not modes.grad_enabled:
+        g = g._data  # an ordinary backward pass runs on payloads
+    if not isinstance(g, SparseTensor | SparseArray):
+        return on(_getitem, g, tuple(pattern.indices))
+    unique, _, inverse = pattern.unique()
+    if _pattern(g) is unique:
+        return _entries(g) if unique is pattern else on(_getitem, _entries(g), (inverse,))
+    # an element of g that is not among its entries is zero: join the two patterns, and sum what g has at each place
+    joint, _, places = _joined(pattern, _pattern(g)).unique()
+    values = _entries(g)
+    sums = on(_scatter, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
+    return on(_getitem, sums, (places[: pattern.nnz],))
+
+
+def _joined(a: Pattern, b: Pattern) -> Pattern:
+    return Pattern(np.concatenate([a.indices, b.indices], axis=1), a.size, False)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """The sum of two tensors or payloads of which at least one is sparse: sparse if both are."""
+    if not isinstance(a, SparseTensor | SparseArray):
+        return np.add(a, _dense(b))
+    if not isinstance(b, SparseTensor | SparseArray):
+        return np.add(_dense(a), b)
+    if a.shape != b.shape or _pattern(a).indices.shape[0] != _pattern(b).indices.shape[0]:
+        raise RuntimeError(
+            errors.message(
+                "add()", expected="sparse tensors of the same shape", found=f"{list(a.shape)} and {list(b.shape)}"
+            )
+        )
+    if _pattern(a) is _pattern(b):
+        return sparse_at(_entries(a) + _entries(b), _pattern(a))
+    return sparse_at(np.concatenate([_entries(a), _entries(b)]), _joined(_pattern(a), _pattern(b)))
+
+
+def _dense(a: SparseTensor | SparseArray) -> Any:
+    return on(_scatter, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
+
+
+# Products -----------------------------------------------------------------------------------------------------------
+
+
+def _by_values(g: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
+    return on(_sampled, dense, g, pattern) if transposed else on(_sampled, g, dense, pattern)
+
+
+def _by_dense(g: Any, values: Any, pattern: Any, transposed: Any) -> Any:
+    return on(_sparse_mm, values, g, pattern, not transposed)
+
+
+@bilinear(method=False, values=_by_values, dense=_by_dense)
+def _sparse_mm(values: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
+    """The matrix with `values` at the places of `pattern`, or its transpose, times a dense matrix or vector."""
+    half = values.dtype == np.float16  # for which SciPy has no product
+    matrix = pattern.matrix(values.astype(np.float32) if half else values)
+    found = (matrix.T if transposed else matrix) @ (dense.astype(np.float32) if half else dense)
+    return found.astype(np.float16) if half else found
+
+
+@bilinear(
+    method=False,
+    left=lambda g, right, pattern: on(_sparse_mm, g, right, pattern, False),
+    right=lambda g, left, pattern: on(_sparse_mm, g, left, pattern, True),
+)
+def _sampled(left: Any, right: Any, pattern: Any) -> Any:
+    """``out[e] = sum_k left[i, k] * right[j, k]`` for each place ``(i, j)`` of `pattern`, a block of them at a time."""
+    left, right = (np.expand_dims(a, 1) if a.ndim == 1 else a for a in (left, right))
+    rows, columns = pattern.indices
+    out = np.empty(len(rows), left.dtype)
+    step = max(_BLOCK // max(left.shape[1], 1), 1)
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        out[block] = np.einsum("ek,ek->e", left[rows[block]], right[columns[block]])
+    return out
+
+
+def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor:
+    """``a @ dense``, or ``a.T @ dense``, for a vector, a matrix or a stack of matrices."""
+    values, pattern = _coalesced(a)
+    if dense.ndim <= 2:
+        return apply(_sparse_mm.op, (values, dense, pattern, transposed), {})
+    rows = dense.movedim(-2, 0)  # a stack of matrices is one wide matrix
+    width = int(np.prod(rows.shape[1:]))
+    wide = apply(_sparse_mm.op, (values, rows.reshape(rows.shape[0], width), pattern, transposed), {})
+    return wide.reshape(wide.shape[0], *rows.shape[1:]).movedim(0, -2)
+
+
+def _check_product(input: Any, other: Any) -> None:
+    for operand in (input, other):
+        if not isinstance(operand, Tensor):
+            raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(operand)))
+        if isinstance(operand, SparseTensor) and (operand.sparse_dim() != 2 or operand.dense_dim()):
+            raise NotImplementedError(
+                errors.message("matmul()", expected="a sparse matrix (2 sparse dimensions, no dense ones)",
+                               found=f"{operand.sparse_dim()} sparse and {operand.dense_dim()} dense dimensions",
+                               do="call to_dense() first")
+            )  # fmt: skip
+    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
+        raise NotImplementedError(
+            errors.message("matmul()", expected="one sparse and one dense operand", found="two sparse ones",
+                           do="write a @ b.to_dense()")
+        )  # fmt: skip
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            errors.message("matmul()", expected="operands of the same dtype", found=f"{input.dtype} and {other.dtype}",
+                           do="convert one of them, e.g. b.to(a.dtype)")
+        )  # fmt: skip
+    if input.dtype is _dtypes.bool:
+        raise NotImplementedError(
+            "matmul(): the sparse product is not implemented for bool.\n  What to do: convert with .to(...)."
+        )
+    if not (input.ndim and other.ndim) or input.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
+        raise RuntimeError(
+            errors.message("mat1 and mat2 shapes cannot be multiplied",
+                           expected="the last axis of the first to have the length of the second-to-last of the second",
+                           found=f"{list(input.shape)} and {list(other.shape)}")
+        )  # fmt: skip
+
+
+# The tensor ---------------------------------------------------------------------------------------------------------
+
+
+class SparseTensor(Tensor):
+    """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
+
+    Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the element there is the sum of
+    its values. ``a @ b`` and ``b @ a`` with a dense b, sums, products with numbers, `t`, `to_dense`, `coalesce` and `values`
+    are differentiable; other operations raise NotImplementedError. ``a.grad`` and ``autograd.grad(y, a)`` are sparse.
+    """
+
+    __slots__ = ()
+
+    # A leaf that requires grad has its values for a leaf in the graph: their gradient is an ordinary one.
+    _source: Tensor | None = None
+
+    @property
+    def _edge(self) -> Any:  # type: ignore[override]
+        return _EDGE.__get__(self)
+
+    @_edge.setter
+    def _edge(self, edge: Any) -> None:
+        if edge is not None:
+            raise NotImplementedError(
+                f"{edge[0].name()}: the output of a Function that is differentiated cannot be a sparse tensor.\n"
+                "  What to do: return its values from forward, and make the sparse tensor of them outside."
+            )
+        _EDGE.__set__(self, None)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded. Only a leaf's can be changed."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if self._source is not None and value is False:
+            self._source = self._edge = None
+        _REQUIRES_GRAD.__set__(self, value)
+        if self._requires_grad and self._edge is None:
+            self._source = wrap(self._data.values)
+            self._source._version_of, self._source._requires_grad = self._share_version(), True
+            with enable_grad():
+                _EDGE.__set__(self, sparse_at(self._source, self._data.pattern)._edge)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor."""
+        return self._edge is None or self._source is not None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor; None for a leaf."""
+        return None if self.is_leaf else self._edge[0]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated here by `backward`, a coalesced sparse tensor on the same places; or None."""
+        if self._source is None:
+            return _GRAD.__get__(self)
+        g = self._source.grad
+        return None if g is None else _gradient(g, self._data.pattern)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            raise NotImplementedError("the gradient of a sparse tensor can only be set to None.")
+        if self._source is not None:
+            self._source.grad = None
+
+    def retain_grad(self) -> None:
+        """On a leaf this does nothing; what is not a leaf cannot keep its gradient."""
+        if not self.is_leaf:
+            raise NotImplementedError(
+                "retain_grad() is not defined for sparse tensors.\n  What to do: call autograd.grad(output, tensor)."
+            )
+        if not self._requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+
+    # What it is -----------------------------------------------------------------------------------------------
+
+    is_sparse = True
+    layout = sparse_coo
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._data.shape)
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.ndim
+
+    def sparse_dim(self) -> int:
+        """How many axes, the first ones, the indices run over."""
+        return self._data.pattern.indices.shape[0]
+
+    def dense_dim(self) -> int:
+        """How many axes, the last ones, each value has."""
+        return self.ndim - self.sparse_dim()
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one axis."""
+        return self.shape if dim is None else self.shape[wrap_axis(dim, self.ndim)]
+
+    def numel(self) -> int:
+        """The number of elements, zeros included."""
+        return self.shape.numel()
+
+    def _nnz(self) -> int:
+        """The number of entries."""
+        return self._data.pattern.nnz
+
+    def is_coalesced(self) -> bool:
+        """Whether the indices are known to be sorted, and none to occur twice."""
+        return self._data.pattern.coalesced
+
+    def _indices(self) -> Tensor:
+        """The indices, of shape ``(sparse_dim, nnz)``; read-only."""
+        return wrap(self._data.pattern.indices)
+
+    def _values(self) -> Tensor:
+        """The values as they are kept, outside the graph."""
+        return _entries(self.detach())
+
+    def indices(self) -> Tensor:
+        """The indices of a coalesced tensor; RuntimeError for one that is not."""
+        self._require_coalesced("indices")
+        return self._indices()
+
+    def values(self) -> Tensor:
+        """The values of a coalesced tensor, differentiable; RuntimeError for one that is not."""
+        self._require_coalesced("values")
+        return _entries(self)
+
+    def _require_coalesced(self, what: str) -> None:
+        if not self.is_coalesced():
+            raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
+
+    def __repr__(self) -> str:
+        pattern, values = self._data.pattern, self._data.values
+        text = _repr.tensor_str(pattern.indices, kind="tensor(indices=tensor") + ",\n       values=tensor"
+        if values.size:
+            text = _repr.tensor_str(values, kind=text, default_dtype=values.dtype)
+        else:
+            text += f"([], size={values.shape})"
+        default = _dtypes.default()
+        unsaid = (default, _dtypes.complex_of(default), np.int64, np.bool_)
+        parts = [
+            f"nnz={pattern.nnz}",
+            *([] if values.dtype in unsaid else [f"dtype={self.dtype}"]),
+            "layout=pullback.sparse_coo",
+        ]
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn=<{self.grad_fn.name()}>")
+        elif self._requires_grad:
+            parts.append("requires_grad=True")
+        line, lines = f"       size={pattern.size}", [text]
+        for part in parts:
+            if len(line) + 2 + len(part) > _repr._options.linewidth:
+                lines.append(line)
+                line = f"       {part}"
+            else:
+                line += f", {part}"
+        return ",\n".join([*lines, line]) + ")"
+
+    # Differentiable -------------------------------------------------------------------------------------------
+
+    def coalesce(self) -> SparseTensor:
+        """The same matrix with its indices sorted and each of them once; the values at equal ones are summed."""
+        return self if self.is_coalesced() else sparse_at(*_coalesced(self))
+
+    def to_dense(self) -> Tensor:
+        """The tensor with all of its zeros."""
+        return _dense(self)
+
+    def clone(self) -> SparseTensor:
+        """A copy with values of its own, through which gradients flow."""
+        return sparse_at(_entries(self).clone(), self._data.pattern)
+
+    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
+        """The tensor with another dtype."""
+        values = _entries(self)
+        converted = values.to(*args, **kwargs)
+        return self if converted is values else sparse_at(converted, self._data.pattern)
+
+    def conj(self) -> SparseTensor:
+        """The complex conjugate; a real tensor is its own."""
+        return sparse_at(_entries(self).conj(), self._data.pattern)
+
+    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
+        """Two of the sparse axes exchanged."""
+        first, second = wrap_axis(dim0, self.ndim), wrap_axis(dim1, self.ndim)
+        if max(first, second) >= self.sparse_dim():
+            raise RuntimeError(
+                errors.message(
+                    "transpose()",
+                    expected=f"two of the first {self.sparse_dim()} dimensions, which are sparse",
+                    found=f"{first} and {second}",
+                )
+            )
+        order = list(range(self.ndim))
+        order[first], order[second] = second, first
+        size = tuple(self.shape[i] for i in order)
+        indices = self._data.pattern.indices[order[: self.sparse_dim()]]
+        return sparse_at(_entries(self), Pattern(indices, size, self._nnz() < 2))
+
+    def t(self) -> SparseTensor:
+        """The transpose of a sparse matrix; a vector is its own."""
+        if self.sparse_dim() > 2 or self.dense_dim():
+            raise RuntimeError(
+                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+                f"{self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
+            )
+        return self.transpose(0, 1) if self.ndim == 2 else self
+
+    @property
+    def T(self) -> SparseTensor:  # noqa: N802 - torch's name
+        """The transpose of a sparse matrix."""
+        return self.t()
+
+    mT = T  # noqa: N815 - torch's name
+
+    @staticmethod
+    def _matmul(input: Any, other: Any) -> Tensor:
+        """What `matmul` does where one operand is sparse."""
+        input, other = (wrap(a) if isinstance(a, np.ndarray) else a for a in (input, other))
+        _check_product(input, other)
+        if isinstance(input, SparseTensor):
+            return _product(input, other)
+        return _product(other, input, True) if input.ndim == 1 else _product(other, input.mT, True).mT
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return sparse_at(_entries(self) * _number("mul", other), self._data.pattern)
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return sparse_at(_entries(self) / _number("div", other), self._data.pattern)
+
+    def __neg__(self) -> SparseTensor:
+        return sparse_at(-_entries(self), self._data.pattern)
+
+    def __add__(self, other: Any) -> Tensor:
+        return _sum(self, other) if isinstance(other, Tensor) else NotImplemented
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _sum(self, other * -1) if isinstance(other, Tensor) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _sum(-self, other) if isinstance(other, Tensor) else NotImplemented
+
+    __radd__ = add = __add__
+    __rmul__ = mul = __mul__
+    div, neg, sub = __truediv__, __neg__, __sub__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc is np.add and method == "__call__" and not kwargs:
+            return _sum(*inputs)
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+
+def _number(name: str, other: Any) -> Any:
+    if other.ndim if isinstance(other, Tensor) else np.ndim(other):
+        raise NotImplementedError(
+            errors.message(f"{name}()", expected="a sparse tensor and a number", found=errors.describe(other),
+                           do="call to_dense() first, or scale coalesce().values()")
+        )  # fmt: skip
+    return other
