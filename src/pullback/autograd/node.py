@@ -145,12 +145,9 @@ class AccumulateGrad(Node):
 
     __slots__ = ("dtype", "shape", "variable")
 
-    def __init__(self, variable: Tensor) -> None:
-        self.shape, self.dtype = variable._data.shape, variable._data.dtype
-        self.order = next_order()
-        self.edges = ()
-        self.hooks = None
-        self.variable = variable
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    variable: Tensor
 
     def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
         """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
@@ -186,7 +183,12 @@ def leaf_edge(t: Tensor) -> Edge:
         state = t._leaf = LeafState()
     acc = state.accumulator and state.accumulator()
     if acc is None:
-        acc = AccumulateGrad(t)
+        acc = AccumulateGrad()
+        acc.edges = ()
+        acc.hooks = None
+        acc.variable, data = t, t._data
+        acc.shape, acc.dtype = data.shape, data.dtype
+        acc.order = next_order()
         state.accumulator = weakref.ref(acc)
     return (acc, 0, acc.shape, acc.dtype)
 

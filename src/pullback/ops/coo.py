@@ -7,8 +7,8 @@ matrix is ever made: for ``Y = A B`` with the cotangent ``G``
 
     dA[i, j] = sum_k G[i, k] conj(B[j, k])   for the nonzeros (i, j) of A,        dB = A^H G.
 
-These two are each other's adjoints (`_sparse_mm`, `_sampled`), so there are derivatives of every order. The products are
-SciPy's. How a sparse tensor is made is in `sparse.py`.
+These two are each other's adjoints (`_sparse_mm`, `_sampled`), so there are derivatives of every order. The products
+are SciPy's. How a sparse tensor is made is in `sparse.py`.
 """
 
 from __future__ import annotations
@@ -153,19 +153,16 @@ def _values(input: Any, pattern: Any) -> Any:
 
 def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
     """The sparse tensor with `values`, payload or Tensor, at the places of `pattern`."""
-    if not isinstance(values, Tensor):
-        made = wrap_as(SparseTensor, SparseArray(values, pattern))
-    else:
-        plain = apply(_sparse_coo_tensor_with_dims_and_tensors.op, (values, pattern), {})
-        made = wrap_as(SparseTensor, plain._data)
-        _EDGE.__set__(made, plain._edge)
-        made._requires_grad = plain._requires_grad
+    made: Any = wrap_as(SparseTensor, SparseArray(values._data if isinstance(values, Tensor) else values, pattern))
+    if isinstance(values, Tensor):
         made._version_of = values._share_version()
-    assert isinstance(made, SparseTensor)
+        recorded = apply(_sparse_coo_tensor_with_dims_and_tensors.op, (values, pattern), {})
+        made._requires_grad = recorded._requires_grad
+        _EDGE.__set__(made, recorded._edge)
     return made
 
 
-def _entries(a: SparseTensor | SparseArray) -> Any:
+def _entries(a: Any) -> Any:
     """The values of a sparse tensor, of as many entries as its pattern has: a Tensor, or the payload of a payload."""
     if isinstance(a, SparseArray):
         return a.values
@@ -323,9 +320,10 @@ def _check_product(input: Any, other: Any) -> None:
 class SparseTensor(Tensor):
     """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
 
-    Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the element there is the sum of
-    its values. ``a @ b`` and ``b @ a`` with a dense b, sums, products with numbers, `t`, `to_dense`, `coalesce` and `values`
-    are differentiable; other operations raise NotImplementedError. ``a.grad`` and ``autograd.grad(y, a)`` are sparse.
+    Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the element there is the sum
+    of its values. ``a @ b`` and ``b @ a`` with a dense b, sums, products with numbers, `t`, `to_dense`, `coalesce` and
+    `values` are differentiable; other operations raise NotImplementedError. ``a.grad`` and ``autograd.grad(y, a)`` are
+    sparse.
     """
 
     __slots__ = ()
@@ -334,7 +332,7 @@ class SparseTensor(Tensor):
     _source: Tensor | None = None
 
     @property
-    def _edge(self) -> Any:  # type: ignore[override]
+    def _edge(self) -> Any:
         return _EDGE.__get__(self)
 
     @_edge.setter

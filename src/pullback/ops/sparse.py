@@ -42,8 +42,8 @@ def sparse_coo_tensor(
         is_coalesced: a promise that the indices are sorted, row by row, and that none occurs twice.
 
     Raises:
-        RuntimeError: indices that are not integers, not 2-D, negative or out of range; shapes that do not fit; a promise
-            that is not kept.
+        RuntimeError: indices that are not integers, not 2-D, negative or out of range; shapes that do not fit; a
+            promise that is not kept.
         TypeError: a size that is not a tuple.
 
     >>> import pullback
@@ -73,8 +73,8 @@ def sparse_coo_tensor(
     pattern = Pattern(places, _checked_size(places, shape[1:], size), bool(is_coalesced) or nnz < 2)
     if is_coalesced and not _is_increasing(places):
         raise RuntimeError(
-            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor: they are not sorted, or one "
-            "occurs twice.\n  What to do: leave is_coalesced out, and call coalesce() on the result."
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor: they are not sorted, or "
+            "one occurs twice.\n  What to do: leave is_coalesced out, and call coalesce() on the result."
         )
     made = sparse_at(values, pattern)
     if requires_grad:
@@ -116,8 +116,8 @@ def _checked_size(places: np.ndarray[Any, Any], dense: tuple[int, ...], size: An
     if len(found) != len(needed) + len(dense):
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(found)}, "
-            f"sparse_dim = {len(needed)}, dense_dim = {len(dense)}; the size has one number for each row of indices, and "
-            "for each axis of a value."
+            f"sparse_dim = {len(needed)}, dense_dim = {len(dense)}; the size has one number for each row of indices, "
+            "and for each axis of a value."
         )
     if found[len(needed) :] != dense:
         raise RuntimeError(
