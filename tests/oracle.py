@@ -87,7 +87,7 @@ def difference(ours: Any, theirs: Any, scale: float = 1.0) -> str:
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         return _difference_of_errors(ours, theirs)
     if isinstance(theirs, (tuple, list)) and not hasattr(theirs, "numel"):
-        if not isinstance(ours, tuple) or len(ours) != len(theirs):
+        if not isinstance(ours, (tuple, list)) or len(ours) != len(theirs):
             return f"{ours!r}, expected {len(theirs)} results"
         return "; ".join(filter(None, (difference(a, b, scale) for a, b in zip(ours, theirs, strict=True))))
     if not hasattr(theirs, "dtype"):

@@ -105,7 +105,7 @@ def to_numpy(d: Any) -> np.dtype[Any]:
     if d is builtins.complex:
         return complex_of(_default)
     try:
-        found = np.dtype(d).newbyteorder("=")
+        found = np.dtype(object if d is None else d).newbyteorder("=")
     except TypeError:
         found = np.dtype(object)
     if found not in BY_NUMPY:

@@ -69,6 +69,11 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     if isinstance(error, (IndexError, NotImplementedError, MemoryError, RuntimeError)):
         return error
     if isinstance(error, TypeError):
+        kinds = {a.dtype.kind for a in values if hasattr(a, "dtype")}
+        if "boolean" in str(error) or ("loop" in str(error) and "b" in kinds):
+            return RuntimeError(f"{name}() is not supported on a bool tensor: {error}\n  The arguments were: {found}.")
+        if "not supported for the input types" in str(error):
+            return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
         return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")
     if isinstance(error, np.linalg.LinAlgError):
         return RuntimeError(f"{name}(): {error}\n  The arguments were: {found}.")

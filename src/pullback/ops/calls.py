@@ -82,7 +82,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs:
         args, kwargs = op.bind(args, kwargs)
     if not args or not isinstance(args[0], Tensor):
-        args = (_operand(op, args), *args[1:])
+        args = (operand(op, args), *args[1:])
     payloads = [a._data if isinstance(a, Tensor) else a for a in args]
     try:
         r = op.forward(*payloads, **kwargs)
@@ -100,7 +100,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _as_view(wrap(r), op, op.padded(args, kwargs)) if op.view else wrap(r)
 
 
-def _operand(op: Op, args: tuple[Any, ...]) -> Tensor:
+def operand(op: Op, args: tuple[Any, ...]) -> Tensor:
     """The first argument as a Tensor, or the error that it is not one."""
     if not args:
         raise TypeError(f"{op.name}() missing required argument {op.params[0]!r}")
@@ -120,7 +120,7 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays among Tensors, nested payloads."""
     payloads = [a._data if isinstance(a, Tensor) else a for a in args]
-    found = [payloads[i] for i in op.promoted if payloads[i] is not None]
+    found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]  # None: left out
     if not any(isinstance(a, Tensor) for a in args):
         raise TypeError(
             errors.message(f"{op.name}()", expected="a Tensor among the arguments", found=", ".join(errors.describe(a) for a in args),
@@ -172,7 +172,7 @@ def unary(op: Op) -> Callable[..., Any]:
         try:
             r = fn(x)
         except (ValueError, TypeError) as error:
-            raise errors.translate(op.name, (input,), error) from None
+            raise errors.translate(op.name, (x,), error) from None
         if type(r) is not _ndarray and isinstance(r, np.generic):
             r = np.asarray(r)
         if differentiable and input._requires_grad and modes.grad_enabled and r.dtype.kind in "fc":

@@ -24,6 +24,7 @@ from .._tensor import Tensor, wrap, wrap_as
 from ..autograd.grad_mode import enable_grad
 from .calls import apply, on
 from .indexing import _getitem, _scatter
+from .nodes import OpNode
 from .table import bilinear, linear
 
 _BLOCK = 1 << 18  # elements that `_sampled` gathers from each operand at a time
@@ -146,6 +147,19 @@ def _sparse_coo_tensor_with_dims_and_tensors(values: Any, pattern: Any) -> Any:
     return SparseArray(values, pattern)
 
 
+class _PatternNode(OpNode):
+    """Keeps the pattern it saved, so that one sparse leaf serves many backward passes, as any leaf does."""
+
+    __slots__ = ()
+
+    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Any:
+        return super().run(g, taped, needed, True)
+
+
+_op: Any = _sparse_coo_tensor_with_dims_and_tensors.op
+_op.node_class = _op.complex_class = type(_op.node_class.__name__, (_PatternNode,), {"__slots__": (), "op": _op})
+
+
 @linear(method=False, input=lambda g, pattern: _gradient(g, pattern))
 def _values(input: Any, pattern: Any) -> Any:
     return input.values
@@ -156,7 +170,7 @@ def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
     made: Any = wrap_as(SparseTensor, SparseArray(values._data if isinstance(values, Tensor) else values, pattern))
     if isinstance(values, Tensor):
         made._version_of = values._share_version()
-        recorded = apply(_sparse_coo_tensor_with_dims_and_tensors.op, (values, pattern), {})
+        recorded = apply(_op, (values, pattern), {})
         made._requires_grad = recorded._requires_grad
         _EDGE.__set__(made, recorded._edge)
     return made

@@ -30,16 +30,12 @@ def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
         array = np.array(data)
     except ValueError as error:
         raise ValueError(errors.message("tensor()", expected="sequences of equal length", found=str(error))) from None
+    _refuse_all_but_numbers(array)
     if dtype is not None:
-        wanted = _dtypes.to_numpy(dtype)
-        if array.dtype.kind not in "biufc":
-            raise TypeError(errors.message("tensor()", expected="numbers", found=f"values of type {array.dtype}"))
-        return array.astype(wanted)
+        return array.astype(_dtypes.to_numpy(dtype))
     kind = array.dtype.kind
     if array.size == 0 and isinstance(data, (list, tuple)):
         return array.astype(_dtypes.default())
-    if kind not in "biufc":
-        raise TypeError(errors.message("tensor()", expected="numbers", found=f"values of type {array.dtype}"))
     if isinstance(data, (np.ndarray, np.generic)):
         return array.astype(_dtypes.to_numpy(array.dtype), copy=False)
     if kind == "f":
@@ -47,6 +43,16 @@ def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if kind == "c":
         return array.astype(_dtypes.complex_of(_dtypes.default()))
     return array
+
+
+def _refuse_all_but_numbers(array: np.ndarray[Any, Any]) -> None:
+    if array.dtype.kind in "biufc":
+        return
+    if array.dtype.kind != "O":
+        raise TypeError(errors.message("tensor()", expected="numbers", found=f"values of type {array.dtype}"))
+    if all(isinstance(v, int) for v in array.flat):
+        raise ValueError(errors.message("tensor()", expected="integers of at most 64 bits", found=f"{array.flat[0]}, ..."))
+    raise RuntimeError(errors.message("tensor()", expected="numbers", found="Python objects", do="make an array of numbers first"))
 
 
 def _unwrapped(data: Any) -> Any:
@@ -92,12 +98,12 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the memory of a NumPy array: a write to one is seen in the other.
 
-    TypeError for what is not an array, or for an array of a dtype no tensor has.
+    TypeError for what is not an array, or for an array of a dtype no tensor has; ValueError for one of foreign byte order.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative or ndarray.dtype not in _dtypes.BY_NUMPY:
-        raise TypeError(
+        raise (TypeError if ndarray.dtype.isnative else ValueError)(
             errors.message("from_numpy()", expected="an array of bool, integer, floating point or complex native dtype",
                            found=str(ndarray.dtype), do="convert it with astype() first")
         )  # fmt: skip
@@ -124,9 +130,17 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of shape `size` filled with one number, whose kind gives the dtype unless that is given."""
-    fill_value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    fill_value = _number(fill_value)
     found = _dtypes.result_type([fill_value]) if dtype is None else _dtypes.to_numpy(dtype)
     return _finish(np.full(_sizes((size,)), fill_value, found), device, requires_grad)
+
+
+def _number(value: Any) -> Any:
+    """What a tensor is filled with: a number, or the one in a tensor."""
+    value = value.item() if isinstance(value, Tensor) else value
+    if not isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
+        raise TypeError(errors.message("fill_value", expected="a number", found=errors.describe(value)))
+    return value
 
 
 def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -164,7 +178,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One number with the shape, and unless given the dtype, of `input`."""
     shape, found = _like(input, dtype)
-    return _finish(np.full(shape, fill_value, found), device, requires_grad)
+    return _finish(np.full(shape, _number(fill_value), found), device, requires_grad)
 
 
 NUMPY[np.zeros_like] = lambda a, dtype=None, shape=None: zeros_like(a, dtype=dtype)
@@ -174,12 +188,14 @@ NUMPY[np.full_like] = lambda a, fill_value, dtype=None: full_like(a, fill_value,
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n x n identity matrix, or n x m with ones on the diagonal."""
-    return _finish(np.eye(n, m, dtype=_or_default(dtype)), device, requires_grad)
+    return _finish(np.eye(*_sizes((n, n if m is None else m)), dtype=_or_default(dtype)), device, requires_grad)
 
 
 def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
     """``arange(end)``, ``arange(start, end)``, ``arange(start, end, step)``; int64 if all three are integers."""
     values = dict(zip(("start", "end", "step"), bounds if len(bounds) > 1 else (0, *bounds), strict=False)) | named
+    if "end" not in values:
+        raise TypeError("arange() missing required argument 'end'")
     start, end, step = values.get("start", 0), values["end"], values.get("step", 1)
     if step == 0 or (end - start) / step < 0:
         raise RuntimeError(errors.message("arange()", expected="bounds that step leads from one to the other", found=str(values)))
@@ -283,13 +299,16 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = No
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The integers 0 to n - 1 in random order."""
     found = np.dtype(np.int64) if dtype is None else _dtypes.to_numpy(dtype)
+    (n,) = _sizes((n,))
     return _finish(_stream(generator).permutation(n).astype(found), device, requires_grad)
 
 
 def _floating(name: str, dtype: Any) -> np.dtype[Any]:
     found = _or_default(dtype)
     if found.kind not in ("fc" if name == "randn" else "f"):
-        raise RuntimeError(errors.message(f"{name}()", expected="a floating point dtype", found=str(found), do="use randint()"))
+        raise NotImplementedError(
+            errors.message(f"{name}()", expected="a floating point dtype", found=str(found), do="use randint()")
+        )
     return found
 
 

@@ -28,7 +28,7 @@ _OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow":
 
 
 def _twin(op: Op) -> Callable[..., Tensor]:
-    call: Callable[..., Tensor] = op.call  # type: ignore[attr-defined]
+    call: Callable[..., Tensor] = op.call
 
     @functools.wraps(call)
     def twin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

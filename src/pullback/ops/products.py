@@ -112,9 +112,13 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return _checked("dot", input, tensor, 1, 1)
 
 
-@composite(numpy={np.outer: lambda a, b: outer(a, b)})
+@composite(numpy={np.outer: lambda a, b: outer(a.flatten(), b.flatten())})
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """``out[i, j] = input[i] * vec2[j]``."""
+    """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
+    for name, value in (("input", input), ("vec2", vec2)):
+        if not isinstance(value, Tensor) or value._data.ndim != 1:
+            kind = RuntimeError if isinstance(value, Tensor) else TypeError
+            raise kind(errors.message("outer()", expected=f"{name} to be a 1D tensor", found=errors.describe(value)))
     return input[:, None] * vec2[None, :]
 
 
@@ -123,7 +127,7 @@ def _operator(self: Tensor, other: Any) -> Any:
 
 
 def _reflected(self: Tensor, other: Any) -> Any:
-    return matmul(wrap(np.asarray(other)), self)
+    return matmul(wrap(other), self) if isinstance(other, np.ndarray) else NotImplemented
 
 
 Tensor.__matmul__ = _operator  # type: ignore[attr-defined]

@@ -286,14 +286,19 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @linear(input=lambda g: g, numpy={np.copy: lambda a: clone(a)})
 def clone(input: Any) -> Any:
-    """A copy with memory of its own, through which gradients flow."""
+    """A copy with memory of its own, in which the axes lie in the same order; gradients flow through it."""
     return np.array(input)
+
+
+@linear(method=False, input=lambda g: g)
+def _contiguous(input: Any) -> Any:
+    return np.array(input, order="C")
 
 
 @composite()
 def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if its elements lie in order in memory, else a copy that does."""
-    return input if input.is_contiguous() else clone(input)
+    """The tensor itself if its elements lie in order in memory, else a copy whose elements do."""
+    return input if input.is_contiguous() else _contiguous(input)
 
 
 def _matrix(name: str, input: Any) -> Any:

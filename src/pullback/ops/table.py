@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import _dtypes, errors
 from .._tensor import NUMPY, Tensor
-from .calls import apply, binary, general, join, unary
+from .calls import apply, binary, general, join, operand, unary
 from .nodes import ComplexNode, ManyNode, OpNode
 
 Rule = Callable[..., Any]
@@ -87,6 +88,7 @@ class Op:
         self.name, self.kind, self.forward = name, kind, forward
         self.params = tuple(params)
         self.rules = rules
+        self.call: Callable[..., Any] = forward  # the public function, once it is entered
         self.view = view
         self.floats = floats  # integers are converted to the default floating type first
         self.defaults: tuple[Any, ...] = ()
@@ -162,7 +164,7 @@ def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any], numpy:
     call.__doc__ = model.__doc__
     call.__module__ = "pullback"
     call.op = op  # type: ignore[attr-defined]
-    op.call = call  # type: ignore[attr-defined]
+    op.call = call
     TABLE[op.name] = op
     if method:
         setattr(Tensor, op.name, call)
@@ -212,7 +214,7 @@ def _enter_elementwise(op: Op, doc: str, dunder: str, alpha: bool, numpy: Any, m
         plain = call
 
         def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-            return plain(input, other if alpha == 1 else TABLE["mul"].call(other, alpha))  # type: ignore[attr-defined]
+            return plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha))
 
     if dunder and len(op.params) == 1:
         setattr(Tensor, f"__{dunder}__", call)
@@ -223,6 +225,17 @@ def _enter_elementwise(op: Op, doc: str, dunder: str, alpha: bool, numpy: Any, m
     functions = numpy if numpy is not None else {op.forward: call} if isinstance(op.forward, np.ufunc) else {}
     call.__doc__ = doc
     return _publish(op, call, call, functions, method)
+
+
+def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
+    """``alpha * other``, for torch's ``input + alpha * other``."""
+    whole = [_dtypes.CATEGORY[t._data.dtype.kind] <= 1 for t in (input, other) if isinstance(t, Tensor)]
+    if isinstance(alpha, float) and all(whole):
+        raise RuntimeError(
+            errors.message(f"{name}(): For integral input tensors, argument alpha must not be a floating point number",
+                           found=f"alpha={alpha}", do=f"write alpha={int(alpha)}, or convert the tensor first")
+        )
+    return TABLE["mul"].call(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
 _REFLECTED = ("and", "or", "xor", "floordiv", "lshift", "rshift")
@@ -269,7 +282,14 @@ def composite(*, numpy: Any = None, method: bool = True) -> Any:
 
     def enter(body: Callable[..., Any]) -> Callable[..., Any]:
         op = Op(body.__name__.rstrip("_"), "composite", body, list(inspect.signature(body).parameters), {})
-        return _publish(op, body, body, numpy or {}, method)
+
+        @functools.wraps(body)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if args and not isinstance(args[0], Tensor):
+                args = (operand(op, args), *args[1:])
+            return body(*args, **kwargs)
+
+        return _publish(op, call, body, numpy or {}, method)
 
     return enter
 
