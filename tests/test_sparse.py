@@ -9,7 +9,7 @@ import tracemalloc
 import weakref
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis
 import numpy as np
@@ -22,7 +22,7 @@ from pullback.autograd import Function, grad, gradcheck, gradgradcheck
 
 pytest.importorskip("scipy")
 
-# name: indices, size; with columns that repeat, that are out of order, rows without entries, a single entry, none at all
+# name: indices and size; columns that repeat or are out of order, rows without entries, a single entry, none at all
 PATTERNS = {
     "sorted": ([[0, 1, 1], [2, 0, 2]], (2, 3)),
     "unsorted": ([[1, 0, 1, 3], [2, 0, 1, 0]], (5, 3)),
@@ -88,8 +88,8 @@ REPRS = {
     "empty doubles": (np.zeros((2, 0), np.int64), [], (2, 3), {"dtype": "float64"}),
     "a vector": ([[0, 12]], [1.5, -2.0], (13,), {}),
     "values that are vectors": ([[0, 1], [1, 0]], [[1.5, 2.0], [3.0, 4.0]], (2, 2, 2), {}),
-    "many": (np.arange(2400).reshape(2, 1200) % 50, np.arange(1200) / 7, (50, 50), {}),
-    "a size inferred": ([[0, 4], [2, 0]], [3.0, 4.0], None, {}),
+    "many": (np.arange(2400).reshape(2, 1200) % 50, np.arange(1200, dtype=np.float32) / 7, (50, 50), {}),
+    "a size inferred": ([[0, 4], [2, 0]], [3.0, 4.0], {}),
     "a long size": ([[0, 4], [2, 0]], [3.0, 4.0], (123456789, 123456789), {"dtype": "float64", "requires_grad": True}),
 }
 
@@ -97,11 +97,11 @@ REPRS = {
 @pytest.mark.torch
 @pytest.mark.parametrize("name", REPRS)
 def test_the_repr_is_pytorchs(torch: ModuleType, name: str) -> None:
-    indices, values, size, options = REPRS[name]
+    *args, options = REPRS[name]
 
     def text(lib: Any) -> str:
         given = {k: getattr(lib, v) if k == "dtype" else v for k, v in options.items()}
-        return repr(lib.sparse_coo_tensor(indices, values, size, **given)).replace("torch.", "pullback.")
+        return repr(lib.sparse_coo_tensor(*args, **given)).replace("torch.", "pullback.")
 
     assert text(pullback) == text(torch)
 
@@ -163,6 +163,15 @@ def test_coalesce_sorts_and_sums() -> None:
     assert c.indices().tolist() == [[0, 1], [1, 0]]
     assert c.values().tolist() == [2.0, 4.0]
     assert c.coalesce() is c
+
+
+def test_coalesce_where_there_are_more_places_than_integers() -> None:
+    huge = 2**62
+    a = pullback.sparse_coo_tensor(
+        [[huge - 1, 3, huge - 1], [5, huge - 1, 5]], [1.0, 2.0, 3.0], (huge, huge)
+    ).coalesce()
+    assert a.indices().tolist() == [[3, huge - 1], [huge - 1, 5]]
+    assert a.values().tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize("what", ["indices", "values"])
@@ -249,9 +258,11 @@ def operand(kind: str, size: tuple[int, int], dtype: str) -> np.ndarray[Any, Any
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("dtype", [*DTYPES, "int64"])
 @pytest.mark.parametrize("name", PATTERNS)
-@pytest.mark.parametrize("kind", PRODUCTS)
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(kind, dtype) for kind in PRODUCTS for dtype in (*DTYPES, "int64") if (kind, dtype) != ("a @ stack", "int64")],
+)
 def test_products_and_their_gradients(torch: ModuleType, kind: str, name: str, dtype: str) -> None:
     indices, size, nnz = places(name)
     values, b = numbers((nnz,), dtype), operand(kind, size, dtype)
@@ -336,7 +347,10 @@ def test_the_gradient_of_values_is_summed_in_blocks(monkeypatch: pytest.MonkeyPa
 
 def _products_backward(nnz: int) -> tuple[Tensor, Tensor]:
     rng = np.random.default_rng(3)
-    values, b = pullback.tensor(rng.random(nnz), requires_grad=True), pullback.tensor(rng.random((9, 3)), requires_grad=True)
+    values, b = (
+        pullback.tensor(rng.random(nnz), requires_grad=True),
+        pullback.tensor(rng.random((9, 3)), requires_grad=True),
+    )
     (pullback.sparse_coo_tensor(rng.integers(0, 9, (2, nnz)), values, (9, 9)) @ b).sum().backward()
     return values, b
 
@@ -495,7 +509,7 @@ class Product(Function):
     """A product whose backward is written out; `returned` says in which form the gradient of the matrix comes."""
 
     returned = staticmethod(lambda a, g: g)
-    wanted: list[tuple[bool, ...]] = []
+    wanted: ClassVar[list[tuple[bool, ...]]] = []
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -580,7 +594,11 @@ def test_a_function_may_return_a_sparse_tensor_but_not_a_differentiated_one() ->
 # what is passed to sparse_coo_tensor; the exception, and what it says; whether PyTorch refuses it with that type too
 BAD = {
     "a row too large": (([[0, 5], [0, 1]], [1.0, 2.0], (2, 2)), RuntimeError, "for dim 0, size is 2 but found index 5"),
-    "a column too large": (([[0, 1], [0, 2]], [1.0, 2.0], (2, 2)), RuntimeError, "for dim 1, size is 2 but found index 2"),
+    "a column too large": (
+        ([[0, 1], [0, 2]], [1.0, 2.0], (2, 2)),
+        RuntimeError,
+        "for dim 1, size is 2 but found index 2",
+    ),
     "negative": (([[0, 1], [0, -1]], [1.0, 2.0], (2, 2)), RuntimeError, "found negative index -1 for dim 1"),
     "negative, no size": (([[0, -3], [0, 1]], [1.0, 2.0]), RuntimeError, "found negative index -3 for dim 0"),
     "one dimension": (([0, 1], [1.0, 2.0], (2, 2)), RuntimeError, r"sparse_dim x nnz, but got: \[2\]"),
@@ -723,7 +741,7 @@ def test_a_graph_dies_with_its_last_reference() -> None:
 
 
 def test_scipy_is_asked_for_only_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = "import sys, pullback; print([name for name in sys.modules if name.split('.')[0] == 'scipy'])"
+    program = f"import sys; sys.path = {sys.path!r}; import pullback; print([m for m in sys.modules if 'scipy' in m])"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
     a = example()

@@ -1,8 +1,4 @@
-"""The modes a computation runs in: one small object a thread.
-
-`modes.grad_enabled` says whether operations are recorded; `modes.needed` is the set of nodes that the backward pass now running in
-this thread has to reach, or None where it reaches for every leaf. Each thread starts with the class's values.
-"""
+"""The modes a computation runs in, for each thread its own: ``thread.modes``."""
 
 from __future__ import annotations
 
@@ -10,11 +6,23 @@ import threading
 from typing import Any
 
 
-class Modes(threading.local):
-    """The modes of one thread."""
+class Modes:
+    """Whether operations are recorded, and what the backward pass that is running (if any) has to reach.
 
-    grad_enabled: bool = True
-    needed: set[Any] | None = None
+    needed: a set of nodes; None where there is no such pass, or it reaches for every leaf.
+    """
+
+    __slots__ = ("grad_enabled", "needed")
+
+    def __init__(self) -> None:
+        self.grad_enabled = True
+        self.needed: set[Any] | None = None
 
 
-modes = Modes()
+class _Thread(threading.local):
+    # One attribute that holds the modes, and not the modes as attributes: reading it is the slow part.
+    def __init__(self) -> None:
+        self.modes = Modes()
+
+
+thread = _Thread()

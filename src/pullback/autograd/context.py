@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import errors
 from .._arrays import broadcasts_to
-from .._state import modes
+from .._state import thread
 from .._tensor import WRITES, Tensor, View, wrap
 from .contract import place, wrong_parameters
 from .node import FREED, Node, second_backward, written_since
@@ -95,7 +95,7 @@ class FunctionNode(Node):
     def needs_input_grad(self) -> tuple[Any, ...]:
         """For each argument of forward, whether a gradient for it is wanted."""
         # in forward, where the node has no place in the order yet, it is another pass that may be going on
-        needed = modes.needed if hasattr(self, "order") else None
+        needed = thread.modes.needed if hasattr(self, "order") else None
         wanted = [bool(edge) and (needed is None or edge[0] in needed) for edge in self.edges]
         if self._arguments is None:
             return tuple(wanted)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import errors
 from .._arrays import broadcasts_to, sum_to_shape
-from .._state import modes
+from .._state import thread
 from .._tensor import Edge, Tensor, wrap
 from .node import AccumulateGrad, Node, add_grad, leaf_edge
 
@@ -48,12 +48,12 @@ def execute(
     keep: nodes keep what they saved. needed: the only nodes to visit, unless None. captures: for these nodes, note the gradients of
     these outputs. sinks: leaves whose gradient is summed here, and neither waits its turn nor reaches their ``.grad``.
     """
-    before = modes.grad_enabled, modes.needed
-    modes.grad_enabled, modes.needed = taped, needed
+    before = thread.modes.grad_enabled, thread.modes.needed
+    thread.modes.grad_enabled, thread.modes.needed = taped, needed
     try:
         _loop([edge for edge, _ in roots], [g for _, g in roots], keep, taped, needed, captures, sinks)
     finally:
-        modes.grad_enabled, modes.needed = before
+        thread.modes.grad_enabled, thread.modes.needed = before
 
 
 def _loop(

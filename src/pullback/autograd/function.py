@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from .._state import modes
+from .._state import thread
 from .._tensor import Tensor
 from .context import FunctionNode, attach, keep, outside
 from .contract import Contract, check
@@ -96,6 +96,7 @@ class Function:
             inputs = (*args, *kwargs.values())
         else:
             inputs = args
+        modes = thread.modes
         recording = modes.grad_enabled
         edges: list[Any] = []
         wanted = nested = False
@@ -194,12 +195,12 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def backward(ctx: Any, *grads: Any) -> Any:
-        recorded = modes.grad_enabled
-        modes.grad_enabled = False
+        recorded = thread.modes.grad_enabled
+        thread.modes.grad_enabled = False
         try:
             found = fn(ctx, *(g.detach() if isinstance(g, Tensor) and recorded else g for g in grads))
         finally:
-            modes.grad_enabled = recorded
+            thread.modes.grad_enabled = recorded
         if not recorded:
             return found
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._state import modes
+from .._state import thread
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,11 +23,11 @@ class _Mode:
         self._before: list[bool] = []
 
     def __enter__(self) -> None:
-        self._before.append(modes.grad_enabled)
-        modes.grad_enabled = self._enabled
+        self._before.append(thread.modes.grad_enabled)
+        thread.modes.grad_enabled = self._enabled
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad_enabled = self._before.pop()
+        thread.modes.grad_enabled = self._before.pop()
 
     def __call__(self, fn: F) -> F:
         if inspect.isgeneratorfunction(fn):
@@ -105,18 +105,18 @@ class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): expected a bool, found {type(mode).__name__}")
         super().__init__(mode)
-        self._outside = modes.grad_enabled
-        modes.grad_enabled = mode
+        self._outside = thread.modes.grad_enabled
+        thread.modes.grad_enabled = mode
 
     def __enter__(self) -> None:
         self._before.append(self._outside)
-        modes.grad_enabled = self._enabled
+        thread.modes.grad_enabled = self._enabled
 
     def __call__(self, fn: F) -> F:
-        modes.grad_enabled = self._outside
+        thread.modes.grad_enabled = self._outside
         return super().__call__(fn)
 
 
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this thread."""
-    return modes.grad_enabled
+    return thread.modes.grad_enabled

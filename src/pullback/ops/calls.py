@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._state import modes
+from .._state import thread
 from .._tensor import WRITES, Edge, Tensor, View, blank, wrap
 from ..autograd.node import leaf_edge, next_order
 from .nodes import SAVED_OUTPUT
@@ -72,7 +72,7 @@ def _as_view(view: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
     source, base = args[0], view._data.base if isinstance(view._data, np.ndarray) else None
     if base is not None and (base is source._data or base is source._data.base):
         view._version_of = source._share_version()
-        view._view = View(source, op, args[1:], modes.grad_enabled)
+        view._view = View(source, op, args[1:], thread.modes.grad_enabled)
         view._version_of.add_view(view)
     return view
 
@@ -88,7 +88,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         r = op.forward(*payloads, **kwargs)
     except (ValueError, TypeError, IndexError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    if op.rules and modes.grad_enabled:
+    if op.rules and thread.modes.grad_enabled:
         mask = 0
         for i, bit in op.bits:
             if i < len(args) and isinstance(args[i], Tensor) and args[i]._requires_grad:
@@ -142,7 +142,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
         raise errors.translate(op.name, payloads, error) from None
     if type(r) is not _ndarray:
         r = np.asarray(r) if isinstance(r, np.generic) else r
-    if modes.grad_enabled:
+    if thread.modes.grad_enabled:
         mask = sum(bit for i, bit in op.bits if isinstance(args[i], Tensor) and args[i]._requires_grad)
         if mask and r.dtype.kind in "fc":
             return record(op, mask, args, r)
@@ -175,7 +175,7 @@ def unary(op: Op) -> Callable[..., Any]:
             raise errors.translate(op.name, (x,), error) from None
         if type(r) is not _ndarray and isinstance(r, np.generic):
             r = np.asarray(r)
-        if differentiable and input._requires_grad and modes.grad_enabled and r.dtype.kind in "fc":
+        if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fc":
             return record(op, 1, (input,), r)
         return wrap(r)
 
@@ -217,7 +217,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         out = blank()
         out._data = r
         out._grad = out._leaf = out._view = out._version_of = None
-        if not mask & differentiable or not modes.grad_enabled:
+        if not mask & differentiable or not thread.modes.grad_enabled:
             out._edge, out._requires_grad = None, False
             return out
         mask &= differentiable
@@ -268,7 +268,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         r = op.forward([_cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    if not (modes.grad_enabled and any(t._requires_grad for t in tensors) and dtype.kind in "fc"):
+    if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and dtype.kind in "fc"):
         return wrap(r)
     edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
     plan = op.plan(1)

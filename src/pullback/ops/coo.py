@@ -13,13 +13,14 @@ are SciPy's. How a sparse tensor is made is in `sparse.py`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .. import _dtypes, _repr, errors
 from .._arrays import wrap_axis
-from .._state import modes
+from .._state import thread
 from .._tensor import Tensor, wrap, wrap_as
 from ..autograd.grad_mode import enable_grad
 from .calls import apply, on
@@ -76,13 +77,17 @@ class Pattern:
         if self.coalesced:
             return self, _ALL, _ALL
         if self._unique is None:
-            order = np.lexsort(self.indices[::-1])
-            columns = self.indices[:, order]
+            keys, spans = self.indices, self.size[: len(self.indices)]
+            if math.prod(spans) <= np.iinfo(np.int64).max:  # one number for each place sorts faster than several
+                keys = np.ravel_multi_index(tuple(keys), spans)[np.newaxis] if self.nnz else keys[:1]
+            order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])
+            columns = keys[:, order]
             new = np.ones(self.nnz, bool)
             new[1:] = np.any(columns[:, 1:] != columns[:, :-1], axis=0)
+            first = order[new]
             inverse = np.empty(self.nnz, np.int64)
             inverse[order] = np.cumsum(new) - 1
-            self._unique = Pattern(columns[:, new], self.size, True), order[new], inverse
+            self._unique = Pattern(self.indices[:, first], self.size, True), first, inverse
         return self._unique
 
     def matrix(self, values: np.ndarray[Any, Any]) -> Any:
@@ -209,7 +214,7 @@ def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
 
 def _at(g: Any, pattern: Pattern) -> Any:
     """The elements of `g`, sparse or dense, at the places of `pattern`: of a tensor's gradient, that of its values."""
-    if isinstance(g, Tensor) and not modes.grad_enabled:
+    if isinstance(g, Tensor) and not thread.modes.grad_enabled:
         g = g._data  # an ordinary backward pass runs on payloads
     if not isinstance(g, SparseTensor | SparseArray):
         return on(_getitem, g, tuple(pattern.indices))
@@ -434,6 +439,9 @@ class SparseTensor(Tensor):
         """The shape, or the length of one axis."""
         return self.shape if dim is None else self.shape[wrap_axis(dim, self.ndim)]
 
+    def __len__(self) -> int:
+        return self._data.shape[0]
+
     def numel(self) -> int:
         """The number of elements, zeros included."""
         return self.shape.numel()
@@ -470,7 +478,8 @@ class SparseTensor(Tensor):
 
     def __repr__(self) -> str:
         pattern, values = self._data.pattern, self._data.values
-        text = _repr.tensor_str(pattern.indices, kind="tensor(indices=tensor") + ",\n       values=tensor"
+        text = _repr.tensor_str(pattern.indices, kind="tensor(indices=tensor", default_dtype=np.int64)
+        text += ",\n       values=tensor"
         if values.size:
             text = _repr.tensor_str(values, kind=text, default_dtype=values.dtype)
         else:

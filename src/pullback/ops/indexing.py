@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import errors
 from .._arrays import broadcasts_to, wrap_axis
-from .._state import modes
+from .._state import thread
 from .._tensor import NUMPY, Tensor, wrap
 from .calls import apply, on, record
 from .creation import to
@@ -176,7 +176,7 @@ def write(t: Tensor, index: tuple[Any, ...], value: Any) -> None:
         )
     t._data[first] = source
     mask = 0
-    if modes.grad_enabled:
+    if thread.modes.grad_enabled:
         mask = (1 if t._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if mask:
         take_history(t, record(_index_put.op, mask, (t, value, first), t._data))
@@ -307,6 +307,7 @@ def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
 
 def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
     """numpy.take, whose positions may be negative and of any shape."""
+    indices = indices if isinstance(indices, Tensor) else np.asarray(indices)
     return a[_straight(indices, wrap_axis(axis, a.ndim))] if axis is not None else reshape(a, -1)[indices]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._state import modes
+from .._state import thread
 from .._tensor import Tensor
 from .creation import default_generator
 from .indexing import write
@@ -34,7 +34,7 @@ def _twin(op: Op) -> Callable[..., Tensor]:
     def twin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
         refuse_write(self, others)
-        recorded = modes.grad_enabled and (
+        recorded = thread.modes.grad_enabled and (
             self._requires_grad or any(isinstance(o, Tensor) and o._requires_grad for o in others)
         )
         result = call(before_write(self) if recorded else self, *args, **kwargs)

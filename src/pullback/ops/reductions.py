@@ -182,14 +182,14 @@ def _refuse_extreme(name: str, input: Any, dim: Any) -> None:
         )
 
 
-@special(input=_extreme_rule, numpy={np.max: lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)})
+@special(input=_extreme_rule, numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)))
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest element over `dim` (default: all); ties share the gradient evenly."""
     _refuse_extreme("amax", input, dim)
     return np.max(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
 
 
-@special(input=_extreme_rule, numpy={np.min: lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)})
+@special(input=_extreme_rule, numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)))
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest element over `dim` (default: all); ties share the gradient evenly."""
     _refuse_extreme("amin", input, dim)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._state import modes
+from .._state import thread
 from .._tensor import Tensor, View, wrap
 from .calls import record
 from .table import TABLE
@@ -30,7 +30,7 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
             raise RuntimeError(
                 errors.message("in-place write", expected="writable memory", found="a read-only array", do="clone() it first")
             )
-    if not modes.grad_enabled:
+    if not thread.modes.grad_enabled:
         return
     if t._requires_grad and t._edge is None:
         raise RuntimeError(
