@@ -1,4 +1,4 @@
-"""How a result of ours is compared with the oracle's, PyTorch's: the same call, found by the same name, in either library.
+"""How a result of ours is compared with the oracle's, PyTorch's: the same call, found by its name in either library.
 
 Nothing here imports torch: the library to work in is an argument, `pullback` or the `torch` that a test asked for.
 """
@@ -22,7 +22,12 @@ TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "complex64": 4e-6, "float64": 1e-
 _CASTING = "Casting complex values to real"
 
 
-# Calls ------------------------------------------------------------------------------------------------------------------
+# Calls ----------------------------------------------------------------------------------------------------------------
+
+
+def cases(text: str) -> list[str]:
+    """The pieces of code in a text, divided by bars and by ends of lines."""
+    return [case for line in text.strip().splitlines() for case in line.split(" | ")]
 
 
 def resolve(lib: ModuleType, name: str) -> Callable[..., Any]:
@@ -55,7 +60,7 @@ def converted(lib: ModuleType, sample: Sample, requires_grad: bool = False) -> t
 
 
 def call(lib: ModuleType, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function returns, or the exception it raises. A warning of ours that torch does not give is such an exception."""
+    """What a function returns, or the exception it raises; a warning that torch does not give is one as well."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_CASTING)
         if lib is not pullback:
@@ -76,7 +81,7 @@ def array_of(t: Any) -> np.ndarray[Any, Any]:
     return t.detach().resolve_conj().numpy(force=True) if hasattr(t, "resolve_conj") else t.detach().numpy()
 
 
-# Comparisons ------------------------------------------------------------------------------------------------------------
+# Comparisons ----------------------------------------------------------------------------------------------------------
 
 
 def difference(ours: Any, theirs: Any, scale: float = 1.0) -> str:
@@ -145,7 +150,7 @@ def _brief(error: Exception) -> str:
     return f"{type(error).__name__}({str(error).splitlines()[0][:120] if str(error) else ''})"
 
 
-# Derivatives ------------------------------------------------------------------------------------------------------------
+# Derivatives ----------------------------------------------------------------------------------------------------------
 
 
 class Run:
@@ -155,8 +160,9 @@ class Run:
         leaves as well: a second derivative goes through them as it goes through the inputs.
     """
 
-    def __init__(self, lib: ModuleType, fn: Callable[..., Any], made: Sample,
-        weights: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, lib: ModuleType, fn: Callable[..., Any], made: Sample, weights: Sequence[Any] | None = None
+    ) -> None:
         self.lib = lib
         sample, arrays = converted(lib, made, requires_grad=True)
         self.inputs = [t for t in arrays if t.requires_grad]

@@ -1,6 +1,7 @@
 """Every form of `x[index]`, read and written, against torch: values, gradients to both sides, errors.
 
-The forms are written as the code a person writes and run in both libraries, with `torch` the library at hand; random ones follow from hypothesis.
+The forms are written as the code a person writes and run in both libraries,
+with `torch` the library at hand; random ones follow from hypothesis.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import array_of, call, difference, directions, tensors_of, to_tensor
+from oracle import array_of, call, cases, difference, directions, tensors_of, to_tensor
 
 import pullback
 
@@ -28,7 +29,17 @@ def torch() -> ModuleType:
 def names(lib: ModuleType, requires_grad: bool = True) -> dict[str, Any]:
     """What the code below may refer to: tensors of several shapes, masks, arrays of positions."""
     rng = np.random.default_rng(5)
-    shapes = {"x": (4, 3, 2), "m": (3, 3), "v": (5,), "s": (), "e": (0, 3), "a": (3, 2), "b": (2,), "c": (3, 1), "n": ()}
+    shapes = {
+        "x": (4, 3, 2),
+        "m": (3, 3),
+        "v": (5,),
+        "s": (),
+        "e": (0, 3),
+        "a": (3, 2),
+        "b": (2,),
+        "c": (3, 1),
+        "n": (),
+    }
     tensors = {k: to_tensor(lib, np.asarray(rng.normal(size=n)), requires_grad) for k, n in shapes.items()}
     masks = {"m4": [True, False, True, True], "m3": [False, True, True], "m43": np.arange(12).reshape(4, 3) % 3 > 0}
     positions = {"i": [0, 2, -1], "ii": [[0, 3], [1, -2]], "j": [1, 0, 1], "one": 1}
@@ -36,26 +47,32 @@ def names(lib: ModuleType, requires_grad: bool = True) -> dict[str, Any]:
     return {"torch": lib, "np": np, **tensors, **constants}
 
 
-READS = """
-x[0] | x[-1] | x[3, 2, 1] | x[-4, -3, -2] | x[1:3] | x[::2] | x[1::2, 0] | x[-3:-1] | x[2:1] | x[10:] | x[-100:2] | x[:, 1] | x[:, :, -1] | x[0:1]
-x[...] | x[..., 0] | x[0, ...] | x[0, ..., 1] | x[..., None] | x[None] | x[:, None, 1] | x[None, ..., None] | x[0, None, :, None, 1] | x[()] | x[(0, 1)]
-x[np.int64(1)] | x[one] | x[one, one] | x[one:] | x[:, one] | x[np.array(1)] | x[True] | x[False] | x[None, True] | x[torch.tensor(True)] | x[torch.tensor(False)]
-x[[0, 2]] | x[[0, 0, 2]] | x[[-1, 0]] | x[i] | x[ii] | x[np.array([0, 2])] | x[np.array([[0], [3]])] | x[(i,)] | x[i.int()] | x[[]]
-x[i, j] | x[[0, 2], [1, 0]] | x[i, 0] | x[0, j] | x[i, :, 0] | x[i, 1:, 0] | x[:, j, 0] | x[0, :, [1, 0]] | x[[0, 1], :, [1, 0]] | x[:, i.clamp(0), [0, 1, 1]]
-x[i, None, j] | x[None, i] | x[:, None, i] | x[..., i % 2] | x[i, ...] | x[i, ..., 1] | x[i, j, [0, 1, 0]] | x[ii, 0] | x[ii, ii % 3] | x[ii[:, :1], [0, 1]] | x[0, [1, 2], None]
-x[m4] | x[:, m3] | x[m43] | x[m43, 0] | x[m43, [0]] | x[m4, 0] | x[m4, 1:] | x[0, m3] | x[m4, [0, 2, 1]] | x[[True, False, True, True]] | x[np.array([True] * 4)] | x[..., m3, :] | x[m4, None]
-x[x > 0] | x[x > 100] | x[x != x] | x[None, m4] | x[m43[:, :1].expand(4, 3)] | x[m4][0] | x[0][1][0] | x[[0, 1]][:, m3] | x[1:][i]
-m[[0, 1, 2], [0, 1, 2]] | m[i, i] | m[m > 0] | m[torch.tensor([True, False, True]), torch.tensor([0, 1])] | m.T[0] | m.T[i, j] | m[:, [0, 0]]
-v[2] | v[[0, 0, 0]] | v[i] | v[[]] | v[torch.tensor([], dtype=torch.long)] | v[torch.zeros(0, 2, dtype=torch.long)] | v[5:] | v[v > 0] | v[ii] | v[[4, -5]] | v[None][0]
-s[()] | s[...] | s[None] | s[True] | s[False] | s[torch.tensor(True)] | s[torch.tensor(False)] | s[None, ..., None] | e[:, 0] | e[[]] | e[None] | e[e > 0] | e[:, i % 3] | e[0:0, [1]]
-""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+READS = cases("""
+x[0] | x[-1] | x[3, 2, 1] | x[-4, -3, -2] | x[1:3] | x[::2] | x[1::2, 0] | x[-3:-1] | x[2:1] | x[10:] | x[-100:2]
+x[:, 1] | x[:, :, -1] | x[0:1] | x[...] | x[..., 0] | x[0, ...] | x[0, ..., 1] | x[..., None] | x[None]
+x[:, None, 1] | x[None, ..., None] | x[0, None, :, None, 1] | x[()] | x[(0, 1)] | x[np.int64(1)] | x[one]
+x[one, one] | x[one:] | x[:, one] | x[np.array(1)] | x[True] | x[False] | x[None, True] | x[torch.tensor(True)]
+x[torch.tensor(False)] | x[[0, 2]] | x[[0, 0, 2]] | x[[-1, 0]] | x[i] | x[ii] | x[np.array([0, 2])]
+x[np.array([[0], [3]])] | x[(i,)] | x[i.int()] | x[[]] | x[i, j] | x[[0, 2], [1, 0]] | x[i, 0] | x[0, j] | x[i, :, 0]
+x[i, 1:, 0] | x[:, j, 0] | x[0, :, [1, 0]] | x[[0, 1], :, [1, 0]] | x[:, i.clamp(0), [0, 1, 1]] | x[i, None, j]
+x[None, i] | x[:, None, i] | x[..., i % 2] | x[i, ...] | x[i, ..., 1] | x[i, j, [0, 1, 0]] | x[ii, 0] | x[ii, ii % 3]
+x[ii[:, :1], [0, 1]] | x[0, [1, 2], None] | x[m4] | x[:, m3] | x[m43] | x[m43, 0] | x[m43, [0]] | x[m4, 0] | x[m4, 1:]
+x[0, m3] | x[m4, [0, 2, 1]] | x[[True, False, True, True]] | x[np.array([True] * 4)] | x[..., m3, :] | x[m4, None]
+x[x > 0] | x[x > 100] | x[x != x] | x[None, m4] | x[m43[:, :1].expand(4, 3)] | x[m4][0] | x[0][1][0]
+x[[0, 1]][:, m3] | x[1:][i] | m[[0, 1, 2], [0, 1, 2]] | m[i, i] | m[m > 0]
+m[torch.tensor([True, False, True]), torch.tensor([0, 1])] | m.T[0] | m.T[i, j] | m[:, [0, 0]] | v[2] | v[[0, 0, 0]]
+v[i] | v[[]] | v[torch.tensor([], dtype=torch.long)] | v[torch.zeros(0, 2, dtype=torch.long)] | v[5:] | v[v > 0]
+v[ii] | v[[4, -5]] | v[None][0] | s[()] | s[...] | s[None] | s[True] | s[False] | s[torch.tensor(True)]
+s[torch.tensor(False)] | s[None, ..., None] | e[:, 0] | e[[]] | e[None] | e[e > 0] | e[:, i % 3] | e[0:0, [1]]
+""")
 
-ERRORS = """
-x[4] | x[-5] | x[0, 3] | x[0, 0, 0, 0] | x[:, :, :, :] | x[::-1] | x[::0] | x[3:0:-1] | x[0.5] | x[1j] | x[0.5:] | x[0, 0, 0, None, 0]
-x[[0, 4]] | x[[-5]] | x[torch.tensor([4])] | x[:, torch.tensor([3])] | x[torch.tensor([0.5])] | x[i, [0, 1]] | x[i, 0, 0, 0]
-x[torch.tensor([True, False])] | x[:, m4] | x[m43.T] | x[x[0] > 0] | x[[True, False]] | s[0] | s[:] | s[[0]] | s[0, 0] | e[0] | e[[0]] | v[5] | v[0, 0] | v[torch.tensor([5])] | x[None, 5]
+ERRORS = cases("""
+x[4] | x[-5] | x[0, 3] | x[0, 0, 0, 0] | x[:, :, :, :] | x[::-1] | x[::0] | x[3:0:-1] | x[0.5] | x[1j] | x[0.5:]
+x[0, 0, 0, None, 0] | x[[0, 4]] | x[[-5]] | x[torch.tensor([4])] | x[:, torch.tensor([3])] | x[torch.tensor([0.5])]
+x[i, [0, 1]] | x[i, 0, 0, 0] | x[torch.tensor([True, False])] | x[:, m4] | x[m43.T] | x[x[0] > 0] | x[[True, False]]
+s[0] | s[:] | s[[0]] | s[0, 0] | e[0] | e[[0]] | v[5] | v[0, 0] | v[torch.tensor([5])] | x[None, 5]
 x[torch.tensor([0], dtype=torch.uint8)]
-""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+""")
 
 
 def read(lib: ModuleType, code: str) -> Any:
@@ -112,7 +129,11 @@ def test_a_list_of_sequences_is_a_tuple_for_now(torch: ModuleType) -> None:
 
 def test_complex_numbers_are_not_written_where_half_of_them_would_be_lost() -> None:
     x = pullback.zeros(2)
-    for write in (lambda: x.__setitem__(0, pullback.tensor(1j)), lambda: x.copy_(pullback.tensor([1j, 1j])), lambda: x.fill_(1j)):
+    for write in (
+        lambda: x.__setitem__(0, pullback.tensor(1j)),
+        lambda: x.copy_(pullback.tensor([1j, 1j])),
+        lambda: x.fill_(1j),
+    ):
         with pytest.raises(RuntimeError, match="complex"):
             write()
     assert x.tolist() == [0.0, 0.0]
@@ -129,28 +150,34 @@ def test_a_view_shares_the_version_and_names_its_base() -> None:
     assert x[[0, 1]]._base is None
 
 
-# Writing ----------------------------------------------------------------------------------------------------------------
+# Writing --------------------------------------------------------------------------------------------------------------
 
-# Statements about y, a clone of x (and w, of v; z, of s): assigned are numbers and tensors that broadcast to what is indexed
-WRITES = """
-y[0] = 1.5 | y[0] = a | y[0] = b | y[0] = c | y[0] = n | y[0] = a[None] | y[-1, 0] = b | y[3, 2, 1] = n | y[3, 2, 1] = 2 | y[:] = a | y[...] = 0 | y[...] = a | y[1:3] = a
-y[::2] = b | y[:, 1] = b | y[..., 0] = n | y[:, None, 1] = b | y[None] = a | y[()] = a | y[2:1] = a | y[0, ..., 1] = a[:, 0] | y[True] = a | y[False] = 1.0
-y[[0, 2]] = a | y[[0, 2]] = 3 | y[i] = a | y[[0, 1], [2, 0]] = b | y[[0, 1], [2, 0]] = n | y[[0, 1], :, [1, 0]] = 2 * b[:, None] | y[0, :, [1, 0]] = a | y[0, [0, 1]] = b | y[[0, 1], 0] = b
-y[0, [0, 2], 1] = b | y[:, [0, 2], 0] = b | y[ii, 0] = b | y[[]] = a | y[np.array([1, 2])] = a | y[one] = a | y[one, one] = b
-y[m4] = a | y[m4] = 0 | y[:, m3] = b | y[m43] = b | y[m43] = n | y[m43, 0] = n | y[y > 0] = 0 | y[y > 0] = n | y[x > 0] = x[x > 0] * 2 | y[y != y] = 1.0 | y[m4, 0] = b | y[torch.tensor(True)] = a
-y[0] = y[1] | y[0] = y[0] * 2 | y[:2] = y[2:] | y[0] = x[1] | y[i] = y[i] * n | y[0, 0, 0] = y.sum() | y[0] += a | y[1:3] *= b | y[m4] -= n | y[[0, 1], [0, 0]] += b | y[..., 1] /= n
-w[1] = n | w[[0, 3]] = b | w[1:3] = b | w[w > 0] = n | w[w > 0] = 0 | z[()] = n | z[...] = 2.5 | z[...] = n | z[None] = n | w[0] = s | y[0] = s | y[0] = True | y[0] = np.float64(2)
-y[0] = a.detach() | y[0] = a.float() | y[0] = a.long() | y[0] = a > 0 | y[0] = torch.ones(2, dtype=torch.int64) | y[0] = 1; y[1] = y[0] * 2; y[0] = y[1] + a
-""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+# Statements about y, a clone of x (and w, of v; z, of s): numbers and tensors that broadcast are written to them
+WRITES = cases("""
+y[0] = 1.5 | y[0] = a | y[0] = b | y[0] = c | y[0] = n | y[0] = a[None] | y[-1, 0] = b | y[3, 2, 1] = n
+y[3, 2, 1] = 2 | y[:] = a | y[...] = 0 | y[...] = a | y[1:3] = a | y[::2] = b | y[:, 1] = b | y[..., 0] = n
+y[:, None, 1] = b | y[None] = a | y[()] = a | y[2:1] = a | y[0, ..., 1] = a[:, 0] | y[True] = a | y[False] = 1.0
+y[[0, 2]] = a | y[[0, 2]] = 3 | y[i] = a | y[[0, 1], [2, 0]] = b | y[[0, 1], [2, 0]] = n
+y[[0, 1], :, [1, 0]] = 2 * b[:, None] | y[0, :, [1, 0]] = a | y[0, [0, 1]] = b | y[[0, 1], 0] = b
+y[0, [0, 2], 1] = b | y[:, [0, 2], 0] = b | y[ii, 0] = b | y[[]] = a | y[np.array([1, 2])] = a | y[one] = a
+y[one, one] = b | y[m4] = a | y[m4] = 0 | y[:, m3] = b | y[m43] = b | y[m43] = n | y[m43, 0] = n | y[y > 0] = 0
+y[y > 0] = n | y[x > 0] = x[x > 0] * 2 | y[y != y] = 1.0 | y[m4, 0] = b | y[torch.tensor(True)] = a | y[0] = y[1]
+y[0] = y[0] * 2 | y[:2] = y[2:] | y[0] = x[1] | y[i] = y[i] * n | y[0, 0, 0] = y.sum() | y[0] += a | y[1:3] *= b
+y[m4] -= n | y[[0, 1], [0, 0]] += b | y[..., 1] /= n | w[1] = n | w[[0, 3]] = b | w[1:3] = b | w[w > 0] = n
+w[w > 0] = 0 | z[()] = n | z[...] = 2.5 | z[...] = n | z[None] = n | w[0] = s | y[0] = s | y[0] = True
+y[0] = np.float64(2) | y[0] = a.detach() | y[0] = a.float() | y[0] = a.long() | y[0] = a > 0
+y[0] = torch.ones(2, dtype=torch.int64) | y[0] = 1; y[1] = y[0] * 2; y[0] = y[1] + a
+""")
 
-BAD_WRITES = """
-y[4] = 0 | y[::-1] = 0 | y[0.5] = 0 | y[[0, 4]] = 0 | y[0] = x | y[0] = torch.ones(4, 2) | y[[0, 1]] = torch.ones(3, 3, 2) | y[m4] = torch.ones(2, 3, 2) | y[0, 0, 0] = b
-y[0] = 'a' | y[0] = None | y[0] = 1j | y[torch.tensor([True, False])] = 0 | y[i, [0, 1]] = 0 | w[w[1:] > 0] = 0 | x[0] = 1 | x.detach()[9] = 1
-""".replace("\n", " | ").strip(" |").split(" | ")  # fmt: skip
+BAD_WRITES = cases("""
+y[4] = 0 | y[::-1] = 0 | y[0.5] = 0 | y[[0, 4]] = 0 | y[0] = x | y[0] = torch.ones(4, 2)
+y[[0, 1]] = torch.ones(3, 3, 2) | y[m4] = torch.ones(2, 3, 2) | y[0, 0, 0] = b | y[0] = 'a' | y[0] = None | y[0] = 1j
+y[torch.tensor([True, False])] = 0 | y[i, [0, 1]] = 0 | w[w[1:] > 0] = 0 | x[0] = 1 | x.detach()[9] = 1
+""")
 
 
 def written(lib: ModuleType, code: str) -> Any:
-    """What a statement leaves in y, w and z, and first and second gradients of their weighted squares with respect to all leaves."""
+    """What a statement leaves in y, w and z, and the first and second gradients of their weighted squares."""
     known = names(lib)
     known |= {"y": known["x"].clone(), "w": known["v"].clone(), "z": known["s"].clone()}
     before = [array_of(known[k]).copy() for k in "ywz"]
@@ -158,7 +185,7 @@ def written(lib: ModuleType, code: str) -> Any:
     changed = [known[k] for k in "ywz"]
     if error is not None:
         if lib is pullback:
-            assert all(np.array_equal(b, array_of(c)) for b, c in zip(before, changed, strict=True)), "changed all the same"
+            assert all(np.array_equal(b, array_of(c)) for b, c in zip(before, changed, strict=True))
         return error
     leaves = [known[k] for k in "xvsabcn"]
     weights = [to_tensor(lib, d) for d in directions(3, map(array_of, changed))]
@@ -209,12 +236,12 @@ def test_the_dtype_of_the_tensor_stays(torch: ModuleType) -> None:
             assert not difference(*results), (dtype, value)
 
 
-# Random indices ---------------------------------------------------------------------------------------------------------
+# Random indices -------------------------------------------------------------------------------------------------------
 
 
 @st.composite
 def indexed(draw: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """A shape, and an index into it: of integers, slices, None, an Ellipsis, arrays of positions that broadcast, masks."""
+    """A shape, and an index into it: of integers, slices, None, an Ellipsis, arrays that broadcast, masks."""
     shape = tuple(draw(st.lists(st.integers(0, 3), max_size=4)))
     lengths = draw(st.sampled_from([(), (1,), (2,), (2, 1)]))
     parts: list[Any] = []
@@ -243,7 +270,9 @@ def indexed(draw: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
 
 @settings(max_examples=300)
 @given(indexed())
-def test_any_index_reads_and_writes_as_in_torch(torch: ModuleType, case: tuple[tuple[int, ...], tuple[Any, ...]]) -> None:
+def test_any_index_reads_and_writes_as_in_torch(
+    torch: ModuleType, case: tuple[tuple[int, ...], tuple[Any, ...]]
+) -> None:
     shape, index = case
     results = []
     for lib in (pullback, torch):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle import cases
 
 import pullback
 from pullback._tensor import NUMPY
@@ -21,56 +22,63 @@ B = np.array([[0.64, 0.13, 0.84], [0.26, 0.37, 0.48]])
 V = np.array([0.3, 0.9, 0.5])
 
 # Functions of one array and of two, as a person writes them
-ONE: list[Callable[..., Any]] = [
-    np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.exp, np.expm1, np.log, np.log1p, np.log2, np.log10, np.sqrt, np.square,
-    np.reciprocal, np.negative, np.positive, np.absolute, np.abs, np.fabs, np.conjugate, np.conj, np.real, np.sum, np.mean, np.prod, np.var,
-    np.std, np.max, np.amax, np.min, np.amin, np.cumsum, np.cumprod, np.ravel, np.transpose, np.squeeze, np.copy, np.flip, np.triu, np.tril,
-    lambda a: np.sum(a, axis=0), lambda a: np.sum(a, axis=(0, 1)), lambda a: np.sum(a, 1, keepdims=True), lambda a: np.sum(a, axis=-1, dtype=np.float64),
-    lambda a: np.mean(a, axis=1), lambda a: np.prod(a, axis=0, keepdims=True), lambda a: np.max(a, axis=1), lambda a: np.min(a, 0, keepdims=True),
-    lambda a: np.var(a, axis=0, ddof=1), lambda a: np.std(a, axis=1, keepdims=True), lambda a: np.cumsum(a, axis=1), lambda a: np.cumprod(a, axis=0),
-    lambda a: np.reshape(a, (3, 2)), lambda a: np.reshape(a, -1), lambda a: np.reshape(a, shape=(6, 1)), lambda a: np.transpose(a, (1, 0)),
-    lambda a: np.swapaxes(a, 0, 1), lambda a: np.moveaxis(a, 0, -1), lambda a: np.expand_dims(a, 1), lambda a: np.squeeze(a[None], axis=0),
-    lambda a: np.broadcast_to(a, (4, 2, 3)), lambda a: np.flip(a, axis=1), lambda a: np.triu(a, k=1), lambda a: np.tril(a, -1),
-    lambda a: np.clip(a, 0.25, 0.75), lambda a: np.clip(a, None, 0.6), lambda a: np.clip(a, min=0.45), lambda a: np.take(a, [0, 2, -1], axis=1),
-    lambda a: np.take(a, [[0, 1], [4, 5]]), lambda a: np.take_along_axis(a, np.array([[0, 2], [1, 1]]), axis=1), lambda a: np.power(a, 3), lambda a: np.power(2.0, a),
-    lambda a: np.float_power(a, 2.0), lambda a: np.where(a > 0.5, a, 0.0), lambda a: np.where(np.array([True, False, True]), 2.0 * a, a * a),
-    lambda a: np.astype(a, np.float64), lambda a: np.round(a) + a, lambda a: np.remainder(a, 0.35), lambda a: a[:, ::2] ** 2, lambda a: np.multiply(a, 3),
-    lambda a: np.sign(a) * a, lambda a: np.floor(a) + a,
-]  # fmt: skip
-TWO: list[Callable[..., Any]] = [
-    np.add, np.subtract, np.multiply, np.divide, np.true_divide, np.power, np.maximum, np.minimum, operator.add, operator.sub, operator.mul, operator.truediv,
-    operator.pow, operator.mod, lambda a, b: np.matmul(a, b.T), lambda a, b: a @ b.T, lambda a, b: np.dot(a, b.T), lambda a, b: np.dot(a[0], b[0]), lambda a, b: np.outer(a[0], b[1]),
-    lambda a, b: np.concatenate([a, b]), lambda a, b: np.concatenate((a, b), axis=1), lambda a, b: np.concatenate([a, b], axis=None), lambda a, b: np.stack([a, b]),
-    lambda a, b: np.stack((a, b), axis=-1), lambda a, b: np.where(a > b, a, b), lambda a, b: np.clip(a, b - 0.1, b + 0.1), lambda a, b: a * b[0], lambda a, b: a + b[:, :1],
-]  # fmt: skip
+ONE = cases("""
+np.sin(a) | np.cos(a) | np.tan(a) | np.sinh(a) | np.cosh(a) | np.tanh(a) | np.exp(a) | np.expm1(a) | np.log(a)
+np.log1p(a) | np.log2(a) | np.log10(a) | np.sqrt(a) | np.square(a) | np.reciprocal(a) | np.negative(a)
+np.positive(a) | np.absolute(a) | np.abs(a) | np.fabs(a) | np.conjugate(a) | np.conj(a) | np.real(a) | np.sum(a)
+np.mean(a) | np.prod(a) | np.var(a) | np.std(a) | np.max(a) | np.amax(a) | np.min(a) | np.amin(a) | np.cumsum(a)
+np.cumprod(a) | np.ravel(a) | np.transpose(a) | np.squeeze(a) | np.copy(a) | np.flip(a) | np.triu(a) | np.tril(a)
+np.sum(a, axis=0) | np.sum(a, axis=(0, 1)) | np.sum(a, 1, keepdims=True) | np.sum(a, axis=-1, dtype=np.float64)
+np.mean(a, axis=1) | np.prod(a, axis=0, keepdims=True) | np.max(a, axis=1) | np.min(a, 0, keepdims=True)
+np.var(a, axis=0, ddof=1) | np.std(a, axis=1, keepdims=True) | np.cumsum(a, axis=1) | np.cumprod(a, axis=0)
+np.reshape(a, (3, 2)) | np.reshape(a, -1) | np.reshape(a, shape=(6, 1)) | np.transpose(a, (1, 0))
+np.swapaxes(a, 0, 1) | np.moveaxis(a, 0, -1) | np.expand_dims(a, 1) | np.squeeze(a[None], axis=0)
+np.broadcast_to(a, (4, 2, 3)) | np.flip(a, axis=1) | np.triu(a, k=1) | np.tril(a, -1) | np.clip(a, 0.25, 0.75)
+np.clip(a, None, 0.6) | np.clip(a, min=0.45) | np.take(a, [0, 2, -1], axis=1) | np.take(a, [[0, 1], [4, 5]])
+np.take_along_axis(a, np.array([[0, 2], [1, 1]]), axis=1) | np.power(a, 3) | np.power(2.0, a) | np.float_power(a, 2.0)
+np.where(a > 0.5, a, 0.0) | np.where(np.array([True, False, True]), 2.0 * a, a * a) | np.astype(a, np.float64)
+np.round(a) + a | np.remainder(a, 0.35) | a[:, ::2] ** 2 | np.multiply(a, 3) | np.sign(a) * a | np.floor(a) + a
+""")
+TWO = cases("""
+np.add(a, b) | np.subtract(a, b) | np.multiply(a, b) | np.divide(a, b) | np.true_divide(a, b) | np.power(a, b)
+np.maximum(a, b) | np.minimum(a, b) | a + b | a - b | a * b | a / b | a ** b | a % b | np.matmul(a, b.T) | a @ b.T
+np.dot(a, b.T) | np.dot(a[0], b[0]) | np.outer(a[0], b[1]) | np.concatenate([a, b]) | np.concatenate((a, b), axis=1)
+np.concatenate([a, b], axis=None) | np.stack([a, b]) | np.stack((a, b), axis=-1) | np.where(a > b, a, b)
+np.clip(a, b - 0.1, b + 0.1) | a * b[0] | a + b[:, :1]
+""")
 
 
-def checked(fn: Callable[..., Any], arrays: list[Any], differentiable: list[bool]) -> None:
-    """Compare a call on tensors, where `differentiable` says so, with NumPy's on arrays, and its gradient with finite differences."""
+def run(code: str, *values: Any) -> Any:
+    """The value of an expression in a and, if there is one, b."""
+    return eval(code, {"np": np, "a": values[0], "b": values[-1]})
+
+
+def checked(code: str, arrays: list[Any], differentiable: list[bool]) -> None:
+    """Compare the value on tensors, where `differentiable` says so, with NumPy's, and the gradient with differences."""
     leaves = [pullback.tensor(a, requires_grad=True) if d else a for a, d in zip(arrays, differentiable, strict=True)]
-    out = fn(*leaves)
+    out = run(code, *leaves)
     assert isinstance(out, pullback.Tensor)
     assert out.requires_grad
-    np.testing.assert_allclose(out.detach().numpy(), fn(*arrays), rtol=1e-14)
+    np.testing.assert_allclose(out.detach().numpy(), run(code, *arrays), rtol=1e-14)
     weight = np.cos(np.arange(out.numel())).reshape(out.shape) + 2
     wanted = [x for x in leaves if isinstance(x, pullback.Tensor)]
     gradients = iter(pullback.autograd.grad(out, wanted, pullback.tensor(weight)))
     for i in np.flatnonzero(differentiable):
         turn, step = np.sin(np.arange(arrays[i].size)).reshape(arrays[i].shape) + 1.5, 1e-6
         ahead, behind = ([a + s * turn if k == i else a for k, a in enumerate(arrays)] for s in (step, -step))
-        slope = np.sum(weight * (fn(*ahead) - fn(*behind))) / (2 * step)
+        slope = np.sum(weight * (run(code, *ahead) - run(code, *behind))) / (2 * step)
         np.testing.assert_allclose(np.sum(next(gradients).numpy() * turn), slope, rtol=1e-7)
 
 
-@pytest.mark.parametrize("number", range(len(ONE)))
-def test_a_function_of_a_tensor_is_recorded(number: int) -> None:
-    checked(ONE[number], [A], [True])
+@pytest.mark.parametrize("code", ONE)
+def test_a_function_of_a_tensor_is_recorded(code: str) -> None:
+    checked(code, [A], [True])
 
 
-@pytest.mark.parametrize("differentiable", [[True, True], [True, False], [False, True]], ids=["both", "tensor-array", "array-tensor"])
-@pytest.mark.parametrize("number", range(len(TWO)))
-def test_a_function_of_two_is_recorded_whichever_is_a_tensor(number: int, differentiable: list[bool]) -> None:
-    checked(TWO[number], [A, B], differentiable)
+@pytest.mark.parametrize("kinds", ["both", "tensor, array", "array, tensor"])
+@pytest.mark.parametrize("code", TWO)
+def test_a_function_of_two_is_recorded_whichever_is_a_tensor(code: str, kinds: str) -> None:
+    checked(code, [A, B], [kinds != "array, tensor", kinds != "tensor, array"])
 
 
 def test_every_function_with_a_rule_is_among_these(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,38 +92,39 @@ def test_every_function_with_a_rule_is_among_these(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("pullback._tensor.NUMPY", Spy(NUMPY))
     x, y = pullback.tensor(A), pullback.tensor(B)
-    for fn in [*ONE, *CONSTANT, *ROUNDING]:
-        fn(x)
-    for fn in TWO:
-        fn(x, y)
+    for code in [*ONE, *TWO, *CONSTANT, *ROUNDING]:
+        run(code, x, y)
     assert set(NUMPY) - asked <= {np.imag, np.shape, np.ndim, np.size}  # which have tests below
 
 
-CONSTANT: list[Callable[..., Any]] = [
-    lambda a: a > 0.5, lambda a: np.greater(a, B), lambda a: np.less_equal(B, a), lambda a: np.equal(a, a), lambda a: np.not_equal(a, 0.3), lambda a: np.less(a, 1),
-    lambda a: np.greater_equal(a, B), np.isnan, np.isinf, np.isfinite, np.logical_not, lambda a: np.logical_and(a, B), lambda a: np.logical_or(a, B), lambda a: np.logical_xor(a, B),
-    np.any, np.all, np.argmax, np.argmin, lambda a: np.argmax(a, axis=1), lambda a: np.any(a > 0.6, axis=0), lambda a: np.all(a > 0.6, axis=1, keepdims=True),
-    np.zeros_like, np.ones_like, lambda a: np.bitwise_and(a > 0.4, a > 0.5), lambda a: np.bitwise_or(a > 0.4, a > 0.5), lambda a: np.bitwise_xor(a > 0.4, a > 0.5),
-    lambda a: ~(a > 0.5), lambda a: np.invert(a > 0.5), lambda a: np.full_like(a, 2.0),
-]  # fmt: skip
+CONSTANT = cases("""
+a > 0.5 | np.greater(a, b) | np.less_equal(b, a) | np.equal(a, a) | np.not_equal(a, 0.3) | np.less(a, 1)
+np.greater_equal(a, b) | np.isnan(a) | np.isinf(a) | np.isfinite(a) | np.logical_not(a) | np.logical_and(a, b)
+np.logical_or(a, b) | np.logical_xor(a, b) | np.any(a) | np.all(a) | np.argmax(a) | np.argmin(a)
+np.argmax(a, axis=1) | np.any(a > 0.6, axis=0) | np.all(a > 0.6, axis=1, keepdims=True) | np.zeros_like(a)
+np.ones_like(a) | np.bitwise_and(a > 0.4, a > 0.5) | np.bitwise_or(a > 0.4, a > 0.5)
+np.bitwise_xor(a > 0.4, a > 0.5) | ~(a > 0.5) | np.invert(a > 0.5) | np.full_like(a, 2.0)
+""")
 
 
-@pytest.mark.parametrize("number", range(len(CONSTANT)))
-def test_what_has_no_derivative_is_a_tensor_that_requires_none(number: int) -> None:
-    out = CONSTANT[number](pullback.tensor(A, requires_grad=True))
+@pytest.mark.parametrize("code", CONSTANT)
+def test_what_has_no_derivative_is_a_tensor_that_requires_none(code: str) -> None:
+    out = run(code, pullback.tensor(A, requires_grad=True), B)
     assert isinstance(out, pullback.Tensor)
     assert not out.requires_grad
-    np.testing.assert_array_equal(out.numpy(), CONSTANT[number](A))
+    np.testing.assert_array_equal(out.numpy(), run(code, A, B))
 
 
-ROUNDING: list[Callable[..., Any]] = [np.floor, np.ceil, np.trunc, np.rint, np.round, np.sign, lambda a: np.floor_divide(a, 0.3)]
+ROUNDING = cases("""
+np.floor(a) | np.ceil(a) | np.trunc(a) | np.rint(a) | np.round(a) | np.sign(a) | np.floor_divide(a, 0.3)
+""")
 
 
-@pytest.mark.parametrize("fn", ROUNDING)
-def test_rounding_has_the_gradient_zero(fn: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("code", ROUNDING)
+def test_rounding_has_the_gradient_zero(code: str) -> None:
     x = pullback.tensor(A, requires_grad=True)
-    out = fn(x)
-    np.testing.assert_array_equal(out.detach().numpy(), fn(A))
+    out = run(code, x)
+    np.testing.assert_array_equal(out.detach().numpy(), run(code, A))
     assert not pullback.autograd.grad(out.sum(), x)[0].any()
 
 
@@ -131,10 +140,12 @@ def test_complex_parts() -> None:
     assert g.tolist() == np.full((2, 3), 1 - 1j).tolist()
 
 
-# Arrays, NumPy's numbers and tensors ------------------------------------------------------------------------------------
+# Arrays, NumPy's numbers and tensors ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.mod, operator.floordiv])
+@pytest.mark.parametrize(
+    "op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.mod, operator.floordiv]
+)
 @pytest.mark.parametrize("other", [np.float64(2), np.float32(2), np.int64(2), np.array(2.0), V, 2, True], ids=repr)
 def test_operators_with_arrays_and_numbers_on_either_side(op: Callable[..., Any], other: Any) -> None:
     x = pullback.tensor(A, requires_grad=True)
@@ -161,15 +172,18 @@ def test_an_array_times_a_tensor_is_one_tensor_not_an_array_of_tensors() -> None
     assert (B.T.T @ x.T).shape == (2, 2)
 
 
-# Refusals ---------------------------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("name", "fn"),
     [
-        ("numpy.sort", np.sort), ("numpy.median", np.median), ("numpy.linalg.inv", np.linalg.inv), ("numpy.fft.fft", np.fft.fft), ("numpy.arcsin", np.arcsin), ("numpy.diff", np.diff),
-        ("numpy.roll", lambda t: np.roll(t, 1)), ("numpy.hypot", lambda t: np.hypot(t, t)), ("numpy.add.reduce", np.add.reduce), ("numpy.multiply.outer", lambda t: np.multiply.outer(t, t)),
-        ("numpy.add.accumulate", np.add.accumulate), ("numpy.einsum", lambda t: np.einsum("ij->i", t)), ("numpy.vstack", lambda t: np.vstack([t, t])),
+        ("numpy.sort", np.sort), ("numpy.median", np.median), ("numpy.linalg.inv", np.linalg.inv),
+        ("numpy.fft.fft", np.fft.fft), ("numpy.arcsin", np.arcsin), ("numpy.diff", np.diff),
+        ("numpy.roll", lambda t: np.roll(t, 1)), ("numpy.hypot", lambda t: np.hypot(t, t)),
+        ("numpy.add.reduce", np.add.reduce), ("numpy.multiply.outer", lambda t: np.multiply.outer(t, t)),
+        ("numpy.add.accumulate", np.add.accumulate), ("numpy.einsum", lambda t: np.einsum("ij->i", t)),
+        ("numpy.vstack", lambda t: np.vstack([t, t])),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )  # fmt: skip
@@ -184,10 +198,12 @@ def test_a_function_without_a_rule_is_refused_by_name(name: str, fn: Callable[..
 def test_out_is_refused_and_nothing_is_written() -> None:
     x, a, t = pullback.tensor(A, requires_grad=True), A.copy(), pullback.zeros(2, 3, dtype=pullback.float64)
     for write in (
-        lambda: np.sin(x, out=a), lambda: np.sin(A, out=t), lambda: np.add(a, x, out=a), lambda: np.sum(x, axis=0, out=a[0]), lambda: np.multiply(A, B, out=t),
-        lambda: np.add.at(a, 0, x[0]), lambda: operator.iadd(a, x), lambda: operator.imul(a, x), lambda: np.copyto(a, x),
+        lambda: np.sin(x, out=a), lambda: np.sin(A, out=t), lambda: np.add(a, x, out=a),
+        lambda: np.sum(x, axis=0, out=a[0]), lambda: np.multiply(A, B, out=t),
+        lambda: np.add.at(a, 0, x[0]), lambda: operator.iadd(a, x), lambda: operator.imul(a, x),
+        lambda: np.copyto(a, x),
     ):  # fmt: skip
-        with pytest.raises(TypeError, match="out=|no derivative rule|unexpected keyword argument 'out'"):
+        with pytest.raises(TypeError, match=r"out=|no derivative rule|argument 'out'"):
             write()
     np.testing.assert_array_equal(a, A)
     assert not t.any()
@@ -195,7 +211,12 @@ def test_out_is_refused_and_nothing_is_written() -> None:
 
 def test_unknown_arguments_of_numpy_are_refused() -> None:
     x = pullback.tensor(A, requires_grad=True)
-    for call in (lambda: np.sum(x, where=A > 0.5), lambda: np.max(x, initial=3.0), lambda: np.sin(x, where=A > 0.5), lambda: np.clip(x, 0, 1, casting="unsafe")):
+    for call in (
+        lambda: np.sum(x, where=A > 0.5),
+        lambda: np.max(x, initial=3.0),
+        lambda: np.sin(x, where=A > 0.5),
+        lambda: np.clip(x, 0, 1, casting="unsafe"),
+    ):
         with pytest.raises(TypeError, match="argument"):
             call()
 
@@ -203,7 +224,13 @@ def test_unknown_arguments_of_numpy_are_refused() -> None:
 def test_a_tensor_in_the_graph_does_not_become_an_array_silently() -> None:
     x = pullback.tensor(A, requires_grad=True)
     y = x * 2
-    for convert in (np.asarray, np.array, np.ascontiguousarray, lambda t: np.asarray(t, dtype=float), lambda t: np.array([t, t])):
+    for convert in (
+        np.asarray,
+        np.array,
+        np.ascontiguousarray,
+        lambda t: np.asarray(t, dtype=float),
+        lambda t: np.array([t, t]),
+    ):
         for t in (x, y):
             with pytest.raises(RuntimeError, match=r"detach\(\)"):
                 convert(t)
@@ -225,18 +252,29 @@ def test_asarray_of_a_plain_tensor_shares_its_memory() -> None:
         np.asarray(t, dtype=np.float32, copy=False)
 
 
-# Warnings ---------------------------------------------------------------------------------------------------------------
+# Warnings -------------------------------------------------------------------------------------------------------------
 
 
 def test_numpy_warns_of_a_persons_own_arrays_and_not_of_tensors() -> None:
     zero = np.zeros(2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")  # what importing the package sets
+        warnings.filterwarnings(
+            "ignore", category=RuntimeWarning, module=r"pullback\."
+        )  # what importing the package sets
         with pytest.raises(RuntimeWarning, match="divide by zero"):
             np.log(zero)
         x = pullback.tensor(zero, requires_grad=True)
-        for out in (np.log(x), x / 0.0, 1 / x, x / x, x**-1, np.sqrt(x - 1), np.exp(x + 1000), np.sum(np.log(x) - np.log(x))):
+        for out in (
+            np.log(x),
+            x / 0.0,
+            1 / x,
+            x / x,
+            x**-1,
+            np.sqrt(x - 1),
+            np.exp(x + 1000),
+            np.sum(np.log(x) - np.log(x)),
+        ):
             out.sum().backward(retain_graph=True)
         pullback.tensor([300.0]).to(pullback.float16) * 300
 

@@ -1,4 +1,4 @@
-"""torch's type promotion: over tensors, 0-d tensors and Python numbers of every dtype, for each operation that promotes.
+"""torch's type promotion: tensors, 0-d tensors and Python numbers of every dtype, for each operation that promotes.
 
 The rule is compared with `torch.result_type`, and each operation with torch's, in all pairs.
 """
@@ -46,7 +46,7 @@ UNSIGNED = {"uint16", "uint32", "uint64"}
 
 
 def left_out(theirs: Any, *operands: Operand) -> bool:
-    """Whether torch refuses for want of a kernel, or of a rule for its newer unsigned types, or has the complex32 that NumPy lacks."""
+    """Whether torch has no kernel, or no rule for its newer unsigned types, or the complex32 that NumPy lacks."""
     if isinstance(theirs, Exception):
         unsigned = any(isinstance(o, tuple) and o[0] in UNSIGNED for o in operands)
         return unsigned or "not implemented for" in str(theirs)
@@ -58,7 +58,9 @@ def test_the_rule_is_that_of_torch(torch: ModuleType) -> None:
     wrong = []
     for a, b in pairs():
         theirs = call(torch, torch.result_type, make(torch, a), make(torch, b))
-        ours = call(pullback, _dtypes.result_type, [getattr(v, "_data", v) for v in (make(pullback, a), make(pullback, b))])
+        ours = call(
+            pullback, _dtypes.result_type, [getattr(v, "_data", v) for v in (make(pullback, a), make(pullback, b))]
+        )
         if left_out(theirs, a, b):
             continue
         found = type(ours).__name__ if isinstance(ours, Exception) else ours.name
@@ -141,7 +143,17 @@ def test_a_result_must_fit_what_is_written_in_place(torch: ModuleType, name: str
 @pytest.mark.torch
 @pytest.mark.parametrize("default", ["float32", "float64", "float16"])
 def test_numbers_take_the_default_dtype(torch: ModuleType, default: str) -> None:
-    expressions = ["i * 2.5", "i / 2", "i + 1j", "f + 1j", "i.sin()", "torch.tensor(2.5)", "torch.tensor(1j)", "torch.full((1,), 2.5)", "i.mean(dtype=torch.float64)"]
+    expressions = [
+        "i * 2.5",
+        "i / 2",
+        "i + 1j",
+        "f + 1j",
+        "i.sin()",
+        "torch.tensor(2.5)",
+        "torch.tensor(1j)",
+        "torch.full((1,), 2.5)",
+        "i.mean(dtype=torch.float64)",
+    ]
     results: dict[str, list[Any]] = {e: [] for e in expressions}
     for lib in (pullback, torch):
         before = lib.get_default_dtype()

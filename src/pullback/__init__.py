@@ -7,7 +7,7 @@ The names are torch's: ``import pullback as torch`` runs code written for `torch
 import math as _math
 import warnings as _warnings
 
-from . import autograd, nn, ops, optim
+from . import autograd, inspect, nn, ops, optim
 from ._dtypes import (
     bool,
     cdouble,
@@ -40,6 +40,7 @@ from ._dtypes import (
 from ._repr import printoptions, set_printoptions
 from ._tensor import Size, Tensor
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .ops import sparse
 from .ops.creation import (
     Generator,
     arange,
@@ -66,6 +67,7 @@ from .ops.creation import (
     zeros,
     zeros_like,
 )
+from .ops.sparse import layout, sparse_coo, sparse_coo_tensor, strided
 
 __version__ = "0.1.0"
 

@@ -1,8 +1,8 @@
 """dtype and device objects with torch's names, and torch's rules of type promotion.
 
-Payloads carry NumPy dtypes; a `dtype` here is the name a user sees and passes. Promotion follows PyTorch, which sorts types into
-categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and those outrank Python numbers, unless
-the lower rank has the higher category (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
+Payloads carry NumPy dtypes; a `dtype` here is the name a user sees and passes. Promotion follows PyTorch, which sorts
+types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and those
+outrank Python numbers, unless the lower rank has the higher category (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
 """
 
 from __future__ import annotations
@@ -194,6 +194,9 @@ class device:  # noqa: N801 - torch's name
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: builtins.int | None
+
     def __init__(self, type: Any = "cpu", index: builtins.int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
@@ -212,7 +215,9 @@ class device:  # noqa: N801 - torch's name
         return hash((self.type, self.index))
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        return (
+            f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

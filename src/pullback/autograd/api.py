@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import LeafState, Tensor, wrap
+from .._tensor import Tensor, wrap
 from .engine import Captures, as_sequence, execute, make_roots, needed_nodes
-from .node import Node, RemovableHandle, add_grad, leaf_edge
+from .node import Node, RemovableHandle, add_grad, leaf_edge, leaf_state
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -56,7 +56,7 @@ def backward(
     if not wanted:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     leaves = {(t._edge or leaf_edge(t))[0] for t in wanted if t._edge is None and t._requires_grad}
-    inner = [t for t in wanted if t._edge is not None or not t._requires_grad]
+    inner = list({id(t): t for t in wanted if t._edge is not None or not t._requires_grad}.values())  # each once
     for t, g in zip(inner, _gradients(outputs, grads, inner, keep, create_graph, leaves), strict=True):
         if g is not None and not t.retains_grad:
             add_grad(t, g, create_graph, False)
@@ -94,7 +94,7 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got allow_unused=False")
     outs, wanted = as_sequence(outputs, "outputs"), as_sequence(inputs, "inputs")
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("'inputs' argument to grad() cannot be empty.")
     vectors = [None] * len(outs) if grad_outputs is None else as_sequence(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else retain_graph
     unused = allow_unused or materialize_grads
@@ -147,10 +147,11 @@ def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:
 
 
 def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unused: bool, zeros: bool) -> Any:
-    sizes = {v.shape[0] for v in vectors if v is not None and v.ndim}
-    if len(sizes) != 1:
+    shapes = [list(v.shape) for v in vectors if v is not None]
+    sizes = {shape[0] if shape else 0 for shape in shapes}
+    if len(sizes) != 1 or 0 in sizes:
         raise RuntimeError(
-            errors.message("is_grads_batched", expected="grad_outputs with one common first axis", found=f"sizes {sizes}")
+            errors.message("is_grads_batched", expected="grad_outputs with one common first axis, not empty", found=f"shapes {shapes}")
         )
     n = sizes.pop()
     rows = [
@@ -183,7 +184,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
         return RemovableHandle(self._edge[0].make_hooks().of_output.setdefault(self._edge[1], {}), hook)
-    return RemovableHandle(_leaf_state(self).hooks, hook)
+    return RemovableHandle(leaf_state(self).hooks, hook)
 
 
 def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
@@ -192,13 +193,7 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], N
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(_leaf_state(self).post_hooks, hook)
-
-
-def _leaf_state(t: Tensor) -> LeafState:
-    if t._leaf is None:
-        t._leaf = LeafState()
-    return t._leaf
+    return RemovableHandle(leaf_state(self).post_hooks, hook)
 
 
 def _retain_grad(self: Tensor) -> None:

@@ -12,9 +12,9 @@ from .. import errors
 from .._arrays import broadcasts_to
 from .._state import thread
 from .._tensor import WRITES, Tensor, View, wrap
-from .contract import place, wrong_parameters
-from .node import FREED, Node, second_backward, written_since
-from .structure import CONTAINERS, aligned, leaves, rebuild
+from .contract import callers_level, place, wrong_parameters
+from .node import FREED, Node, carry_retained, second_backward, written_since
+from .structure import CONTAINERS, aligned, leaves, matches, rebuild
 
 if TYPE_CHECKING:
     from .function import Function
@@ -56,18 +56,26 @@ class FunctionNode(Node):
                 )  # fmt: skip
         self._saved = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for a `jvp`, apart from what `save_for_backward` keeps."""
+        self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs forward has written to in place; each must be returned as an output."""
+        _only_tensors("mark_dirty()", args)
+        for t in args:
+            t._bump()  # whatever wrote to it may be code that does not count its writes
         self._dirty, self._marked = args, True
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no derivative; backward still gets (zero) gradients for them."""
+        _only_tensors("mark_non_differentiable()", args)
         self._non_differentiable, self._marked = args, True
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether outputs that were not used give backward zeros (True, the default) or None."""
+        if not isinstance(value, bool):
+            raise TypeError(errors.message("set_materialize_grads()", expected="a bool", found=errors.describe(value)))
         self._materialize = value
 
     # What backward calls ----------------------------------------------------------------------------------------
@@ -94,9 +102,10 @@ class FunctionNode(Node):
     @property
     def needs_input_grad(self) -> tuple[Any, ...]:
         """For each argument of forward, whether a gradient for it is wanted."""
-        # in forward, where the node has no place in the order yet, it is another pass that may be going on
-        needed = thread.modes.needed if hasattr(self, "order") else None
-        wanted = [bool(edge) and (needed is None or edge[0] in needed) for edge in self.edges]
+        needed = thread.modes.needed
+        if needed is not None and self not in needed:  # the pass that is going on is about other nodes
+            needed = None
+        wanted = [(needed is None or edge[0] in needed) if edge else False for edge in self.edges]
         if self._arguments is None:
             return tuple(wanted)
         each = iter(wanted)
@@ -123,7 +132,7 @@ class FunctionNode(Node):
         if self._arguments is not None:
             grads = self._flat(grads)
         elif type(grads) is not tuple and type(grads) is not list:
-            grads = (grads,)
+            grads = (grads,) if type(grads) is Tensor or not isinstance(grads, tuple) else tuple(grads)
         edges = self.edges
         if len(grads) != len(edges):
             grads = self._counted(grads)
@@ -161,7 +170,9 @@ class FunctionNode(Node):
         """What backward returned as one gradient for each tensor among the arguments, which nest."""
         if self._arguments is None:
             return (result,)
-        result = result if type(result) in (tuple, list) and not self._one_container(result) else (result,)
+        one = len(self._arguments) == 1 and matches(result, self._arguments[0])  # not a row of gradients
+        if one or not isinstance(result, (tuple, list)):
+            result = (result,)
         while len(result) > len(self._arguments) and result[-1] is None:
             result = result[:-1]
         if len(result) != len(self._arguments):
@@ -173,13 +184,6 @@ class FunctionNode(Node):
             for i, (part, like) in enumerate(zip(result, self._arguments, strict=True))
             for leaf in aligned(part, like, f"{where} {contract.argument(i)!r}")
         ]
-
-    def _one_container(self, result: Any) -> bool:
-        """Whether a returned list or tuple is the gradient of the one (nested) argument, not a row of gradients."""
-        like = self._arguments
-        return len(like) == 1 and type(like[0]) is type(result) and (len(result) != 1 or len(like[0]) == 1) and not (
-            len(result) == 1 and isinstance(result[0], CONTAINERS)
-        )  # fmt: skip
 
     def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients cut to the number of arguments, where those beyond are None, as torch allows."""
@@ -202,13 +206,13 @@ class FunctionNode(Node):
         if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
             return None
         if not isinstance(grad, Tensor):
-            raise TypeError(
+            raise RuntimeError(
                 f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
         if self.edges[i] is not None:
             raise RuntimeError(
-                f"function {self.name()} returned a gradient different from None at position {i}, but the corresponding forward "
+                f"function {self.name()} returned a gradient different from None at position {i + 1}, but the corresponding forward "
                 f"input {name!r} was not a Tensor of floating point or complex dtype.\n  What to do: return None there."
             )
         return None
@@ -227,8 +231,8 @@ class FunctionNode(Node):
     def check_gradient(self, data: Any, edge: Any) -> None:
         """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""
         cls, (_, _, shape, dtype) = self._forward_cls, edge
-        i = next(i for i, e in enumerate(self.edges) if e is edge)
-        name = self._argument(i)
+        i, *same = (i for i, e in enumerate(self.edges) if e is edge)  # one tensor may be several arguments
+        name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)
         if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
             raise RuntimeError(
                 f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; expected a "
@@ -245,8 +249,14 @@ class FunctionNode(Node):
         warnings.warn(
             f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape {list(shape)}; it was summed "
             "over the axes that forward broadcast. Sum it in backward to be explicit.",
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
+
+
+def _only_tensors(where: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(errors.message(where, expected="Tensors", found=errors.describe(value)))
 
 
 def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
@@ -256,11 +266,11 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
     for o in given:
         if isinstance(o, Tensor):
             types.append((o._data.shape, o._data.dtype))
-        elif isinstance(o, CONTAINERS):
+        elif isinstance(o, CONTAINERS) and _holds_tensors(o):
             return _attach_nested(node, out, given, inputs)
         else:
             types.append(None)
-    _accept_outputs(node, types, len(given))
+    _accept_outputs(node, len(given))
     if len(given) > 1:
         node.outputs = len(types) - types.count(None)
         node._output_types = types
@@ -270,36 +280,40 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
 
 def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:
     """`attach` where outputs nest: the node's outputs are the tensors among their leaves."""
-    given = list(leaves(parts))
+    held = [part if _holds_tensors(part) else None for part in parts]  # the others stay as they are, for a gradient of None
+    given = list(leaves(held))
     types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
-    node._results = rebuild(parts, iter(lambda: None, 0))
-    _accept_outputs(node, types, len(parts))
+    node._results = rebuild(held, iter(lambda: None, 0))
+    _accept_outputs(node, len(parts))
     node.outputs = len(types) - types.count(None)
     node._output_types = types
-    rebuilt = rebuild(parts, iter(_attach_all(node, given, inputs)))
+    attached = rebuild(held, iter(_attach_all(node, given, inputs)))
+    rebuilt = tuple(part if h is None else a for part, h, a in zip(parts, held, attached, strict=True))
     return rebuilt if type(out) is tuple else rebuilt[0]
 
 
-def _accept_outputs(node: FunctionNode, types: Sequence[Any], gradients: int) -> None:
-    """Refuse outputs without a tensor, and more or fewer than backward can take gradients for."""
+def _holds_tensors(tree: Any) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in leaves(tree))
+
+
+def _accept_outputs(node: FunctionNode, gradients: int) -> None:
+    """Refuse more or fewer outputs than backward can take gradients for."""
     contract = node._forward_cls._contract
     if gradients not in contract.counts:
         least, most = contract.backward_takes
         if gradients < least or (most is not None and gradients > most):
             raise wrong_parameters(node._forward_cls, node._forward_cls.backward, gradients)
         contract.counts.add(gradients)
-    if not any(types):
-        raise TypeError(f"{node._forward_cls.__name__}.forward must return a Tensor or a tuple of them, found none")
 
 
 def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...]) -> list[Any]:
     """Each tensor of `given` as an output of `node`; what is not a tensor stays as it is."""
+    flat = inputs if node._arguments is None else tuple(leaves(inputs))
     if node._dirty:
-        _check_dirty(node, given)
+        _check_dirty(node, given, flat)
     # an output that requires no grad can only be one of the inputs that do not either
     passive: Sequence[Any] = ()
     if None in node.edges:
-        flat = inputs if node._arguments is None else leaves(inputs)
         passive = [a for a, edge in zip(flat, node.edges, strict=True) if edge is None]
     attached: list[Any] = []
     nr = 0
@@ -314,30 +328,58 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
     return attached
 
 
-def _check_dirty(node: FunctionNode, given: Sequence[Any]) -> None:
+def _is_among(t: Any, others: Sequence[Any]) -> bool:
+    return any(t is o for o in others)
+
+
+def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
     for t in node._dirty:
-        if not any(t is o for o in given):
+        if not _is_among(t, given):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
                 f"inplace must all be outputs of the Function ({node._forward_cls.__name__})."
             )
         if t._requires_grad and t._edge is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation.\n"
+                f"  What to do: give {node._forward_cls.__name__}.apply a clone() of it, or write within pullback.no_grad()."
+            )
+        if not _is_among(t, inputs):
+            warnings.warn(
+                f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. Mark only "
+                "inputs that were written to in place.",
+                stacklevel=callers_level(),
+            )
 
 
 def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -> Tensor:
     """`t` as output `nr` of `node`; a tensor that has a place in the graph already keeps it, and an alias takes this one."""
     data = t._data
-    if node._dirty and any(t is d for d in node._dirty):
-        if t._version_of is None:
-            t._bump()
-    elif t._requires_grad or (passive and any(t is a for a in passive)):
+    differentiable = data.dtype.kind in "fc"
+    if node._marked:
+        differentiable = differentiable and not _is_among(t, node._non_differentiable)
+        if differentiable and _is_among(t, node._dirty):
+            return _written(node, t, nr)
+    if t._requires_grad or (passive and _is_among(t, passive)):
         t, source = t.detach(), t
         t._view = View(source)
-    dtype = data.dtype
-    if dtype.kind in "fc" and not (node._non_differentiable and any(t is d for d in node._non_differentiable)):
-        t._edge = (node, nr, data.shape, dtype)
+    if differentiable:
+        t._edge = (node, nr, data.shape, data.dtype)
         t._requires_grad = True
+    return t
+
+
+def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
+    """`t`, an input that forward wrote to, as output `nr` of `node`."""
+    edge = (node, nr, t._data.shape, t._data.dtype)
+    memory = t._version_of
+    if t._view is not None or (memory is not None and any(view() is not None for view in memory.views)):
+        new = wrap(t._data)
+        new._edge, new._requires_grad = edge, True
+        return t.copy_(new)  # of itself: which gives all that look at this memory their new places in the graph
+    if t._edge is not None:
+        carry_retained(t, t._edge, edge)
+    t._edge, t._requires_grad = edge, True
     return t
 
 
@@ -361,11 +403,13 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
         node._versions = tuple(0 if t is None else t._version for t in saved)
 
 
-def outside(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
-    """The result of a call that is not recorded: an input that is returned as it came leaves the graph."""
+def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
+    """The result of a call that is not recorded: an input that is returned comes out as an alias that is not in the graph."""
     if isinstance(out, Tensor):
-        same = out._requires_grad and any(out is a for a in inputs) and not any(out is d for d in node._dirty)
-        return out.detach() if same else out
-    if isinstance(out, CONTAINERS):
+        for a in inputs:
+            if a is out:
+                return out if not out._requires_grad and _is_among(out, node._dirty) else out.detach()
+        return out
+    if isinstance(out, CONTAINERS) and _holds_tensors(out):
         return rebuild(out, iter([outside(node, o, inputs) for o in leaves(out)]))
     return out

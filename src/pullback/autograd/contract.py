@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from typing import Any
 
-STATIC = ("forward", "backward", "setup_context", "vjp", "vmap", "jvp")
+STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
 
 
 class Contract:
@@ -24,16 +25,18 @@ class Contract:
         self.signature = inspect.signature(cls.forward)  # type: ignore[attr-defined]
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
-        backward = _methods(cls).get("backward") or _methods(cls).get("vjp")
+        backward = _methods(cls).get("backward")
         self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
         self.backward_takes = _positional(backward, 1) if backward else (0, None)
 
     def bind(self, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in their places; keyword-only ones stay keywords. Defaults are filled in for `setup_context`."""
+        """The arguments in their places, so that each has its gradient; keyword-only ones stay keywords. Defaults are filled in."""
         lead = () if self.separate else (ctx,)
-        bound = self.signature.bind(*lead, *args, **kwargs)
-        if self.separate:
-            bound.apply_defaults()
+        try:
+            bound = self.signature.bind(*lead, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{ctx._forward_cls.__name__}.forward(): {error}") from None
+        bound.apply_defaults()
         return bound.args[len(lead) :], bound.kwargs
 
     def argument(self, i: int) -> str:
@@ -49,14 +52,18 @@ def _methods(cls: type) -> dict[str, Any]:
     """The functions behind a class's static methods, inherited ones too, but not the base's placeholders."""
     found = {}
     for name in STATIC:
-        for base in cls.__mro__:
-            if base.__module__ == "pullback.autograd.function" and base.__dict__.get("_is_root"):
-                break
+        for base in _own(cls):
             if name in base.__dict__:
                 method = base.__dict__[name]
                 found[name] = method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
                 break
     return found
+
+
+def _own(cls: type) -> list[type]:
+    """The class and its bases up to Function itself."""
+    names = [base.__dict__.get("_is_root", False) for base in cls.__mro__]
+    return list(cls.__mro__[: names.index(True)])
 
 
 def _positional(fn: Any, lead: int) -> tuple[int, int | None]:
@@ -76,21 +83,32 @@ def place(fn: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
 
 
+def callers_level() -> int:
+    """The `stacklevel` with which a warning given by the calling function points at the code that uses the library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def _line(name: str, fn: Any, first: str | None) -> str:
-    """The ``def`` line as it should be: `first` in the place of ``self``."""
+    """The ``def`` line as it should be: with `first`, if any, in the place of ``self``."""
     try:
-        names = [str(p).split(":")[0] for p in inspect.signature(fn).parameters.values()]
+        parameters = [p.replace(annotation=p.empty) for p in inspect.signature(fn).parameters.values()]
     except (TypeError, ValueError):
-        names = ["..."]
-    if names and names[0] in ("self", "cls") or (first and (not names or names[0] != first)):
-        names = ([first] if first else []) + [n for n in names if n not in ("self", "cls")]
-    return f"    @staticmethod\n    def {name}({', '.join(names)}):"
+        return f"    @staticmethod\n    def {name}({first + ', ' if first else ''}...):"
+    if parameters and parameters[0].name in ("self", "cls"):
+        del parameters[0]
+    if first and not (parameters and parameters[0].name in (first, "context", "_")):
+        parameters.insert(0, inspect.Parameter(first, inspect.Parameter.POSITIONAL_ONLY))
+    signature = str(inspect.Signature(parameters)).replace("/, ", "").replace(", /", "")
+    return f"    @staticmethod\n    def {name}{signature}:"
 
 
 def _first(cls: type, name: str) -> str | None:
     """What the first parameter of a method is called by convention."""
     if name == "forward":
-        return None if "setup_context" in cls.__dict__ else "ctx"
+        return None if "setup_context" in _methods(cls) else "ctx"
     return {"vmap": "info"}.get(name, "ctx")
 
 
@@ -101,7 +119,7 @@ def check(cls: type) -> None:
             if name in base.__dict__:
                 _check_static(cls, name, base.__dict__[name])
                 break
-    init = cls.__dict__.get("__init__")
+    init = next((base.__dict__["__init__"] for base in _own(cls) if "__init__" in base.__dict__), None)
     if init is not None:
         least, most = _positional(init, 1)
         takes = [p for p in list(inspect.signature(init).parameters)[1:]]
@@ -119,9 +137,19 @@ def check(cls: type) -> None:
             "or, if this class is only a base for others, write it as "
             f"`class {cls.__name__}(Function, abstract=True)`."
         )
-    backward = methods.get("backward") or methods.get("vjp")
-    if backward is not None:
-        _check_backward(cls, methods["forward"], backward)
+    if "backward" in methods:
+        _check_backward(cls, methods["forward"], methods["backward"])
+
+
+def adopt_vjp(cls: type) -> None:
+    """Have a class's `vjp` be its `backward`, of which it is another name; TypeError if it has both."""
+    if "backward" in cls.__dict__:
+        found = _methods(cls)
+        raise TypeError(
+            f"{cls.__name__} has both backward ({place(found['backward'])}) and vjp ({place(found['vjp'])}), but these are two names "
+            "of one method.\n  What to do: keep one of them."
+        )
+    setattr(cls, "backward", cls.__dict__["vjp"])  # noqa: B010 - a type has no such attribute, says the type checker
 
 
 def _check_static(cls: type, name: str, method: Any) -> None:

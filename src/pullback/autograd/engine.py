@@ -112,10 +112,11 @@ def _loop(
             grads = _arrive(node, g, taped, getrefcount(g) <= _ONE_LOCAL, captures)
         elif needed is not None and not _leads_to(edges, needed):
             grads = edges = ()
-        else:
+        elif node.hooks is None:
             grads = node.run(g, taped, needed, keep)
-            if node.hooks is not None and node.hooks.after:
-                grads = _after(node, grads, g, taped)
+        else:
+            g = _prehooks(node, g, taped)
+            grads = () if g is None else _after(node, node.run(g, taped, needed, keep), g, taped)
 
 
 def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
@@ -135,9 +136,12 @@ def _arrive(node: AccumulateGrad, g: Any, taped: bool, unshared: bool, captures:
         unshared = False
     if captures is not None and node in captures:
         captures[node][0] = g
-    else:
+    elif node.hooks is None:
         node.accumulate(g, taped, unshared)
-    if node.hooks is not None and node.hooks.after:
+    else:
+        g = _prehooks(node, g, taped)
+        if g is not None:
+            node.accumulate(g, taped, False)
         _after(node, (), g, taped)
     return ()
 
@@ -192,28 +196,37 @@ def _replacement(hook: Any, new: Any, old: Any) -> Any:
     name = getattr(hook, "__qualname__", type(hook).__name__)
     if not isinstance(new, Tensor):
         raise TypeError(errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__))
-    if old is not None and new._data.shape != old._data.shape:
+    if new._data.shape != old._data.shape:
         raise RuntimeError(
             errors.message(f"hook '{name}' has changed the size of value", expected=str(list(old._data.shape)),
                            found=str(list(new._data.shape)))
         )  # fmt: skip
+    if new._data.dtype != old._data.dtype:
+        raise RuntimeError(
+            errors.message(f"hook '{name}' has changed the type of value", expected=str(old.dtype), found=str(new.dtype))
+        )
     return new
 
 
 def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
+    """What a node's hook returned, checked against what it was given: None, or a tuple that may take gradients away."""
     if new is None:
         return old
-    new = (new,) if isinstance(new, Tensor) else tuple(new)
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+    if not isinstance(new, tuple):
+        raise TypeError(errors.message(f"hook '{name}'", expected="to return a tuple or None", found=type(new).__name__))
     if len(new) != len(old):
-        name = getattr(hook, "__qualname__", type(hook).__name__)
         raise RuntimeError(
-            errors.message(f"hook '{name}'", expected=f"{len(old)} gradients or None", found=f"{len(new)} values")
+            errors.message(f"hook '{name}' has returned an incorrect number of values", expected=str(len(old)), found=str(len(new)))
         )
-    return [_replacement(hook, n, o) for n, o in zip(new, old, strict=True)]
+    for n, o in zip(new, old, strict=True):
+        if o is None and n is not None:
+            raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+    return [None if n is None else _replacement(hook, n, o) for n, o in zip(new, old, strict=True)]
 
 
 def _before(node: Node, g: Any, taped: bool) -> Any:
-    """Fire what waits in front of a node: hooks of its outputs, its own pre-hooks, then retained gradients."""
+    """Fire the hooks of a node's outputs, then keep the gradients that are to be retained."""
     hooks = node.hooks
     assert hooks is not None
     values = _as_tensors(g)
@@ -221,8 +234,6 @@ def _before(node: Node, g: Any, taped: bool) -> Any:
         for fn in list(fns.values()):
             if values[nr] is not None:
                 values[nr] = _replacement(fn, fn(values[nr]), values[nr])
-    for fn in list(hooks.before.values()):
-        values = _replacements(fn, fn(tuple(values)), values)
     raw = _raw(values, taped)
     for nr, ref in hooks.retained.items():
         tensor = ref()
@@ -231,12 +242,38 @@ def _before(node: Node, g: Any, taped: bool) -> Any:
     return raw if node.outputs > 1 else raw[0]
 
 
+def _prehooks(node: Node, g: Any, taped: bool) -> Any:
+    """Fire the hooks in front of a node that is about to run; None if no gradient is left."""
+    assert node.hooks is not None
+    if not node.hooks.before:
+        return g
+    values = _as_tensors(g)
+    for fn in list(node.hooks.before.values()):
+        values = _replacements(fn, fn(tuple(values)), values)
+    raw = _raw(values, taped)
+    return raw if node.outputs > 1 else raw[0]
+
+
 def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
     """Fire the hooks behind a node, which see its gradients both ways and may replace those it sends on."""
     assert node.hooks is not None
+    if not node.hooks.after:
+        return grads
+    edges = node.edges
+    if type(node).check_gradient is Node.check_gradient:  # a Function's are shown as its backward returned them
+        grads = [fit(grad, edge, node) if edge and grad is not None else None for grad, edge in zip(grads, edges, strict=True)]
     received, sent = tuple(_as_tensors(g)), _as_tensors(list(grads))
+    # an operation has no edges for the inputs that need none; its hooks get None in their places
+    numbers = iter([i for i, edge in enumerate(edges) if edge])
+    slots = [next(numbers) if following else None for following, _ in node.next_functions]
+    if len(slots) == len(edges):
+        slots = list(range(len(edges)))
+    values = [None if i is None else sent[i] for i in slots]
     for fn in list(node.hooks.after.values()):
-        sent = _replacements(fn, fn(tuple(sent), received), sent)
+        values = _replacements(fn, fn(tuple(values), received), values)
+    for i, value in zip(slots, values, strict=True):
+        if i is not None:
+            sent[i] = value
     return _raw(sent, taped)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from .._state import thread
 from .._tensor import Tensor
 from .context import FunctionNode, attach, keep, outside
-from .contract import Contract, check
+from .contract import Contract, adopt_vjp, check
 from .node import NO_GRADIENT, Node, leaf_edge, next_order
 from .structure import CONTAINERS, leaves, rebuild
 
@@ -66,11 +66,11 @@ class Function:
 
     def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "vjp" in cls.__dict__:
+            adopt_vjp(cls)
         if not abstract:
             check(cls)
             cls._contract = Contract(cls)
-            if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
-                setattr(cls, "backward", cls.__dict__["vjp"])  # noqa: B010 - torch's other name for it
             cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__})
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
@@ -121,14 +121,12 @@ class Function:
                 out = cls.forward(node, *args)
         finally:
             modes.grad_enabled = recording
-        if not (wanted or (nested and any(node.edges))):
-            return out
-        if not recording:
-            return outside(node, out, inputs)
+        if not (recording and (wanted or (nested and any(node.edges)))):
+            return outside(node, out, tuple(leaves(inputs)) if nested else inputs)
         node.order = next_order()
         if type(out) is Tensor and not out._requires_grad and not node._marked:
             data = out._data
-            if data.dtype.kind in "fc" and 1 in contract.counts:
+            if data.dtype.kind in "fc" and 1 in contract.counts and not nested:
                 for a in inputs:
                     if a is out:
                         break
@@ -198,7 +196,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         recorded = thread.modes.grad_enabled
         thread.modes.grad_enabled = False
         try:
-            found = fn(ctx, *(g.detach() if isinstance(g, Tensor) and recorded else g for g in grads))
+            if recorded:
+                grads = rebuild(grads, iter([g.detach() if isinstance(g, Tensor) else g for g in leaves(grads)]))
+            found = fn(ctx, *grads)
         finally:
             thread.modes.grad_enabled = recorded
         if not recorded:

@@ -1,6 +1,6 @@
 """Switching the recording of operations off and on, for the thread one is in.
 
-Each mode is a context manager and a decorator, also of generators and coroutines, whose mode holds only while their own code runs.
+Each mode is a context manager and a decorator, also of generators, whose mode holds only while their own code runs.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ be built by several.
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,9 @@ _next_id = itertools.count().__next__
 
 NO_GRADIENT: Any = ()
 """Stands in the place of an edge where there can be no gradient at all; None where there merely is none wanted."""
+
+# Held while the gradient of a leaf or the leaf's one accumulator is replaced: graphs of several threads may share the leaf.
+_LOCK = threading.RLock()
 
 FREED: Any = object()
 """What stands in the place of a node's saved values once they were dropped."""
@@ -155,6 +159,8 @@ class AccumulateGrad(Node):
         `unshared` promises that nobody else can see the memory of `g`, so that it may become the gradient without a copy.
         """
         leaf = self.variable
+        if not leaf._requires_grad:  # no longer
+            return
         add_grad(leaf, g, taped, unshared)
         if leaf._leaf is not None and leaf._leaf.post_hooks:
             for hook in list(leaf._leaf.post_hooks.values()):
@@ -163,34 +169,52 @@ class AccumulateGrad(Node):
 
 def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
     """Add `g` to ``t.grad``: in place where there is one already, unless the pass is taped."""
-    held = t._grad
-    if taped:
-        t._grad = g if held is None else np.add(held, g)  # type: ignore[call-overload]
-    elif held is None:
-        owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
-        t._grad = wrap(g if owned else np.array(g))
-    elif isinstance(held._data, np.ndarray) and held._data.flags.writeable:
-        np.add(held._data, g, out=held._data, casting="same_kind")
-        held._bump()
-    else:
-        t._grad = wrap(np.add(held._data, g))
+    with _LOCK:
+        held = t._grad
+        if taped:
+            t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
+        elif held is None:
+            owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
+            t._grad = wrap(g if owned else np.array(g))
+        elif isinstance(held._data, np.ndarray) and held._data.flags.writeable:
+            np.add(held._data, g, out=held._data, casting="same_kind")
+            held._bump()
+        else:
+            t._grad = wrap(np.add(held._data, g))
+
+
+def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
+    """If `t`, which was the output at `old` and now is that at `new`, retains its gradient, have it retain the new one."""
+    hooks = old[0].hooks
+    if hooks is not None and old[1] in hooks.retained and hooks.retained[old[1]]() is t:
+        new[0].make_hooks().retained[new[1]] = hooks.retained.pop(old[1])
 
 
 def leaf_edge(t: Tensor) -> Edge:
     """The edge to a leaf's `AccumulateGrad`."""
     state = t._leaf
-    if state is None:
-        state = t._leaf = LeafState()
-    acc = state.accumulator and state.accumulator()
+    acc: Any = state and state.accumulator and state.accumulator()
     if acc is None:
-        acc = AccumulateGrad()
-        acc.edges = ()
-        acc.hooks = None
-        acc.variable, data = t, t._data
-        acc.shape, acc.dtype = data.shape, data.dtype
-        acc.order = next_order()
-        state.accumulator = weakref.ref(acc)
+        with _LOCK:
+            state = t._leaf or leaf_state(t)
+            acc = state.accumulator and state.accumulator()
+            if acc is None:  # still: no other thread has made it
+                acc = AccumulateGrad()
+                acc.edges = ()
+                acc.hooks = None
+                acc.variable, data = t, t._data
+                acc.shape, acc.dtype = data.shape, data.dtype
+                acc.order = next_order()
+                state.accumulator = weakref.ref(acc)
     return (acc, 0, acc.shape, acc.dtype)
+
+
+def leaf_state(t: Tensor) -> LeafState:
+    """A leaf's `LeafState`, made when first asked for."""
+    with _LOCK:
+        if t._leaf is None:
+            t._leaf = LeafState()
+        return t._leaf
 
 
 def second_backward(name: str) -> RuntimeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,12 +32,30 @@ def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
     {'a': 'x', 'b': ['y', ('z',)]}
     """
     if isinstance(tree, dict):
-        return type(tree)((key, rebuild(value, flat)) for key, value in tree.items())
+        made = copy.copy(tree)  # of whatever class of dict it is
+        for key, value in tree.items():
+            made[key] = rebuild(value, flat)
+        return made
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return type(tree)(*(rebuild(value, flat) for value in tree))
     if isinstance(tree, (list, tuple)):
         return type(tree)(rebuild(value, flat) for value in tree)
     return next(flat)
+
+
+def matches(tree: Any, like: Any) -> bool:
+    """Whether `tree` nests as `like` does, where None stands for any branch.
+
+    >>> matches([1, {"a": 2}], [None, {"a": None}]), matches((1,), None)
+    (True, False)
+    """
+    if tree is None:
+        return True
+    if isinstance(like, dict):
+        return isinstance(tree, dict) and set(tree) == set(like) and all(matches(tree[key], like[key]) for key in like)
+    if isinstance(like, (list, tuple)):
+        return isinstance(tree, (list, tuple)) and len(tree) == len(like) and all(map(matches, tree, like))
+    return not isinstance(tree, CONTAINERS)
 
 
 def aligned(tree: Any, like: Any, where: str) -> list[Any]:

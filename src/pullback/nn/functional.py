@@ -10,14 +10,30 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor, wrap
-from ..ops import reductions
-from ..ops.elementwise import relu, sigmoid
+from ..ops import elementwise, reductions
+from ..ops.elementwise import sigmoid, square, where
 from ..ops.elementwise import tanh as tanh
 from ..ops.indexing import gather
 from ..ops.products import matmul
 from ..ops.table import composite, special
 
-__all__ = ["cross_entropy", "linear", "log_softmax", "mse_loss", "nll_loss", "relu", "sigmoid", "silu", "softmax", "tanh"]
+__all__ = [
+    "cross_entropy",
+    "linear",
+    "log_softmax",
+    "mse_loss",
+    "nll_loss",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "tanh",
+]
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``, written into `input` if so asked; its derivative at 0 is 0."""
+    return input.relu_() if inplace else elementwise.relu(input)
 
 
 def _total(values: Any, axis: int) -> Any:
@@ -37,7 +53,12 @@ def refuse_all_but_floats(name: str, *values: Any) -> None:
     for value in values:
         if value.dtype.kind != "f":
             raise NotImplementedError(
-                errors.message(f"{name}()", expected="a floating point tensor", found=errors.describe(value), do="convert it with .float()")
+                errors.message(
+                    f"{name}()",
+                    expected="a floating point tensor",
+                    found=errors.describe(value),
+                    do="convert it with .float()",
+                )
             )
 
 
@@ -107,14 +128,16 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     >>> pullback.nn.functional.mse_loss(pullback.tensor([1.0, 2.0]), pullback.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    refuse_all_but_floats("mse_loss", (input - target)._data)
+    if _dtypes.result_type([input._data, target._data]).kind != "f":
+        refuse_all_but_floats("mse_loss", input._data, target._data)
+    deviation = input - target
     if input._data.shape != target._data.shape:
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
-            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            f"mse_loss(): the target, of shape {list(target.shape)}, is broadcast with an input of shape "
+            f"{list(input.shape)}, which is seldom what is meant.\n  What to do: give them the same shape.",
             stacklevel=2,
         )
-    return _reduced("mse_loss", np.square(input - target), reduction)  # type: ignore[call-overload]
+    return _reduced("mse_loss", square(deviation), reduction)
 
 
 def _check_classes(name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
@@ -122,18 +145,29 @@ def _check_classes(name: str, input: Tensor, target: Tensor, weight: Tensor | No
     shape, found = input._data.shape, target._data.shape
     if target._data.dtype.kind not in "iu":
         raise RuntimeError(
-            errors.message(f"{name}()", expected="class indices, an integer tensor, as target", found=errors.describe(target),
-                           do="convert it with target.long()")
-        )  # fmt: skip
+            errors.message(
+                f"{name}()",
+                expected="class indices, an integer tensor, as target",
+                found=errors.describe(target),
+                do="convert it with target.long()",
+            )
+        )
     wanted = (shape[0], *shape[2:]) if len(shape) > 1 else ()
     if not shape or found != wanted:
         raise ValueError(
-            errors.message(f"{name}()", expected=f"a target of shape {list(wanted)} for an input of shape {list(shape)}",
-                           found=str(list(found)))
-        )  # fmt: skip
+            errors.message(
+                f"{name}()",
+                expected=f"a target of shape {list(wanted)} for an input of shape {list(shape)}",
+                found=str(list(found)),
+            )
+        )
     classes = shape[1] if len(shape) > 1 else shape[0]
     if weight is not None and weight._data.shape != (classes,):
-        raise RuntimeError(errors.message(f"{name}()", expected=f"a weight for each of {classes} classes", found=errors.describe(weight)))
+        raise RuntimeError(
+            errors.message(
+                f"{name}()", expected=f"a weight for each of {classes} classes", found=errors.describe(weight)
+            )
+        )
     used = target._data[target._data != ignore_index]
     bad = used[(used < 0) | (used >= classes)]
     if bad.size:
@@ -141,11 +175,13 @@ def _check_classes(name: str, input: Tensor, target: Tensor, weight: Tensor | No
 
 
 @composite(method=False)
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
     """The negative log likelihood ``-input[n, target[n]]`` of classes, from log probabilities.
 
-    input: ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices of the shape without C; weight: a factor for each class;
-    targets equal to `ignore_index` count nothing. The mean is weighted.
+    input: ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices of the shape without C; weight: a factor
+    for each class; targets equal to `ignore_index` count nothing. The mean is weighted.
     """
     _check_classes("nll_loss", input, target, weight, ignore_index)
     axis = 1 if input._data.ndim > 1 else 0
@@ -156,18 +192,19 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     if weight is not None:
         factor = factor * np.asarray(weight._data)[np.where(counted, target._data, 0)]
     # where, not a product: an ignored entry of -inf must not become NaN
-    losses = np.where(counted, -picked, 0) * factor  # type: ignore[call-overload]
+    losses = where(wrap(counted), -picked, 0) * factor
     if reduction == "mean":
         return reductions.sum(losses) / np.sum(factor).item()
     return _reduced("nll_loss", losses, reduction)
 
 
 @composite(method=False)
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
     """The cross entropy between logits and classes: `nll_loss` of `log_softmax`; or between logits and probabilities.
 
-    input: logits of shape ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices, or probabilities of the input's shape.
+    input: logits of shape ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices, or probabilities of the
+    input's shape.
     label_smoothing: how much of each class's weight is spread evenly over all (Szegedy et al. 2016, arXiv:1512.00567).
 
     >>> import pullback
@@ -182,10 +219,16 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, i
         hard = nll_loss(logs, target, weight, ignore_index, reduction)
         if not label_smoothing:
             return hard
-        return (1 - label_smoothing) * hard + label_smoothing * _smooth(logs, target, weight, ignore_index, reduction, axis)
+        return (1 - label_smoothing) * hard + label_smoothing * _smooth(
+            logs, target, weight, ignore_index, reduction, axis
+        )
     if target._data.shape != input._data.shape:
         raise RuntimeError(
-            errors.message("cross_entropy()", expected=f"probabilities of shape {list(input._data.shape)}", found=str(list(target.shape)))
+            errors.message(
+                "cross_entropy()",
+                expected=f"probabilities of shape {list(input._data.shape)}",
+                found=str(list(target.shape)),
+            )
         )
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / input._data.shape[axis]
@@ -201,11 +244,13 @@ def _per_class(weight: Tensor | None, input: Tensor, axis: int) -> Any:
     return weight.reshape([-1 if i == axis else 1 for i in range(input._data.ndim)])
 
 
-def _smooth(logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int) -> Tensor:
+def _smooth(
+    logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
+) -> Tensor:
     """The part of label smoothing: the loss against every class alike."""
     counted = target._data != ignore_index
     every = -reductions.sum(logs * _per_class(weight, logs, axis), axis) / logs._data.shape[axis]
-    losses = np.where(counted, every, 0)  # type: ignore[call-overload]
+    losses = where(wrap(counted), every, 0)
     if reduction != "mean":
         return _reduced("cross_entropy", losses, reduction)
     weights = np.ones(logs._data.shape[axis]) if weight is None else weight._data

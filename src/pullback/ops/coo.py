@@ -3,17 +3,11 @@
 The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of places where they stand. Two operations
 lead from values to a sparse tensor and back; everything else is done on the values, an ordinary Tensor, with ordinary
 operations. So the gradient of a sparse tensor is computed at its nonzeros only, and nothing of the size of the dense
-matrix is ever made: for ``Y = A B`` with the cotangent ``G``
-
-    dA[i, j] = sum_k G[i, k] conj(B[j, k])   for the nonzeros (i, j) of A,        dB = A^H G.
-
-These two are each other's adjoints (`_sparse_mm`, `_sampled`), so there are derivatives of every order. The products
-are SciPy's. How a sparse tensor is made is in `sparse.py`.
+matrix is ever made. The products are in `pattern.py`; how a sparse tensor is made is in `sparse.py`.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -26,10 +20,8 @@ from ..autograd.grad_mode import enable_grad
 from .calls import apply, on
 from .indexing import _getitem, _scatter
 from .nodes import OpNode
-from .table import bilinear, linear
-
-_BLOCK = 1 << 18  # elements that `_sampled` gathers from each operand at a time
-_ALL = slice(None)
+from .pattern import Pattern, _sparse_mm
+from .table import linear
 
 # What `SparseTensor` redefines, as Tensor has it.
 _EDGE: Any = vars(Tensor)["_edge"]
@@ -50,65 +42,6 @@ class layout:  # noqa: N801 - torch's name
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
-
-
-class Pattern:
-    """Where the entries of a sparse tensor stand: `indices`, a column for each entry, in a tensor of shape `size`.
-
-    coalesced: the columns are sorted, and none occurs twice. A pattern never changes, and is shared by all tensors
-    computed on the same entries.
-    """
-
-    __slots__ = ("_rows", "_unique", "coalesced", "indices", "size")
-
-    def __init__(self, indices: np.ndarray[Any, Any], size: tuple[int, ...], coalesced: bool) -> None:
-        indices.flags.writeable = False
-        self.indices, self.size, self.coalesced = indices, size, coalesced
-        self._unique: tuple[Pattern, Any, Any] | None = None
-        self._rows: tuple[Any, Any] | None = None
-
-    @property
-    def nnz(self) -> int:
-        """The number of entries."""
-        return self.indices.shape[1]
-
-    def unique(self) -> tuple[Pattern, Any, Any]:
-        """The coalesced pattern; for each of its places an entry here; for each entry here its place there."""
-        if self.coalesced:
-            return self, _ALL, _ALL
-        if self._unique is None:
-            keys, spans = self.indices, self.size[: len(self.indices)]
-            if math.prod(spans) <= np.iinfo(np.int64).max:  # one number for each place sorts faster than several
-                keys = np.ravel_multi_index(tuple(keys), spans)[np.newaxis] if self.nnz else keys[:1]
-            order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])
-            columns = keys[:, order]
-            new = np.ones(self.nnz, bool)
-            new[1:] = np.any(columns[:, 1:] != columns[:, :-1], axis=0)
-            first = order[new]
-            inverse = np.empty(self.nnz, np.int64)
-            inverse[order] = np.cumsum(new) - 1
-            self._unique = Pattern(self.indices[:, first], self.size, True), first, inverse
-        return self._unique
-
-    def matrix(self, values: np.ndarray[Any, Any]) -> Any:
-        """SciPy's CSR matrix with `values` here; the pattern must be coalesced."""
-        sparse = _scipy_sparse()
-        if self._rows is None:
-            ends = np.searchsorted(self.indices[0], np.arange(self.size[0] + 1))
-            found = sparse.csr_array((np.empty(self.nnz, np.int8), self.indices[1], ends), shape=self.size)
-            self._rows = found.indices, found.indptr  # in the smallest integers that hold them
-        return sparse.csr_array((values, *self._rows), shape=self.size)
-
-
-def _scipy_sparse() -> Any:
-    try:
-        import scipy.sparse
-    except ImportError:
-        raise ImportError(
-            "products of sparse tensors are computed by SciPy, which is not installed.\n"
-            "  What to do: pip install 'pullback[sparse]'."
-        ) from None
-    return scipy.sparse
 
 
 class SparseArray:
@@ -134,7 +67,7 @@ class SparseArray:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _refused(name)
+        raise _refused("this operation")
 
 
 def _refused(name: str) -> NotImplementedError:
@@ -166,7 +99,7 @@ _op.node_class = _op.complex_class = type(_op.node_class.__name__, (_PatternNode
 
 
 @linear(method=False, input=lambda g, pattern: _gradient(g, pattern))
-def _values(input: Any, pattern: Any) -> Any:
+def _sparse_values(input: Any, pattern: Any) -> Any:
     return input.values
 
 
@@ -176,8 +109,7 @@ def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
     if isinstance(values, Tensor):
         made._version_of = values._share_version()
         recorded = apply(_op, (values, pattern), {})
-        made._requires_grad = recorded._requires_grad
-        _EDGE.__set__(made, recorded._edge)
+        made._edge, made._requires_grad = recorded._edge, recorded._requires_grad
     return made
 
 
@@ -185,7 +117,7 @@ def _entries(a: Any) -> Any:
     """The values of a sparse tensor, of as many entries as its pattern has: a Tensor, or the payload of a payload."""
     if isinstance(a, SparseArray):
         return a.values
-    values = apply(_values.op, (a, a._data.pattern), {})
+    values = apply(_sparse_values.op, (a, a._data.pattern), {})
     values._version_of = a._share_version()
     return values
 
@@ -256,40 +188,6 @@ def _dense(a: SparseTensor | SparseArray) -> Any:
 # Products -----------------------------------------------------------------------------------------------------------
 
 
-def _by_values(g: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
-    return on(_sampled, dense, g, pattern) if transposed else on(_sampled, g, dense, pattern)
-
-
-def _by_dense(g: Any, values: Any, pattern: Any, transposed: Any) -> Any:
-    return on(_sparse_mm, values, g, pattern, not transposed)
-
-
-@bilinear(method=False, values=_by_values, dense=_by_dense)
-def _sparse_mm(values: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
-    """The matrix with `values` at the places of `pattern`, or its transpose, times a dense matrix or vector."""
-    half = values.dtype == np.float16  # for which SciPy has no product
-    matrix = pattern.matrix(values.astype(np.float32) if half else values)
-    found = (matrix.T if transposed else matrix) @ (dense.astype(np.float32) if half else dense)
-    return found.astype(np.float16) if half else found
-
-
-@bilinear(
-    method=False,
-    left=lambda g, right, pattern: on(_sparse_mm, g, right, pattern, False),
-    right=lambda g, left, pattern: on(_sparse_mm, g, left, pattern, True),
-)
-def _sampled(left: Any, right: Any, pattern: Any) -> Any:
-    """``out[e] = sum_k left[i, k] * right[j, k]`` for each place ``(i, j)`` of `pattern`, a block of them at a time."""
-    left, right = (np.expand_dims(a, 1) if a.ndim == 1 else a for a in (left, right))
-    rows, columns = pattern.indices
-    out = np.empty(len(rows), left.dtype)
-    step = max(_BLOCK // max(left.shape[1], 1), 1)
-    for start in range(0, len(rows), step):
-        block = slice(start, start + step)
-        out[block] = np.einsum("ek,ek->e", left[rows[block]], right[columns[block]])
-    return out
-
-
 def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor:
     """``a @ dense``, or ``a.T @ dense``, for a vector, a matrix or a stack of matrices."""
     values, pattern = _coalesced(a)
@@ -356,12 +254,12 @@ class SparseTensor(Tensor):
 
     @_edge.setter
     def _edge(self, edge: Any) -> None:
-        if edge is not None:
+        if edge is not None and not isinstance(edge[0], _PatternNode):
             raise NotImplementedError(
                 f"{edge[0].name()}: the output of a Function that is differentiated cannot be a sparse tensor.\n"
                 "  What to do: return its values from forward, and make the sparse tensor of them outside."
             )
-        _EDGE.__set__(self, None)
+        _EDGE.__set__(self, edge)
 
     @property
     def requires_grad(self) -> bool:
@@ -377,7 +275,7 @@ class SparseTensor(Tensor):
             self._source = wrap(self._data.values)
             self._source._version_of, self._source._requires_grad = self._share_version(), True
             with enable_grad():
-                _EDGE.__set__(self, sparse_at(self._source, self._data.pattern)._edge)
+                self._edge = sparse_at(self._source, self._data.pattern)._edge
 
     @property
     def is_leaf(self) -> bool:
@@ -475,6 +373,9 @@ class SparseTensor(Tensor):
     def _require_coalesced(self, what: str) -> None:
         if not self.is_coalesced():
             raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
 
     def __repr__(self) -> str:
         pattern, values = self._data.pattern, self._data.values

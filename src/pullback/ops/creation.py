@@ -51,8 +51,12 @@ def _refuse_all_but_numbers(array: np.ndarray[Any, Any]) -> None:
     if array.dtype.kind != "O":
         raise TypeError(errors.message("tensor()", expected="numbers", found=f"values of type {array.dtype}"))
     if all(isinstance(v, int) for v in array.flat):
-        raise ValueError(errors.message("tensor()", expected="integers of at most 64 bits", found=f"{array.flat[0]}, ..."))
-    raise RuntimeError(errors.message("tensor()", expected="numbers", found="Python objects", do="make an array of numbers first"))
+        raise ValueError(
+            errors.message("tensor()", expected="integers of at most 64 bits", found=f"{array.flat[0]}, ...")
+        )
+    raise RuntimeError(
+        errors.message("tensor()", expected="numbers", found="Python objects", do="make an array of numbers first")
+    )
 
 
 def _unwrapped(data: Any) -> Any:
@@ -67,8 +71,8 @@ def _unwrapped(data: Any) -> Any:
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`: a number, nested sequences, an array.
 
-    Python floats get the default dtype (float32), integers int64; an array keeps its dtype. TypeError for what is not numbers,
-    ValueError for ragged sequences.
+    Python floats get the default dtype (float32), integers int64; an array keeps its dtype. TypeError for text,
+    RuntimeError for other objects that are no numbers, ValueError for ragged sequences.
 
     >>> import pullback
     >>> pullback.tensor([[1, 2], [3, 4]])
@@ -98,7 +102,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the memory of a NumPy array: a write to one is seen in the other.
 
-    TypeError for what is not an array, or for an array of a dtype no tensor has; ValueError for one of foreign byte order.
+    TypeError for what is not an array, or for a dtype no tensor has; ValueError for a foreign byte order.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
@@ -175,7 +179,9 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return _finish(np.empty(*_like(input, dtype)), device, requires_grad)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """One number with the shape, and unless given the dtype, of `input`."""
     shape, found = _like(input, dtype)
     return _finish(np.full(shape, _number(fill_value), found), device, requires_grad)
@@ -198,14 +204,18 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: b
         raise TypeError("arange() missing required argument 'end'")
     start, end, step = values.get("start", 0), values["end"], values.get("step", 1)
     if step == 0 or (end - start) / step < 0:
-        raise RuntimeError(errors.message("arange()", expected="bounds that step leads from one to the other", found=str(values)))
+        raise RuntimeError(
+            errors.message("arange()", expected="bounds that step leads from one to the other", found=str(values))
+        )
     integral = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     found = (np.dtype(np.int64) if integral else _dtypes.default()) if dtype is None else _dtypes.to_numpy(dtype)
     count = max(int(np.ceil((end - start) / step)), 0)
     return _finish((start + step * np.arange(count)).astype(found), device, requires_grad)
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """`steps` numbers from `start` to `end`, evenly spaced, both included."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -265,14 +275,18 @@ def _stream(generator: Generator | None) -> np.random.Generator:
     return (default_generator if generator is None else generator)._stream
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Uniform on [0, 1)."""
     found = _floating("rand", dtype)
     drawn = _stream(generator).random(_sizes(size), np.float64 if found == np.float64 else np.float32)
     return _finish(np.asarray(drawn, found), device, requires_grad)
 
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Standard normal; complex numbers have variance 1, half of it in each part."""
     found = _floating("randn", dtype)
     shape, stream = _sizes(size), _stream(generator)
@@ -283,8 +297,8 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
     return _finish(np.asarray(drawn, found), device, requires_grad)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
-            requires_grad: bool = False) -> Tensor:  # fmt: skip
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
+            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Integers, uniform on [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
         low, high, size = 0, low, high
@@ -296,7 +310,9 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = No
     return _finish(_stream(generator).integers(low, high, _sizes((size,))).astype(found), device, requires_grad)
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The integers 0 to n - 1 in random order."""
     found = np.dtype(np.int64) if dtype is None else _dtypes.to_numpy(dtype)
     (n,) = _sizes((n,))
@@ -328,14 +344,18 @@ def randint_like(input: Tensor, low: int, high: Any = None, *, dtype: Any = None
                  requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Integers, uniform on [low, high), with the shape and dtype of `input`."""
     shape, found = _like(input, dtype)
-    bounds = (0, low) if high is None else (low, high)
-    return randint(*bounds, shape, dtype=found, device=device, requires_grad=requires_grad)
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, shape, dtype=found, device=device, requires_grad=requires_grad)
 
 
 # Conversion ---------------------------------------------------------------------------------------------------------
 
 
-@linear(method=False, input=lambda g: g, numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype)} if hasattr(np, "astype") else {})
+@linear(
+    method=False,
+    input=lambda g: g,
+    numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype)} if hasattr(np, "astype") else {},
+)
 def _convert(input: Any, dtype: Any) -> Any:
     if input.dtype.kind == "c" and dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
@@ -344,7 +364,9 @@ def _convert(input: Any, dtype: Any) -> Any:
 
 
 @composite()
-def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False) -> Tensor:
+def to(
+    input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+) -> Tensor:
     """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``).
 
     The tensor itself if nothing changes and `copy` is False. RuntimeError for a device other than the CPU.

@@ -1,7 +1,8 @@
 """Elementwise operations: one entry each, a ufunc and the derivative's expression.
 
-Kinks take torch's choice: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in halves; `clamp` passes the gradient
-at its bounds. Where a rule multiplies by a mask it uses `where`, so that an infinite cotangent does not become NaN on the side not taken.
+Kinks take torch's choice: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in halves;
+`clamp` passes the gradient at its bounds. Where a rule multiplies by a mask it uses `where`, so that an infinite
+cotangent does not become NaN on the side not taken.
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ def _square(input: Any) -> Any:
     return np.square(input, dtype=np.int64) if input.dtype.kind == "b" else np.square(input)
 
 
-square = elementwise(
-    "square", _square, "``input ** 2``.", numpy={np.square: lambda x: square(x)}, input=lambda g, input: g * (2 * input),
+square = NUMPY[np.square] = elementwise(
+    "square", _square, "``input ** 2``.", numpy={},
+    input=lambda g, input: g * (2 * input),
 )  # fmt: skip
 sqrt = elementwise(
     "sqrt", np.sqrt, "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``.", floats=True,
@@ -99,9 +101,10 @@ def _power(input: Any, other: Any) -> Any:
         return np.power(input, other)
     if not other.ndim:
         raise RuntimeError(
-            "Integers to negative integer powers are not allowed.\n  What to do: convert the base first, e.g. x.float() ** n."
+            "Integers to negative integer powers are not allowed.\n"
+            "  What to do: convert the base first, e.g. x.float() ** n."
         )
-    # Among many exponents torch lets the negative ones be, and gives the integer part of the result: 0 but for bases 1 and -1.
+    # Among many exponents torch lets negative ones be, and gives the integer part of the result: 0, but for 1 and -1.
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
     return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
 
@@ -131,18 +134,19 @@ _ROUNDED = {None: div, "floor": floor_divide, "trunc": _trunc_divide}
 
 
 def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """``input / other``, broadcast; of integers a float. Rounded towards 0 ("trunc") or down ("floor") it has the derivative 0."""
+    """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
     if rounding_mode not in _ROUNDED:
         raise RuntimeError(
             errors.message("div()", expected="rounding_mode None, 'trunc' or 'floor'", found=repr(rounding_mode))
         )
-    return _ROUNDED[rounding_mode](input, other)  # type: ignore[no-any-return]
+    return _ROUNDED[rounding_mode](input, other)
 
 
 div = _publish(div.op, _rounded_div, _rounded_div, {}, True)  # type: ignore[attr-defined]
 remainder = elementwise(
     "remainder", np.remainder, "``input - floor(input / other) * other``; takes the sign of `other`.", dunder="mod",
-    input=lambda g: g, other=lambda g, input, other: np.negative(np.multiply(g, np.floor_divide(plain(input), plain(other)))),
+    input=lambda g: g,
+    other=lambda g, input, other: np.negative(np.multiply(g, np.floor_divide(plain(input), plain(other)))),
 )  # fmt: skip
 
 # Exponentials and logarithms
@@ -193,6 +197,7 @@ sigmoid = elementwise(
     input=lambda g, out: g * (out * (1 - out)),
 )  # fmt: skip
 
+
 # Kinks
 def _relu(input: Any) -> Any:
     _refuse_complex("relu", input)
@@ -209,7 +214,9 @@ def _abs_rule(g: Any, input: Any) -> Any:
     if plain(input).dtype.kind != "c":
         return np.multiply(g, np.sign(plain(input)))
     size = np.abs(input)
-    return np.where(np.equal(plain(size), 0), 0, np.true_divide(np.multiply(g, input), np.where(np.equal(plain(size), 0), 1, size)))
+    return np.where(
+        np.equal(plain(size), 0), 0, np.true_divide(np.multiply(g, input), np.where(np.equal(plain(size), 0), 1, size))
+    )
 
 
 @special(numpy={np.absolute: lambda x: abs(x), np.fabs: lambda x: abs(x)}, input=_abs_rule)
@@ -218,11 +225,11 @@ def abs(input: Any) -> Any:
     return np.abs(input)
 
 
-Tensor.__abs__ = abs  # type: ignore[attr-defined]
+Tensor.__abs__ = abs  # type: ignore[method-assign]
 
 
 def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
-    """The cotangent where this operand won, half of it where the two are equal; where one is NaN both have it, as in torch."""
+    """The cotangent where this operand won, half of it where the two are equal; where one is NaN both get it."""
     mine, theirs = plain(mine), plain(theirs)
     return np.where(better(theirs, mine), 0, np.where(np.equal(mine, theirs), np.multiply(0.5, g), g))
 
@@ -292,19 +299,23 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 def where(condition: Any, input: Any, other: Any) -> Any:
     """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient.
 
-    The side not taken is still computed: ``where(x > 0, sqrt(x), 0)`` has the gradient ``0 * inf = NaN`` at 0. Make the operand safe
-    instead: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
+    The side not taken is still computed: ``where(x > 0, sqrt(x), 0)`` has the gradient ``0 * inf = NaN`` at 0. Make the
+    operand safe instead: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
     """
     if not hasattr(condition, "dtype"):
-        raise TypeError(errors.message("where()", expected="condition to be a bool Tensor", found=errors.describe(condition)))
+        raise TypeError(
+            errors.message("where()", expected="condition to be a bool Tensor", found=errors.describe(condition))
+        )
     if condition.dtype != bool:
-        raise RuntimeError(errors.message("where()", expected="condition to be a bool tensor", found=errors.describe(condition)))
+        raise RuntimeError(
+            errors.message("where()", expected="condition to be a bool tensor", found=errors.describe(condition))
+        )
     return np.where(condition, input, other)
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where `condition` holds, else `other`."""
-    return where(condition, self, other)  # type: ignore[no-any-return]
+    return where(condition, self, other)
 
 
 Tensor.where = _where_method  # type: ignore[attr-defined]
@@ -373,9 +384,7 @@ def _sign(input: Any) -> Any:
     return np.copy(input) if input.dtype.kind == "b" else np.sign(input)
 
 
-sign = elementwise(
-    "sign", _sign, "-1, 0 or 1.", numpy={np.sign: lambda x: sign(x)}, input=lambda g: np.zeros_like(g),
-)  # fmt: skip
+sign = NUMPY[np.sign] = elementwise("sign", _sign, "-1, 0 or 1.", numpy={}, input=lambda g: np.zeros_like(g))
 
 
 @pointwise(
@@ -383,9 +392,7 @@ sign = elementwise(
     numpy={np.rint: lambda x: round(x), np.round: lambda a, decimals=0: round(a, decimals)},
 )  # fmt: skip
 def round(input: Any, decimals: int = 0) -> Any:
-    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds, ..."""
+    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
     if input.dtype.kind not in "iuf":
-        raise NotImplementedError(
-            errors.message("round()", expected="real numbers", found=errors.describe(input))
-        )
+        raise NotImplementedError(errors.message("round()", expected="real numbers", found=errors.describe(input)))
     return np.round(input, decimals)

@@ -1,7 +1,7 @@
 """Indexing: `x[index]`, `x[index] = value`, and selection by arrays of positions.
 
-An index is made plain first: tensors in it become arrays, and its parts are split the way torch reads them (integers select before arrays do,
-so ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them).
+An index is made plain first: tensors in it become arrays, and its parts are split the way torch reads them (integers
+select before arrays do, so ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .._state import thread
 from .._tensor import NUMPY, Tensor, wrap
 from .calls import apply, on, record
 from .creation import to
+from .elementwise import where
 from .shape import expand, reshape
 from .table import composite, linear
 from .writing import refuse_write, take_history
@@ -34,7 +35,8 @@ def _plain_part(part: Any) -> Any:
         if step is not None and step <= 0:
             raise ValueError(errors.message("slice", expected="a step greater than zero", found=f"step {step}",
                                             do="reverse an axis with flip(dim)"))  # fmt: skip
-        return slice(*(None if v is None else operator.index(v) for v in (part.start, part.stop)), step)
+        start, stop = (None if v is None else operator.index(v) for v in (part.start, part.stop))
+        return slice(start, stop, step)
     array = part._data if isinstance(part, Tensor) else np.asarray(part)
     if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
         array = array.astype(np.int64)
@@ -45,8 +47,8 @@ def _plain_part(part: Any) -> Any:
         )  # fmt: skip
     if array.dtype == np.uint8:
         raise IndexError(
-            errors.message("index", expected="a bool mask or positions", found="uint8, which torch once took for a mask",
-                           do="convert it with .bool() or .long()")
+            errors.message("index", expected="a bool mask or positions", do="convert it with .bool() or .long()",
+                           found="uint8, which torch once took for a mask")
         )  # fmt: skip
     if array.ndim == 0 and array.dtype.kind != "b":
         return int(array)
@@ -57,8 +59,8 @@ def plain_index(index: Any) -> tuple[Any, ...]:
     """An index as a tuple of integers, slices, None, Ellipsis and arrays."""
     if isinstance(index, list) and len(index) < 32 and any(isinstance(i, _MAKE_A_TUPLE) for i in index):
         warnings.warn(
-            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, and torch to come, "
-            "read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
+            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, and "
+            "torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
             stacklevel=3,
         )
         index = tuple(index)
@@ -159,7 +161,9 @@ def write(t: Tensor, index: tuple[Any, ...], value: Any) -> None:
     if not hasattr(source, "dtype"):
         source = np.asarray(source)
     if source.dtype.kind not in "biufc":
-        raise TypeError(errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value)))
+        raise TypeError(
+            errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
+        )
     if source.dtype.kind == "c" and t._data.dtype.kind != "c":
         raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(source.dtype)))
     first, second = _split(index, t._data.ndim)
@@ -171,8 +175,8 @@ def write(t: Tensor, index: tuple[Any, ...], value: Any) -> None:
         source = source[0]
     if not broadcasts_to(source.shape, np.shape(target)):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(np.shape(target))}"
+            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(np.shape(target))}"
         )
     t._data[first] = source
     mask = 0
@@ -185,19 +189,25 @@ def write(t: Tensor, index: tuple[Any, ...], value: Any) -> None:
 
 
 Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
-Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
 
 
 def _positions(name: str, index: Any, n: int, outside: type[Exception]) -> np.ndarray[Any, Any]:
-    """The values of a tensor of positions along an axis of length `n`; unlike `[]`, these operations do not count from the end."""
+    """The values of a tensor of positions along an axis of length `n`; none is counted from its end, as `[]` does."""
     if not isinstance(index, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index)))
+        raise TypeError(
+            errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index))
+        )
     found = index._data
     if found.dtype not in (np.int64, np.int32):
-        raise RuntimeError(errors.message(f"{name}()", expected="an index of int64 or int32", found=errors.describe(index)))
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="an index of int64 or int32", found=errors.describe(index))
+        )
     if found.size and (found.min() < 0 or found.max() >= n):
         span = f"{int(found.min())} to {int(found.max())}"
-        raise outside(errors.message(f"{name}(): index out of range", expected=f"positions in [0, {n - 1}]", found=span))
+        raise outside(
+            errors.message(f"{name}(): index out of range", expected=f"positions in [0, {n - 1}]", found=span)
+        )
     return found
 
 
@@ -214,7 +224,7 @@ def _along(index: Any, dim: int) -> tuple[Any, ...]:
 
 @composite()
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each entry of `index`."""
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`."""
     shape, ndim = input._data.shape, input._data.ndim
     axis = wrap_axis(dim, ndim)
     found = _positions("gather", index, shape[axis] if shape else 1, RuntimeError)
@@ -226,13 +236,15 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if any(m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=False)) if i != axis):
         raise RuntimeError(
-            f"Size does not match: expected index {list(found.shape)} to be no larger than input {list(shape)} apart from "
-            f"dimension {axis}"
+            f"Size does not match: expected index {list(found.shape)} to be no larger than input {list(shape)} apart "
+            f"from dimension {axis}"
         )
     return apply(_gather.op, (input, axis, found), {})
 
 
-@composite(numpy={np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(arr, wrap(np.asarray(indices)), axis)})
+@composite(
+    numpy={np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(arr, wrap(np.asarray(indices)), axis)}
+)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor."""
     if dim is None:
@@ -240,13 +252,18 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape, found = input._data.shape, indices._data.shape
     if len(shape) != len(found):
         raise RuntimeError(
-            errors.message("take_along_dim()", expected="as many dimensions of indices as of input", found=f"{list(found)} and {list(shape)}")
+            errors.message(
+                "take_along_dim()",
+                expected="as many dimensions of indices as of input",
+                found=f"{list(found)} and {list(shape)}",
+            )
         )
     axis = wrap_axis(dim, len(shape))
-    indices = np.where(indices < 0, indices + shape[axis], indices)  # type: ignore[call-overload]
-    around = np.broadcast_shapes(shape[:axis] + (1,) + shape[axis + 1 :], found[:axis] + (1,) + found[axis + 1 :])
-    input = expand(input, around[:axis] + shape[axis : axis + 1] + around[axis + 1 :])
-    return gather(input, axis, expand(indices, around[:axis] + found[axis : axis + 1] + around[axis + 1 :]))
+    indices = where(indices < 0, indices + shape[axis], indices)
+    before = np.broadcast_shapes(shape[:axis], found[:axis])
+    after = np.broadcast_shapes(shape[axis + 1 :], found[axis + 1 :])
+    input = expand(input, (*before, shape[axis], *after))
+    return gather(input, axis, expand(indices, (*before, found[axis], *after)))
 
 
 @linear(method=False, input=lambda g, dim, index, input_shape: on(_scatter, g, _straight(index, dim), input_shape))
@@ -265,7 +282,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     axis = wrap_axis(dim, len(shape))
     found = _positions("index_select", index, shape[axis] if shape else 1, IndexError)
     if found.ndim > 1:
-        raise IndexError(errors.message("index_select()", expected="index to be a vector", found=errors.describe(index)))
+        raise IndexError(
+            errors.message("index_select()", expected="index to be a vector", found=errors.describe(index))
+        )
     if not shape:
         return reshape(index_select(reshape(input, 1), 0, index), ())
     return apply(_index_select.op, (input, axis, np.atleast_1d(found)), {})
@@ -277,16 +296,18 @@ def check_mask(name: str, mask: Any) -> None:
         raise TypeError(errors.message(f"{name}()", expected="mask to be a bool Tensor", found=errors.describe(mask)))
     if mask._data.dtype.kind != "b":
         raise RuntimeError(
-            errors.message(f"{name}()", expected="a bool mask", found=errors.describe(mask), do="compare, e.g. mask != 0")
+            errors.message(
+                f"{name}()", expected="a bool mask", found=errors.describe(mask), do="compare, e.g. mask != 0"
+            )
         )
 
 
 @composite()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor that broadcasts with it, is True."""
+    """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
     check_mask("masked_fill", mask)
     value = fitting_number("masked_fill", input, value)
-    return np.where(mask, value, input)  # type: ignore[call-overload]
+    return where(mask, value, input)
 
 
 def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
@@ -295,13 +316,17 @@ def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
     if found._data.dtype.kind not in "biufc":
         raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
     if found._data.ndim:
-        raise RuntimeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value))
+        )
     if found._data.dtype.kind == "c" and t._data.dtype.kind not in "cb":
         raise RuntimeError(
             errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
         )
     if t._data.dtype.kind in "iu" and not np.isfinite(found._data):
-        raise RuntimeError(errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value)))
+        raise RuntimeError(
+            errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
+        )
     return to(found, t.dtype)
 
 
@@ -312,5 +337,6 @@ def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 NUMPY[np.take] = _take
-for _shape_of in (np.shape, np.ndim, np.size):
-    NUMPY[_shape_of] = lambda a, axis=None, _f=_shape_of: _f(a._data) if axis is None else _f(a._data, axis)  # type: ignore[call-overload, misc]
+NUMPY[np.shape] = lambda a: np.shape(a._data)
+NUMPY[np.ndim] = lambda a: np.ndim(a._data)
+NUMPY[np.size] = lambda a, axis=None: np.size(a._data, axis)

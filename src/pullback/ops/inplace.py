@@ -1,7 +1,7 @@
 """In-place twins: `x.add_(y)`, `x += y`, `x.zero_()`, `x.copy_(y)`.
 
-A twin computes what the operation computes, checks that the result fits, and only then writes. If the write is recorded, the tensor becomes the
-output of the operation's node, whose input is a stand-in for what the tensor was before.
+A twin computes what the operation computes, checks that the result fits, and only then writes. If the write is
+recorded, the tensor becomes the output of the operation's node, whose input is a stand-in for what the tensor was.
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ from .. import _dtypes, errors
 from .._state import thread
 from .._tensor import Tensor
 from .creation import default_generator
-from .indexing import write
+from .indexing import check_mask, fitting_number, write
+from .shape import expand
 from .table import TABLE, Op
 from .writing import before_write, refuse_write, take_history
 
 _TWINS = (
-    "add sub mul div neg pow remainder floor_divide exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin cos tan sinh cosh tanh "
-    "sigmoid relu abs clamp floor ceil trunc round"
+    "add sub mul div neg pow remainder floor_divide exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin "
+    "cos tan sinh cosh tanh sigmoid relu abs clamp floor ceil trunc round"
 ).split()
-_OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "mod": "remainder", "floordiv": "floor_divide"}
+_OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "pow": "pow",
+    "mod": "remainder",
+    "floordiv": "floor_divide",
+}
 
 
 def _twin(op: Op) -> Callable[..., Tensor]:
@@ -45,9 +54,11 @@ def _twin(op: Op) -> Callable[..., Tensor]:
             )
         if _dtypes.CATEGORY[data.dtype.kind] > _dtypes.CATEGORY[self._data.dtype.kind]:
             raise RuntimeError(
-                errors.message(f"{op.name}_(): result type {result.dtype} can't be cast to the desired output type {self.dtype}",
-                               do=f"use {op.name}() without the underscore, or convert the tensor first")
-            )  # fmt: skip
+                errors.message(
+                    f"{op.name}_(): result type {result.dtype} can't be cast to the desired output type {self.dtype}",
+                    do=f"use {op.name}() without the underscore, or convert the tensor first",
+                )
+            )
         self._data[...] = data
         take_history(self, result)
         return self
@@ -67,9 +78,7 @@ _ALL = (Ellipsis,)
 
 def _fill(self: Tensor, value: Any) -> Tensor:
     """Every element `value`, a number or a 0-d tensor."""
-    if np.ndim(value._data if isinstance(value, Tensor) else value):
-        raise RuntimeError(errors.message("fill_()", expected="a number or a 0-d tensor", found=errors.describe(value)))
-    write(self, _ALL, value)
+    write(self, _ALL, fitting_number("fill_", self, value))
     return self
 
 
@@ -80,8 +89,8 @@ def _zero(self: Tensor) -> Tensor:
 
 
 def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """The values of `src`, broadcast and converted; gradients then flow to `src`."""
-    if not isinstance(src, (Tensor, np.ndarray)):
+    """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+    if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
         raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
     write(self, _ALL, src)
     return self
@@ -89,8 +98,9 @@ def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` wherever `mask` is True."""
-    data = np.broadcast_to(mask._data, self._data.shape)
-    write(self, (data,), value)
+    check_mask("masked_fill_", mask)
+    value = fitting_number("masked_fill_", self, value)
+    write(self, (expand(mask, self._data.shape)._data,), value)
     return self
 
 
@@ -109,7 +119,8 @@ def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 
 
 for _name, _method in {
-    "fill_": _fill, "zero_": _zero, "copy_": _copy, "masked_fill_": _masked_fill, "normal_": _normal, "uniform_": _uniform,
+    "fill_": _fill, "zero_": _zero, "copy_": _copy, "masked_fill_": _masked_fill, "normal_": _normal,
+    "uniform_": _uniform,
 }.items():  # fmt: skip
     _method.__name__ = _name
     setattr(Tensor, _name, _method)

@@ -57,7 +57,7 @@ def _matmul(input: Any, other: Any) -> Any:
 
 
 @composite(numpy={np.matmul: lambda x1, x2: matmul(x1, x2)})
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
     """The matrix product; vectors and batches of matrices as in NumPy. ``dA = g B^T``, ``dB = A^T g``.
 
     >>> import pullback
@@ -112,7 +112,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return _checked("dot", input, tensor, 1, 1)
 
 
-@composite(numpy={np.outer: lambda a, b: outer(a.flatten(), b.flatten())})
+@composite(numpy={np.outer: lambda a, b: np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))})
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     for name, value in (("input", input), ("vec2", vec2)):
@@ -130,5 +130,5 @@ def _reflected(self: Tensor, other: Any) -> Any:
     return matmul(wrap(other), self) if isinstance(other, np.ndarray) else NotImplemented
 
 
-Tensor.__matmul__ = _operator  # type: ignore[attr-defined]
+Tensor.__matmul__ = _operator  # type: ignore[method-assign]
 Tensor.__rmatmul__ = _reflected  # type: ignore[attr-defined]

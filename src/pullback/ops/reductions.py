@@ -1,7 +1,7 @@
 """Reductions: sums, products, extremes and moments along axes.
 
-Extremes over several elements share the gradient evenly among ties (`amax`, `amin`, `max()` of all); `max(dim)` and `min(dim)` give it all to the element
-whose index they return, as torch does.
+Extremes over several elements share the gradient evenly among ties (`amax`, `amin`, `max()` of all); `max(dim)` and
+`min(dim)` give it all to the element whose index they return, as torch does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._tensor import Tensor, wrap
 from .creation import to
-from .elementwise import plain
+from .elementwise import plain, sign
 from .indexing import gather
 from .table import composite, linear, special
 
@@ -26,8 +26,8 @@ MinResult = namedtuple("MinResult", ["values", "indices"])
 def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
     """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
 
-    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give, then arise in a
-    frame of this package, where they are silenced.
+    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
+    then arise in a frame of this package, where they are silenced.
     """
     return (fold if type(input) is np.ndarray else function)(input, **how)
 
@@ -43,7 +43,10 @@ def _accumulator(input: Any, dtype: Any) -> Any:
     return np.dtype(np.int64) if input.dtype.kind in "biu" else input.dtype
 
 
-@linear(input=_sum_rule, numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)})
+@linear(
+    input=_sum_rule,
+    numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
+)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64.
 
@@ -68,9 +71,12 @@ def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     return np.true_divide(_sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1)
 
 
-@linear(input=_mean_rule, numpy={np.mean: lambda a, axis=None, dtype=None, *, keepdims=False: mean(a, axis, keepdims, dtype=dtype)})
+@linear(
+    input=_mean_rule,
+    numpy={np.mean: lambda a, axis=None, dtype=None, *, keepdims=False: mean(a, axis, keepdims, dtype=dtype)},
+)
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The arithmetic mean over `dim`; NaN of nothing. Of a floating point or complex tensor only, unless `dtype` is given."""
+    """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
     if dtype is None and input.dtype.kind not in "fc":
         raise RuntimeError(
             errors.message("mean()", expected="a floating point or complex dtype", found=errors.describe(input),
@@ -119,7 +125,7 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
-    # d out_j / d x_i = prod of x_k, k <= j, k != i. As a sum over j of products that leave out i: O(n^2), exact with zeros.
+    # d out_j / d x_i = prod of x_k, k <= j, k != i: a sum over j of products without x_i, O(n^2), exact with zeros.
     if not np.ndim(input):
         return g
     axis = wrap_axis(dim, len(np.shape(input)))
@@ -150,12 +156,19 @@ def _cumsum_rule(g: Any, dim: Any) -> Any:
     return np.flip(quiet(np.add.accumulate, np.cumsum, np.flip(g, axis=dim), axis=dim), axis=dim)
 
 
-@linear(input=_cumsum_rule, numpy={np.cumsum: lambda a, axis=None: cumsum(a if axis is not None else a.flatten(), axis or 0)})
+@linear(
+    input=_cumsum_rule,
+    numpy={np.cumsum: lambda a, axis=None: cumsum(a if axis is not None else a.flatten(), axis or 0)},
+)
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The running sum along `dim`."""
     axis = wrap_axis(dim, input.ndim)
     found = _accumulator(input, dtype)
-    return quiet(np.add.accumulate, np.cumsum, input, axis=axis, dtype=found) if input.ndim else np.array(input, dtype=found)
+    return (
+        quiet(np.add.accumulate, np.cumsum, input, axis=axis, dtype=found)
+        if input.ndim
+        else np.array(input, dtype=found)
+    )
 
 
 # Extremes -----------------------------------------------------------------------------------------------------------
@@ -166,14 +179,18 @@ def _extreme_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     axes = wrap_axes(dim, values.ndim)
     best = insert_axes(best, axes, values.shape, keepdim)
     ties = np.logical_or(np.equal(values, best), np.logical_and(np.isnan(values), np.isnan(best)))
-    share = np.true_divide(insert_axes(g, axes, values.shape, keepdim), np.sum(ties, axis=axes, keepdims=True).astype(values.dtype))
+    share = np.true_divide(
+        insert_axes(g, axes, values.shape, keepdim), np.sum(ties, axis=axes, keepdims=True).astype(values.dtype)
+    )
     return np.where(ties, share, 0)
 
 
 def _refuse_extreme(name: str, input: Any, dim: Any) -> None:
     """Refuse to look for the largest of nothing, or of complex numbers, which have no order."""
     if input.dtype.kind == "c":
-        raise NotImplementedError(errors.message(f"{name}()", expected="real numbers, which have an order", found=errors.describe(input)))
+        raise NotImplementedError(
+            errors.message(f"{name}()", expected="real numbers, which have an order", found=errors.describe(input))
+        )
     if _count(input.shape, dim) == 0:
         error = RuntimeError if dim == () else IndexError
         raise error(
@@ -182,14 +199,20 @@ def _refuse_extreme(name: str, input: Any, dim: Any) -> None:
         )
 
 
-@special(input=_extreme_rule, numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)))
+@special(
+    input=_extreme_rule,
+    numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)),
+)
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest element over `dim` (default: all); ties share the gradient evenly."""
     _refuse_extreme("amax", input, dim)
     return np.max(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
 
 
-@special(input=_extreme_rule, numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)))
+@special(
+    input=_extreme_rule,
+    numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)),
+)
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest element over `dim` (default: all); ties share the gradient evenly."""
     _refuse_extreme("amin", input, dim)
@@ -219,7 +242,9 @@ def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _argument("argmin", np.argmin, input, dim, keepdim)
 
 
-def _extreme(name: str, every: Any, pair: Any, where: Any, result: Any, input: Tensor, args: tuple[Any, ...], keepdim: bool) -> Any:
+def _extreme(
+    name: str, every: Any, pair: Any, where: Any, result: Any, input: Tensor, args: tuple[Any, ...], keepdim: bool
+) -> Any:
     if not args:
         return every(input)
     if isinstance(args[0], Tensor):
@@ -259,18 +284,24 @@ def _deviation(name: str, input: Tensor, dim: Any, unbiased: Any, correction: An
     if not isinstance(input, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
     if input._data.dtype.kind not in "fc":
-        raise RuntimeError(errors.message(f"{name}()", expected="a floating point or complex tensor", found=errors.describe(input)))
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="a floating point or complex tensor", found=errors.describe(input))
+        )
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     left = _count(input._data.shape, dim) - correction
     return input - mean(input, dim, True), left if left > 0 else 0
 
 
-@composite(numpy={np.var: lambda a, axis=None, *, ddof=0, keepdims=False: var(a, axis, correction=ddof, keepdim=keepdims)})
-def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+@composite(
+    numpy={np.var: lambda a, axis=None, *, ddof=0, keepdims=False: var(a, axis, correction=ddof, keepdim=keepdims)}
+)
+def var(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``.
 
-    `correction` is 1 by default (Bessel's); ``unbiased=False`` means 0. Of complex numbers, the real number E|x - mean|^2.
+    `correction` is 1 by default (Bessel's); ``unbiased=False`` means 0. Of complex numbers the real E|x - mean|^2.
     """
     if isinstance(dim, bool):  # torch's var(input, unbiased)
         dim, unbiased = None, dim
@@ -279,8 +310,12 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = Fa
     return sum(squares, dim, keepdim) / left
 
 
-@composite(numpy={np.std: lambda a, axis=None, *, ddof=0, keepdims=False: std(a, axis, correction=ddof, keepdim=keepdims)})
-def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+@composite(
+    numpy={np.std: lambda a, axis=None, *, ddof=0, keepdims=False: std(a, axis, correction=ddof, keepdim=keepdims)}
+)
+def std(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -320,7 +355,7 @@ def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 @composite()
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all elements); ``"fro"`` is p = 2, `inf` the largest modulus.
+    """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus.
 
     The 2-norm's gradient at the origin is 0.
     """
@@ -328,7 +363,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         raise TypeError(errors.message("norm()", expected="a Tensor", found=errors.describe(input)))
     if dtype is not None:
         if input.is_complex() and not _dtypes.to_numpy(dtype).kind == "c":
-            raise RuntimeError(errors.message("norm()", expected="a complex dtype for a complex tensor", found=str(dtype)))
+            raise RuntimeError(
+                errors.message("norm()", expected="a complex dtype for a complex tensor", found=str(dtype))
+            )
         input = to(input, dtype)
     if input._data.dtype.kind not in "fc":
         raise RuntimeError(
@@ -343,25 +380,28 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if p == float("-inf"):
         return amin(size, axes, keepdim)
     if p == 0:
-        return sum(np.sign(size), dim, keepdim)  # type: ignore[call-overload]
+        return sum(sign(size), dim, keepdim)
     if p == 1:
         return sum(size, dim, keepdim)
     if not isinstance(p, (int, float)):
         raise RuntimeError(errors.message("norm()", expected="p a number, 'fro' or inf", found=repr(p)))
-    return _p_norm(input, p, dim, keepdim)  # type: ignore[no-any-return]
+    return _p_norm(input, p, dim, keepdim)
 
 
-def _test(name: str, find: Any) -> Any:
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-        if not isinstance(input, Tensor):
-            raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
-        data = input._data
-        return wrap(np.asarray(find(data != 0, axis=wrap_axes(dim, data.ndim), keepdims=keepdim)))
-
-    call.__name__ = name
-    call.__doc__ = f"Whether {name} of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."
-    return call
+def _test(find: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{find.__name__}()", expected="a Tensor", found=errors.describe(input)))
+    data = input._data
+    return wrap(np.asarray(find(data != 0, axis=wrap_axes(dim, data.ndim), keepdims=keepdim)))
 
 
-any = composite(numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)})(_test("any", np.any))
-all = composite(numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)})(_test("all", np.all))
+@composite(numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)})
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
+    return _test(np.any, input, dim, keepdim)
+
+
+@composite(numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)})
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
+    return _test(np.all, input, dim, keepdim)

@@ -30,7 +30,9 @@ def _back_to_shape(g: Any, input_shape: Any) -> Any:
 @linear(method=False, view=True, input=_back_to_shape)
 def _reshape(input: Any, shape: Any) -> Any:
     if any(n < -1 for n in shape):
-        raise RuntimeError(f"invalid shape dimension in {list(shape)}: lengths are not negative, but for one -1 to be inferred")
+        raise RuntimeError(
+            f"invalid shape dimension in {list(shape)}: lengths are not negative, but for one -1 to be inferred"
+        )
     try:
         return np.reshape(input, shape)
     except ValueError:
@@ -82,7 +84,9 @@ def _permute_rule(g: Any, dims: Any) -> Any:
 def _permute(input: Any, dims: Any) -> Any:
     if len(dims) != input.ndim:
         raise RuntimeError(
-            errors.message("permute()", expected=f"one dim for each of the {input.ndim} dimensions", found=str(list(dims)))
+            errors.message(
+                "permute()", expected=f"one dim for each of the {input.ndim} dimensions", found=str(list(dims))
+            )
         )
     axes = [wrap_axis(d, input.ndim) for d in dims]
     if len(set(axes)) != len(axes):
@@ -90,7 +94,9 @@ def _permute(input: Any, dims: Any) -> Any:
     return np.transpose(input, axes)
 
 
-@composite(numpy={np.transpose: lambda a, axes=None: permute(a, axes if axes is not None else tuple(range(a.ndim))[::-1])})
+@composite(
+    numpy={np.transpose: lambda a, axes=None: permute(a, axes if axes is not None else tuple(range(a.ndim))[::-1])}
+)
 def permute(input: Tensor, dims: Any, *more: Any) -> Tensor:
     """The axes in the order `dims`; a view."""
     return apply(_permute.op, (input, sizes((dims, *more))), {})
@@ -149,15 +155,15 @@ def _expand(input: Any, shape: Any) -> Any:
     lead = len(shape) - input.ndim
     if lead < 0:
         raise RuntimeError(
-            f"expand(): the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in "
-            f"the tensor ({input.ndim})"
+            f"expand(): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({input.ndim})"
         )
     wanted = tuple(input.shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape))
     for i, n in enumerate(input.shape):
         if n not in (1, wanted[i + lead]):
             raise RuntimeError(
-                f"The expanded size of the tensor ({wanted[i + lead]}) must match the existing size ({n}) at non-singleton "
-                f"dimension {i + lead}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
+                f"The expanded size of the tensor ({wanted[i + lead]}) must match the existing size ({n}) at "
+                f"non-singleton dimension {i + lead}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
             )
     return np.broadcast_to(input, wanted)
 
@@ -194,7 +200,14 @@ def _cat_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
     return [np.reshape(piece, shape) for piece, shape in zip(pieces, tensors_shape, strict=True)]
 
 
-@joining(tensors=_cat_rule, numpy={np.concatenate: lambda arrays, axis=0: cat(arrays, axis) if axis is not None else cat([_flat(a) for a in arrays])})
+@joining(
+    tensors=_cat_rule,
+    numpy={
+        np.concatenate: lambda arrays, axis=0: (
+            cat(arrays, axis) if axis is not None else cat([_flat(a) for a in arrays])
+        )
+    },
+)
 def cat(tensors: Any, dim: int = 0) -> Any:
     """The tensors one after the other along `dim`; an empty 1-D tensor among them is skipped, as in torch."""
     kept = [a for a in tensors if a.shape != (0,)] or list(tensors)
@@ -226,7 +239,9 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors of one shape side by side along a new axis `dim`."""
     if len({a.shape for a in tensors}) > 1:
         raise RuntimeError(
-            errors.message("stack()", expected="each tensor to be equal size", found=", ".join(str(list(a.shape)) for a in tensors))
+            errors.message(
+                "stack()", expected="each tensor to be equal size", found=", ".join(str(list(a.shape)) for a in tensors)
+            )
         )
     return np.stack(tensors, axis=wrap_axis(dim, tensors[0].ndim + 1))
 
@@ -241,7 +256,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
     """Axis `dim` counted from 0, and its length, of a tensor that is to be cut up."""
     if not input._data.ndim:
-        raise RuntimeError(errors.message(f"{name}()", expected="at least a 1-dimensional tensor", found="a 0-d tensor"))
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="at least a 1-dimensional tensor", found="a 0-d tensor")
+        )
     axis = wrap_axis(dim, input._data.ndim)
     return axis, input._data.shape[axis]
 
@@ -264,12 +281,16 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     n = _axis_of_some("split", input, dim)[1]
     size = split_size_or_sections
     if isinstance(size, int) and (size < 0 or (n and not size)):
-        raise RuntimeError(errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size)))
-    lengths = list(size) if isinstance(size, (tuple, list)) else [min(size, n - i) for i in range(0, n, size or 1)] or [0]
+        raise RuntimeError(
+            errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size))
+        )
+    lengths = (
+        list(size) if isinstance(size, (tuple, list)) else [min(size, n - i) for i in range(0, n, size or 1)] or [0]
+    )
     if sum(lengths) != n or min(lengths, default=0) < 0:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
-            f"split_sizes={lengths}"
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but "
+            f"got split_sizes={lengths}"
         )
     starts = np.cumsum([0, *lengths])
     return tuple(narrow(input, dim, int(s), k) for s, k in zip(starts, lengths, strict=False))
