@@ -1,14 +1,11 @@
 """Sample inputs for every operation of the table, as data: what the tests of `test_ops.py` are run on.
 
 A sample is a call. Its arrays are described by `A`: a shape, the domain its values come from, how they lie in memory,
-    and, where the operation
-wants one dtype only (an index, a mask),
-    that dtype; every other array takes the dtype under test. `D("float64")` stands for a dtype of whichever
-library the call is made in.
+and, where the operation wants one dtype only (an index, a mask), that dtype; every other array takes the dtype under
+test. `D("float64")` stands for a dtype of whichever library the call is made in.
 
-`SAMPLES` stay away from kinks and poles,
-    so derivatives can be compared with finite differences. `KINKS` are the points where an operation
-has no derivative, or where a careless rule returns NaN. `ERRORS` are calls that must be refused.
+`SAMPLES` stay away from kinks and poles, so derivatives can be compared with finite differences. `KINKS` are the points
+where an operation has no derivative, or where a careless rule returns NaN. `ERRORS` are calls that must be refused.
 """
 
 from __future__ import annotations

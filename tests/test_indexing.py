@@ -1,7 +1,7 @@
 """Every form of `x[index]`, read and written, against torch: values, gradients to both sides, errors.
 
-The forms are written as the code a person writes and run in both libraries,
-with `torch` the library at hand; random ones follow from hypothesis.
+The forms are written as the code a person writes and run in both libraries, with `torch` the library at hand; random
+ones follow from hypothesis.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from oracle import array_of, call, cases, difference, directions, tensors_of, to_tensor
 
 import pullback
-
-pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +87,7 @@ def read(lib: ModuleType, code: str) -> Any:
     return [out, *(lib.zeros_like(t) if g is None else g for t, g in zip(leaves, first, strict=True)), *again]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("code", READS)
 def test_reading(torch: ModuleType, code: str) -> None:
     ours, theirs = read(pullback, code), read(torch, code)
@@ -96,6 +95,7 @@ def test_reading(torch: ModuleType, code: str) -> None:
     assert not difference(tuple(ours), theirs)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("code", ERRORS)
 def test_what_cannot_be_read_raises_what_torch_raises(torch: ModuleType, code: str) -> None:
     theirs = read(torch, code)
@@ -104,6 +104,7 @@ def test_what_cannot_be_read_raises_what_torch_raises(torch: ModuleType, code: s
     assert not difference(read(pullback, code), theirs if isinstance(theirs, Exception) else IndexError("uint8"))
 
 
+@pytest.mark.torch
 def test_what_is_a_view_in_torch_is_one_here(torch: ModuleType) -> None:
     for code in READS:
         shares = []
@@ -119,6 +120,7 @@ def test_some_indices_are_refused_that_torch_converts(index: Any) -> None:
         pullback.zeros(3, 2)[index]
 
 
+@pytest.mark.torch
 def test_a_list_of_sequences_is_a_tuple_for_now(torch: ModuleType) -> None:
     for code in ("x[[[0, 1], [2, 1]]]", "x[[i, 0]]", "x[[slice(0, 2), None]]", "x[[np.array([0, 1]), one]]"):
         with pytest.warns(UserWarning, match=r"x\[tuple\(index\)\]") as warned:
@@ -197,6 +199,7 @@ def written(lib: ModuleType, code: str) -> Any:
     return [*changed, *(lib.zeros_like(t) if g is None else g for t, g in zip(leaves * 2, first + again, strict=True))]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("code", WRITES)
 def test_writing(torch: ModuleType, code: str) -> None:
     ours, theirs = written(pullback, code), written(torch, code)
@@ -205,6 +208,7 @@ def test_writing(torch: ModuleType, code: str) -> None:
     assert not difference(tuple(ours), theirs)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("code", BAD_WRITES)
 def test_a_refused_write_raises_what_torch_raises_and_changes_nothing(torch: ModuleType, code: str) -> None:
     theirs = written(torch, code)
@@ -225,6 +229,7 @@ def test_a_write_without_gradients_is_not_recorded() -> None:
     assert not x.is_leaf
 
 
+@pytest.mark.torch
 def test_the_dtype_of_the_tensor_stays(torch: ModuleType) -> None:
     for dtype in ("int64", "float32", "bool", "complex64", "uint8"):
         for value in ("2.7", "3", "True", "torch.tensor(1.5)", "torch.tensor([1, 0])", "-1"):
@@ -268,6 +273,7 @@ def indexed(draw: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     return shape, tuple(parts)
 
 
+@pytest.mark.torch
 @settings(max_examples=300)
 @given(indexed())
 def test_any_index_reads_and_writes_as_in_torch(
@@ -290,6 +296,7 @@ def test_any_index_reads_and_writes_as_in_torch(
     assert not difference(*results)
 
 
+@pytest.mark.torch
 def test_iteration_gives_rows_with_gradients(torch: ModuleType) -> None:
     results = []
     for lib in (pullback, torch):

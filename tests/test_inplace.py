@@ -1,10 +1,8 @@
 """Writing in place: values, versions, histories and refusals, against torch.
 
-A case is code about fresh tensors, run in both libraries,
-with `torch` the one at hand. Afterwards what all names refer to must be the same: values,
-dtypes, versions, whether they are leaves, and the gradients of their weighted squares,
-or the exception that was raised. What is refused must
-have changed nothing.
+A case is code about fresh tensors, run in both libraries, with `torch` the one at hand. Afterwards what all names refer
+to must be the same: values, dtypes, versions, whether they are leaves, and the gradients of their weighted squares, or
+the exception that was raised. What is refused must have changed nothing.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ LAYERS = [
     {"_tensor", "autograd"},
     {"interpreters", "ops"},
     {"func", "compile"},
-    {"nn", "optim", "inspect", "bridge"},
+    {"nn", "optim", "inspect", "bridge", "cuda"},
     {"__init__"},
     {"cli", "_demo", "__main__"},
 ]

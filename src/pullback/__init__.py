@@ -7,7 +7,7 @@ The names are torch's: ``import pullback as torch`` runs code written for `torch
 import math as _math
 import warnings as _warnings
 
-from . import autograd, inspect, nn, ops, optim
+from . import autograd, cuda, inspect, nn, ops, optim
 from ._dtypes import (
     bool,
     cdouble,
@@ -77,4 +77,4 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 # code of the user's keeps its own.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
-globals().update({name: op.call for name, op in ops.TABLE.items() if not name.startswith("_")})
+globals().update({name: op.call for name, op in ops.TABLE.items() if op.public})

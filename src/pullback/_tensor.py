@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _dtypes, _repr, errors
+from ._state import thread
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -391,13 +392,16 @@ class Tensor:
         return self._data.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The payload as a NumPy array on the same memory; with ``force=True`` also of a tensor that requires grad."""
-        if self._requires_grad and not force:
+        """The payload as a NumPy array on the same memory.
+
+        RuntimeError if the tensor requires grad, unless recording is off (in forward, under `no_grad`) or ``force=True``.
+        """
+        if self._requires_grad and not force and thread.modes.grad_enabled:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return np.asarray(self._data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if self._requires_grad:
+        if self._requires_grad and thread.modes.grad_enabled:
             raise RuntimeError(
                 "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost. "
                 "Use tensor.detach().numpy() instead."
@@ -405,10 +409,11 @@ class Tensor:
         return np.array(self._data, dtype=dtype, copy=copy)
 
     def _number(self, kind: str) -> Any:
-        if self._requires_grad:
+        if self._requires_grad and thread.modes.grad_enabled:
             raise RuntimeError(
-                f"Can't turn a Tensor that requires grad into a Python {kind}: its gradient would be lost. "
-                f"Use {kind}(tensor.detach()) or tensor.item() instead."
+                f"Can't turn a Tensor that requires grad into a Python {kind}: its gradient would be lost.\n"
+                "  What to do: compute with functions of pullback or NumPy, which keep it; for the value alone, use "
+                "tensor.item(), or tensor.detach().numpy() for all of them."
             )
         if self._data.size != 1:
             raise ValueError(
@@ -471,29 +476,46 @@ class Tensor:
     # NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__":
-            raise _no_rule(f"numpy.{ufunc.__name__}.{method}")
         if "out" in kwargs:
             raise TypeError(
                 f"numpy.{ufunc.__name__}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
                 "  What to do: write the operation without out= (a += t becomes a = a + t), or use t.detach().numpy()."
             )
-        return self.__array_function__(ufunc, (), inputs, kwargs)
+        rule = NUMPY.get(ufunc) if method == "__call__" else None
+        if rule is not None:
+            return rule(*inputs, **kwargs)
+        call = getattr(ufunc, method)
+        return _without_rule(call, f"numpy.{ufunc.__name__}" + f".{method}" * (method != "__call__"), inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         rule = NUMPY.get(func)
-        if rule is None:
-            module = (getattr(func, "__module__", None) or "numpy").replace("numpy._core", "numpy")
-            raise _no_rule(f"{module}.{func.__name__}")
-        return rule(*args, **kwargs)
+        if rule is not None:
+            return rule(*args, **kwargs)
+        module = (getattr(func, "__module__", None) or "numpy").replace("numpy._core", "numpy")
+        return _without_rule(func, f"{module}.{func.__name__}", args, kwargs)
 
 
-def _no_rule(name: str) -> TypeError:
-    return TypeError(
-        f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
-        "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call it on "
-        "t.detach().numpy() if no gradient is wanted."
-    )
+def _without_rule(call: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """A NumPy function that has no rule: on the payloads and as NumPy gives it, if there is no gradient to be lost."""
+    recorded = False
+
+    def payload(value: Any) -> Any:
+        nonlocal recorded
+        if isinstance(value, (tuple, list)):
+            return type(value)(payload(v) for v in value)
+        if not isinstance(value, Tensor):
+            return value
+        recorded = recorded or (value._requires_grad and thread.modes.grad_enabled)
+        return value._data
+
+    plain, named = [payload(a) for a in args], {k: payload(v) for k, v in kwargs.items()}
+    if recorded:
+        raise TypeError(
+            f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
+            "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call it on "
+            "t.detach().numpy() if no gradient is wanted."
+        )
+    return call(*plain, **named)
 
 
 blank = functools.partial(object.__new__, Tensor)

@@ -52,7 +52,8 @@ class FunctionNode(Node):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
                     errors.message("save_for_backward()", expected="Tensors or None", found=type(t).__name__,
-                                   do="keep anything else as an attribute, e.g. ctx.alpha = alpha")
+                                   do="write ctx.save_for_backward(*tensors) for a list of them"
+                                   if isinstance(t, CONTAINERS) else "keep anything else as an attribute, e.g. ctx.alpha = alpha")
                 )  # fmt: skip
         self._saved = tensors
 
@@ -66,6 +67,8 @@ class FunctionNode(Node):
         for t in args:
             t._bump()  # whatever wrote to it may be code that does not count its writes
         self._dirty, self._marked = args, True
+        for t in args:
+            t._bump()  # also where forward wrote behind the tensor's back, through its array
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no derivative; backward still gets (zero) gradients for them."""
@@ -270,12 +273,29 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
             return _attach_nested(node, out, given, inputs)
         else:
             types.append(None)
+    if not any(types):
+        _refuse_arrays(node, given)
     _accept_outputs(node, len(given))
     if len(given) > 1:
         node.outputs = len(types) - types.count(None)
         node._output_types = types
     attached = _attach_all(node, given, inputs)
     return tuple(attached) if type(out) is tuple else attached[0]
+
+
+def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
+    """Outputs among which there is no tensor have no gradient; an array among them was meant to have one."""
+    for o in given:
+        if isinstance(o, (np.ndarray, np.generic)):
+            cls = node._forward_cls
+            raise TypeError(
+                errors.message(
+                    f"{cls.__name__}.forward ({place(cls.forward)})",
+                    expected="to return a Tensor",
+                    found=errors.describe(o),
+                    do="return pullback.from_numpy(array)",
+                )
+            )
 
 
 def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:

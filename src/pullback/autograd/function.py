@@ -191,6 +191,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     ...         return pullback.from_numpy(g.numpy() * np.cos(ctx.x))
     """
 
+    if isinstance(fn, staticmethod):  # the decorators in the other order mean the same
+        return staticmethod(once_differentiable(fn.__func__))
+
     @functools.wraps(fn)
     def backward(ctx: Any, *grads: Any) -> Any:
         recorded = thread.modes.grad_enabled

@@ -100,16 +100,20 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _as_view(wrap(r), op, op.padded(args, kwargs)) if op.view else wrap(r)
 
 
-def operand(op: Op, args: tuple[Any, ...]) -> Tensor:
-    """The first argument as a Tensor, or the error that it is not one."""
+def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
+    """Argument `i` as a Tensor (an array among tensors is a constant one), or the error that it is none."""
     if not args:
         raise TypeError(f"{op.name}() missing required argument {op.params[0]!r}")
-    if isinstance(args[0], np.ndarray) and any(isinstance(a, Tensor) for a in args):
-        return wrap(args[0])
+    if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
+        return wrap(args[i])
     raise TypeError(
-        errors.message(f"{op.name}()", expected=f"argument {op.params[0]!r} to be a Tensor", found=errors.describe(args[0]),
-                       do="convert it with pullback.tensor(...) or pullback.from_numpy(...)")
-    )  # fmt: skip
+        errors.message(
+            f"{op.name}()",
+            expected=f"argument {op.params[i]!r} to be a Tensor",
+            found=errors.describe(args[i]),
+            do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
+        )
+    )
 
 
 def on(call: Callable[..., Any], *args: Any) -> Any:

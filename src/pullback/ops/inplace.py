@@ -23,7 +23,7 @@ from .writing import before_write, refuse_write, take_history
 
 _TWINS = (
     "add sub mul div neg pow remainder floor_divide exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin "
-    "cos tan sinh cosh tanh sigmoid relu abs clamp floor ceil trunc round"
+    "cos tan sinh cosh tanh sigmoid relu abs sign clamp floor ceil trunc round"
 ).split()
 _OPERATORS = {
     "add": "add",

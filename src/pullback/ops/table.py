@@ -88,7 +88,8 @@ class Op:
         self.name, self.kind, self.forward = name, kind, forward
         self.params = tuple(params)
         self.rules = rules
-        self.call: Callable[..., Any] = forward  # the public function, once it is entered
+        self.call: Callable[..., Any] = forward  # what a user calls, once it is entered
+        self.public = False  # whether it is a function of `pullback` itself
         self.view = view
         self.floats = floats  # integers are converted to the default floating type first
         self.defaults: tuple[Any, ...] = ()
@@ -165,6 +166,7 @@ def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any], numpy:
     call.__module__ = "pullback"
     call.op = op  # type: ignore[attr-defined]
     op.call = call
+    op.public = not op.name.startswith("_") and (method or not model.__module__.startswith("pullback.nn"))
     TABLE[op.name] = op
     if method:
         setattr(Tensor, op.name, call)
@@ -283,10 +285,13 @@ def composite(*, numpy: Any = None, method: bool = True) -> Any:
     def enter(body: Callable[..., Any]) -> Callable[..., Any]:
         op = Op(body.__name__.rstrip("_"), "composite", body, list(inspect.signature(body).parameters), {})
 
+        tensors = [i for i, p in enumerate(inspect.signature(body).parameters.values()) if p.annotation == "Tensor"]
+
         @functools.wraps(body)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if args and not isinstance(args[0], Tensor):
-                args = (operand(op, args), *args[1:])
+            for i in tensors:
+                if i < len(args) and not isinstance(args[i], Tensor):
+                    args = (*args[:i], operand(op, args, i), *args[i + 1 :])
             return body(*args, **kwargs)
 
         return _publish(op, call, body, numpy or {}, method)

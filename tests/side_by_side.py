@@ -1,0 +1,84 @@
+"""One program, two libraries: what it does with pullback and what it does with the oracle, PyTorch, in a form that compares.
+
+A program is a function of the library, `pullback` or `torch`, that returns what it observed: tensors, nodes, numbers,
+strings, and tuples, lists and dicts of them. `outcome` makes plain values of that; of an exception it keeps the type.
+Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+
+Program = Callable[[Any], Any]
+
+
+def plain(value: Any) -> Any:
+    """A value of either library without the library: a tensor as shape, dtype, requires_grad and rounded elements."""
+    if hasattr(value, "grad_fn"):
+        elements = np.asarray(value.detach().numpy())
+        if elements.dtype.kind in "fc":
+            elements = np.array([float(f"{z:.5g}") for z in elements.real.ravel()]).reshape(elements.shape) + (
+                1j * elements.imag if elements.dtype.kind == "c" else 0
+            )
+        dtype = str(value.dtype).rpartition(".")[2]
+        return ("tensor", tuple(value.shape), dtype, value.requires_grad, elements.tolist())
+    if hasattr(value, "next_functions"):
+        return ("node", value.name().rpartition("::")[2])
+    if isinstance(value, dict):
+        return {key: plain(element) for key, element in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [plain(element) for element in value]
+    assert value is None or isinstance(value, (bool, int, float, complex, str)), f"cannot compare {value!r}"
+    return value
+
+
+def outcome(program: Program, lib: ModuleType) -> Any:
+    """What the program returns in one library, as plain values, or the type of what it raises."""
+    with warnings.catch_warnings():
+        if lib is not pullback:
+            warnings.simplefilter("ignore")
+        try:
+            found = program(lib)
+        except Exception as error:
+            return ("raises", type(error).__name__)
+    return plain(found)
+
+
+def does_as_torch_does(program: Program) -> None:
+    """Run the program with both libraries and compare."""
+    torch = pytest.importorskip("torch")
+    assert outcome(program, pullback) == outcome(program, torch)
+
+
+def programs() -> tuple[list[Program], Callable[[Program], Program]]:
+    """A list, and a decorator that puts programs on it."""
+    found: list[Program] = []
+
+    def program(fn: Program) -> Program:
+        found.append(fn)
+        return fn
+
+    return found, program
+
+
+def name_of(program: Program) -> str:
+    """What a program is called in a test's name."""
+    return program.__name__
+
+
+def leaf(lib: Any, values: Any, dtype: str = "float64") -> Any:
+    """A leaf that requires grad, in double precision."""
+    return lib.tensor(values, dtype=getattr(lib, dtype), requires_grad=True)
+
+
+def constant(lib: Any, values: Any, dtype: str = "float64") -> Any:
+    """A tensor that requires no grad, in double precision."""
+    return lib.tensor(values, dtype=getattr(lib, dtype))
