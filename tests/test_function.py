@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from side_by_side import Program, constant, does_as_torch_does, leaf, name_of, programs
+from side_by_side import Program, constant, leaf, name_of, outcomes, programs
 
 import pullback
 from pullback.autograd import Function
@@ -577,7 +577,7 @@ def test_a_gradient_that_nests_otherwise_is_refused_with_its_place(answer: Any, 
 class OnlyArgument(Function):
     @staticmethod
     def forward(ctx: Any, tree: Any) -> Any:
-        return sum(t.sum() * (k + 2) for k, t in enumerate(_leaves(tree)))
+        return sum(t * (k + 2) for k, t in enumerate(_leaves(tree)))
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -603,7 +603,7 @@ class OnlyArgument(Function):
     ],
 )
 def test_the_gradient_of_an_only_argument_may_stand_alone_or_in_a_row(tree: Any, answer: Any) -> None:
-    x, y = wanting([1.0]), wanting([1.0])
+    x, y = wanting(1.0), wanting(1.0)
     out = OnlyArgument.apply(tree(x, y))
     out.grad_fn.answer = answer
     out.backward()
@@ -967,7 +967,7 @@ def test_only_tensors_are_saved_for_backward() -> None:
 
 
 @pytest.mark.parametrize("value", [3, None, "text", [1, 2], {"k": 1}, np.ones(2), len], ids=repr)
-@pytest.mark.parametrize("name", ["alpha", "x", "shape", "dim", "stride", "padding", "input", "weight", "saved", "value"])
+@pytest.mark.parametrize("name", "alpha x shape dim stride padding input weight saved value".split())
 def test_any_attribute_can_be_set(name: str, value: Any) -> None:
     class Sets(Function):
         @staticmethod
@@ -1057,12 +1057,12 @@ class Watching(Function):
     @staticmethod
     def forward(ctx: Any, x: Any, y: Any) -> Any:
         Watching.seen.append(ctx.needs_input_grad)
-        ctx.save_for_backward(x, y)
+        ctx.inputs = x.detach(), y.detach() if isinstance(y, pullback.Tensor) else y
         return x * y
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        x, y = ctx.saved_tensors
+        x, y = ctx.inputs
         Watching.seen.append(ctx.needs_input_grad)
         return g * y if ctx.needs_input_grad[0] else None, g * x if ctx.needs_input_grad[1] else None
 
@@ -1288,7 +1288,7 @@ def test_once_differentiable_twice_is_an_error_never_silent(vector: bool, nested
     v = wanting([1.0]) if vector else double([1.0])
     (first,) = pullback.autograd.grad(y, x, v, create_graph=True)
     assert (first.item(), first.requires_grad) == (12.0, True)
-    with pytest.raises(RuntimeError, match=r"differentiate twice(.|\n)*OnceBackward(.|\n)*once_differentiable"):
+    with pytest.raises(RuntimeError, match=r"differentiate twice.*@once_differentiable.*OnceBackward"):
         (first * x).backward()
     assert x.grad is None
 
@@ -1587,7 +1587,8 @@ def test_an_exception_in_backward_leaves_everything_as_it_was(
 ) -> None:
     x, w = wanting([3.0]), wanting([2.0])
     w.grad = before = double([5.0])
-    y = Faulty.apply(x * 1) * w
+    factor = w * 1  # the leaf's node is older than what breaks, so its turn would come later
+    y = Faulty.apply(x * 1) * factor
     monkeypatch.setattr(Faulty, "in_backward", True)
     with pytest.raises(ArithmeticError) as caught:
         y.backward(retain_graph=True, create_graph=taped, inputs=[x] if inputs else None)
@@ -1951,4 +1952,5 @@ def nothing_saved_runs_again(lib: Any) -> Any:
 @pytest.mark.torch
 @pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
 def test_as_torch_does(program: Program) -> None:
-    does_as_torch_does(program)
+    ours, torchs = outcomes(program)
+    assert ours == torchs

@@ -264,7 +264,8 @@ def _far(slope: float, expected: float) -> str:
 
 
 def test_every_operation_has_samples() -> None:
-    assert {name for name in TABLE if not name.startswith("_")} <= set(SAMPLES)
+    questions = {name for name, op in TABLE.items() if op.forward.__module__ == "pullback.ops.questions"}  # test_tensor.py
+    assert {name for name in TABLE if not name.startswith("_")} - questions <= set(SAMPLES)
 
 
 @pytest.mark.torch

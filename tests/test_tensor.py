@@ -410,3 +410,32 @@ def test_what_torch_does_not_take() -> None:
     assert pullback.tensor([np.float64(1), 2]).dtype is pullback.float32  # NumPy's numbers are numbers
     with pytest.raises(RuntimeError, match=r"cpu .*\n.*leave device out"):
         pullback.zeros(1, device="cuda")
+
+
+# Questions about values ---------------------------------------------------------------------------------------------
+
+
+def test_questions_are_answered_about_the_values_alone() -> None:
+    x, y = pullback.tensor([1.0, float("nan")], requires_grad=True), pullback.tensor([1.0, float("nan")])
+    assert pullback.is_tensor(x)
+    assert not pullback.is_tensor([1.0])
+    assert pullback.numel(x) == 2
+    assert pullback.is_floating_point(x)
+    assert not pullback.is_complex(x)
+    assert not pullback.equal(x, y)
+    assert pullback.equal(x[:1], y[:1])
+    assert pullback.isclose(x, y).tolist() == [True, False]
+    assert pullback.allclose(x, y, equal_nan=True)
+    assert np.allclose(x, y, equal_nan=True)
+    assert not np.array_equal(x, y)
+    with pytest.raises(RuntimeError, match="same dtype, found pullback.float32 and pullback.float64"):
+        pullback.allclose(x, y.double())
+
+
+def test_what_is_not_there_says_so() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'einsum_path': it is not in pullback, or not yet"):
+        _ = pullback.einsum_path
+    with pytest.raises(AttributeError, match=r"no attribute 'Linear': there are no layers yet"):
+        _ = pullback.nn.Linear
+    assert not pullback.cuda.is_available()
+    assert pullback.cuda.device_count() == 0

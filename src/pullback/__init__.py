@@ -6,6 +6,7 @@ The names are torch's: ``import pullback as torch`` runs code written for `torch
 
 import math as _math
 import warnings as _warnings
+from typing import Any as _Any
 
 from . import autograd, cuda, inspect, nn, ops, optim
 from ._dtypes import (
@@ -67,6 +68,7 @@ from .ops.creation import (
     zeros,
     zeros_like,
 )
+from .ops.questions import is_tensor
 from .ops.sparse import layout, sparse_coo, sparse_coo_tensor, strided
 
 __version__ = "0.1.0"
@@ -78,3 +80,7 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 globals().update({name: op.call for name, op in ops.TABLE.items() if op.public})
+
+
+def __getattr__(name: str) -> _Any:
+    raise AttributeError(f"module 'pullback' has no attribute {name!r}: it is not in pullback, or not yet (README.md says what is)")

@@ -64,8 +64,6 @@ class FunctionNode(Node):
     def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs forward has written to in place; each must be returned as an output."""
         _only_tensors("mark_dirty()", args)
-        for t in args:
-            t._bump()  # whatever wrote to it may be code that does not count its writes
         self._dirty, self._marked = args, True
         for t in args:
             t._bump()  # also where forward wrote behind the tensor's back, through its array
@@ -275,6 +273,7 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
             types.append(None)
     if not any(types):
         _refuse_arrays(node, given)
+        return out
     _accept_outputs(node, len(given))
     if len(given) > 1:
         node.outputs = len(types) - types.count(None)

@@ -166,13 +166,14 @@ def _check_static(cls: type, name: str, method: Any) -> None:
 def _check_backward(cls: type, forward: Any, backward: Any) -> None:
     least, most = _positional(backward, 1)
     outputs = _count_outputs(forward)
-    names = list(inspect.signature(backward).parameters)
-    if most == 0 or not names:
+    parameters = inspect.signature(backward).parameters
+    names = list(parameters)
+    if most == 0 or not names or any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters.values()):
         raise TypeError(
             f"{cls.__name__}.backward ({place(backward)}) takes {', '.join(names) or 'nothing'}, but it is given ctx and one gradient for "
             f"each output of forward.\n  What to do: write\n    @staticmethod\n    def backward(ctx, {_grad_names(outputs or 1)}):"
         )
-    if outputs is not None and not (least <= outputs and (most is None or outputs <= most)):
+    if outputs and not (least <= outputs and (most is None or outputs <= most)):
         raise wrong_parameters(cls, backward, outputs, names)
 
 
@@ -192,6 +193,8 @@ def _grad_names(n: int) -> str:
 
 def _count_outputs(forward: Any) -> int | None:
     """How many outputs forward returns, if its source says so: every return a tuple of the same length, written out."""
+    if hasattr(forward, "__wrapped__"):  # a decorator may return something else
+        return None
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(forward)))
     except (OSError, TypeError, SyntaxError):
