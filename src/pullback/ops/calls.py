@@ -203,7 +203,10 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             x, y = input._data, other._data
             if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fc"):
                 return general(op, (input, other))
-            mask = (1 if input._requires_grad else 0) + (2 if other._requires_grad else 0)
+            if input._requires_grad:
+                mask = 3 if other._requires_grad else 1
+            else:
+                mask = 2 if other._requires_grad else 0
         elif type(input) is Tensor and type(other) in _NUMBERS and input._data.dtype.kind == "f":
             x, y, mask = input._data, other, 1 if input._requires_grad else 0
             if reflected:
