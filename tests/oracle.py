@@ -177,9 +177,15 @@ class Run:
         """The gradient of the weighted outputs with respect to each input, or None; an exception if one was raised."""
         if self.error or not self.outputs:
             return self.error or [None] * len(self.inputs)
-        return call(self.lib, self.lib.autograd.grad, self.outputs, self.inputs, self.weights,
+        return call(
+            self.lib,
+            self.lib.autograd.grad,
+            self.outputs,
+            self.inputs,
+            self.weights,
             create_graph=create_graph,
-                    allow_unused=True)  # fmt: skip
+            allow_unused=True,
+        )
 
     def second(self) -> Any:
         """The gradient of the gradients, weighted, with respect to all inputs and all weights at once."""

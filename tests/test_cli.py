@@ -26,8 +26,11 @@ def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     source = str(Path(pullback.__file__).parents[1])
     return subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r})\n{arguments[0]}", *arguments[1:]],
-        capture_output=True, text=True, check=False, **options,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
 
 
 # -- help and mistakes -------------------------------------------------------------------------------------------------

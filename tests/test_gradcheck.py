@@ -389,7 +389,7 @@ WRONG: dict[str, tuple[Builder, list[str]]] = {
         lambda lib: (function(lib, lambda x: lib.relu(x), lambda x, g: 3 * g * (x > 0)), (f64(lib, [0.0, 1.0, 2.0]),)),
         ["is at a kink", "There are other differences", "analytical = 3 x numerical (3 is the length of axis 0"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("build", "phrases"), WRONG.values(), ids=WRONG.keys())

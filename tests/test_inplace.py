@@ -31,11 +31,19 @@ def fresh(lib: ModuleType) -> dict[str, Any]:
     rng = np.random.default_rng(9)
     x, v, n = (to_tensor(lib, np.asarray(rng.uniform(0.5, 1.5, shape)), True) for shape in ((2, 3), (3,), ()))
     return {
-        "torch": lib, "np": np, "x": x, "v": v, "n": n, "y": x * 1.5, "w": v * 0.5,
-        "p": to_tensor(lib, rng.uniform(0.5, 1.5, (2, 3))), "q": to_tensor(lib, rng.uniform(0.5, 1.5, (3,))),
-        "i": lib.tensor([3, -1, 2]), "m": lib.tensor([[True, False, True], [False, False, True]]),
+        "torch": lib,
+        "np": np,
+        "x": x,
+        "v": v,
+        "n": n,
+        "y": x * 1.5,
+        "w": v * 0.5,
+        "p": to_tensor(lib, rng.uniform(0.5, 1.5, (2, 3))),
+        "q": to_tensor(lib, rng.uniform(0.5, 1.5, (3,))),
+        "i": lib.tensor([3, -1, 2]),
+        "m": lib.tensor([[True, False, True], [False, False, True]]),
         "c": lib.tensor([1 + 1j, 2.0, 0.5j]),
-    }  # fmt: skip
+    }
 
 
 def state(known: dict[str, Any]) -> list[Any]:
@@ -134,14 +142,20 @@ def test_what_torch_refuses_is_refused_and_changes_nothing(torch: ModuleType, co
 @pytest.mark.parametrize(
     ("code", "saved_by"),
     [
-        ("z = y.exp(); z.mul_(2)", "Exp"), ("z = y * v; y.add_(1)", "Mul"), ("z = y * v; y[0] = 1", "Mul"),
+        ("z = y.exp(); z.mul_(2)", "Exp"),
+        ("z = y * v; y.add_(1)", "Mul"),
+        ("z = y * v; y[0] = 1", "Mul"),
         ("z = y.sin(); y.zero_()", "Sin"),
-        ("z = v.sigmoid(); z[1:].add_(1)", "Sigmoid"), ("z = p * v; p.add_(1)", "Mul"),
-        ("z = p * v; p.detach().add_(1)", "Mul"), ("z = p * v; p[0].add_(1)", "Mul"),
-        ("z = y @ v; y.t().mul_(2)", "M"), ("z = y.pow(3); y.mul_(1)", "Pow"),
-        ("z = y.softmax(1); z.copy_(p)", "Softmax"), ("z = v.prod(); torch.no_grad().__enter__(); v.add_(1)", "Prod"),
+        ("z = v.sigmoid(); z[1:].add_(1)", "Sigmoid"),
+        ("z = p * v; p.add_(1)", "Mul"),
+        ("z = p * v; p.detach().add_(1)", "Mul"),
+        ("z = p * v; p[0].add_(1)", "Mul"),
+        ("z = y @ v; y.t().mul_(2)", "M"),
+        ("z = y.pow(3); y.mul_(1)", "Pow"),
+        ("z = y.softmax(1); z.copy_(p)", "Softmax"),
+        ("z = v.prod(); torch.no_grad().__enter__(); v.add_(1)", "Prod"),
     ],
-)  # fmt: skip
+)
 def test_a_saved_value_that_was_written_is_an_error_that_says_so(torch: ModuleType, code: str, saved_by: str) -> None:
     for lib in (torch, pullback):
         known = fresh(lib)
@@ -159,11 +173,19 @@ def test_a_saved_value_that_was_written_is_an_error_that_says_so(torch: ModuleTy
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("code",
-                         ["z = y + v; y.mul_(2)", "z = y.exp(); y.zero_()", "z = y.sum(); y.add_(1)",
-                          "z = y * 2; y.add_(1)", "z = p * v; p.data.add_(1)",
-                                  "z = y.relu(); y.zero_()", "y.add_(1); z = y * y; q.zero_()",
-                                  "z = -y; z.mul_(2)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "code",
+    [
+        "z = y + v; y.mul_(2)",
+        "z = y.exp(); y.zero_()",
+        "z = y.sum(); y.add_(1)",
+        "z = y * 2; y.add_(1)",
+        "z = p * v; p.data.add_(1)",
+        "z = y.relu(); y.zero_()",
+        "y.add_(1); z = y * y; q.zero_()",
+        "z = -y; z.mul_(2)",
+    ],
+)
 def test_a_write_to_what_was_not_saved_is_none(torch: ModuleType, code: str) -> None:
     found = []
     for lib in (pullback, torch):

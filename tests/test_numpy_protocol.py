@@ -94,7 +94,15 @@ def test_every_function_with_a_rule_is_among_these(monkeypatch: pytest.MonkeyPat
     x, y = pullback.tensor(A), pullback.tensor(B)
     for code in [*ONE, *TWO, *CONSTANT, *ROUNDING]:
         run(code, x, y)
-    assert set(NUMPY) - asked <= {np.imag, np.shape, np.ndim, np.size, np.allclose, np.isclose, np.array_equal}  # which have tests below
+    assert set(NUMPY) - asked <= {
+        np.imag,
+        np.shape,
+        np.ndim,
+        np.size,
+        np.allclose,
+        np.isclose,
+        np.array_equal,
+    }  # which have tests below
 
 
 CONSTANT = cases("""
@@ -178,15 +186,22 @@ def test_an_array_times_a_tensor_is_one_tensor_not_an_array_of_tensors() -> None
 @pytest.mark.parametrize(
     ("name", "fn"),
     [
-        ("numpy.sort", np.sort), ("numpy.median", np.median), ("numpy.linalg.inv", np.linalg.inv),
-        ("numpy.fft.fft", np.fft.fft), ("numpy.arcsin", np.arcsin), ("numpy.diff", np.diff),
-        ("numpy.roll", lambda t: np.roll(t, 1)), ("numpy.hypot", lambda t: np.hypot(t, t)),
-        ("numpy.add.reduce", np.add.reduce), ("numpy.multiply.outer", lambda t: np.multiply.outer(t, t)),
-        ("numpy.add.accumulate", np.add.accumulate), ("numpy.einsum", lambda t: np.einsum("ij->i", t)),
+        ("numpy.sort", np.sort),
+        ("numpy.median", np.median),
+        ("numpy.linalg.inv", np.linalg.inv),
+        ("numpy.fft.fft", np.fft.fft),
+        ("numpy.arcsin", np.arcsin),
+        ("numpy.diff", np.diff),
+        ("numpy.roll", lambda t: np.roll(t, 1)),
+        ("numpy.hypot", lambda t: np.hypot(t, t)),
+        ("numpy.add.reduce", np.add.reduce),
+        ("numpy.multiply.outer", lambda t: np.multiply.outer(t, t)),
+        ("numpy.add.accumulate", np.add.accumulate),
+        ("numpy.einsum", lambda t: np.einsum("ij->i", t)),
         ("numpy.vstack", lambda t: np.vstack([t, t])),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
-)  # fmt: skip
+)
 def test_a_function_without_a_rule_is_refused_by_name(name: str, fn: Callable[..., Any]) -> None:
     if name in {getattr(f, "__name__", "") and f"numpy.{f.__name__}" for f in NUMPY}:
         pytest.skip(f"{name} has a rule by now")
@@ -198,11 +213,16 @@ def test_a_function_without_a_rule_is_refused_by_name(name: str, fn: Callable[..
 def test_out_is_refused_and_nothing_is_written() -> None:
     x, a, t = pullback.tensor(A, requires_grad=True), A.copy(), pullback.zeros(2, 3, dtype=pullback.float64)
     for write in (
-        lambda: np.sin(x, out=a), lambda: np.sin(A, out=t), lambda: np.add(a, x, out=a),
-        lambda: np.sum(x, axis=0, out=a[0]), lambda: np.multiply(A, B, out=t),
-        lambda: np.add.at(a, 0, x[0]), lambda: operator.iadd(a, x), lambda: operator.imul(a, x),
+        lambda: np.sin(x, out=a),
+        lambda: np.sin(A, out=t),
+        lambda: np.add(a, x, out=a),
+        lambda: np.sum(x, axis=0, out=a[0]),
+        lambda: np.multiply(A, B, out=t),
+        lambda: np.add.at(a, 0, x[0]),
+        lambda: operator.iadd(a, x),
+        lambda: operator.imul(a, x),
         lambda: np.copyto(a, x),
-    ):  # fmt: skip
+    ):
         with pytest.raises(TypeError, match=r"out=|no derivative rule|argument 'out'"):
             write()
     np.testing.assert_array_equal(a, A)

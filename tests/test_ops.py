@@ -62,8 +62,12 @@ class Difference:
     sample: str = ""
 
     def covers(self, check: str, name: str, dtype: str, sample: Sample) -> bool:
-        return (check == self.check and name in self.operations.split() and dtype in self.dtypes.split()
-                and self.sample in repr(sample))  # fmt: skip
+        return (
+            check == self.check
+            and name in self.operations.split()
+            and dtype in self.dtypes.split()
+            and self.sample in repr(sample)
+        )
 
 
 _BOOL = "torch has no kernel for bool; the operation is defined all the same, with True as 1"
@@ -264,7 +268,9 @@ def _far(slope: float, expected: float) -> str:
 
 
 def test_every_operation_has_samples() -> None:
-    questions = {name for name, op in TABLE.items() if op.forward.__module__ == "pullback.ops.questions"}  # test_tensor.py
+    questions = {
+        name for name, op in TABLE.items() if op.forward.__module__ == "pullback.ops.questions"
+    }  # test_tensor.py
     assert {name for name in TABLE if not name.startswith("_")} - questions <= set(SAMPLES)
 
 
@@ -308,11 +314,13 @@ def test_kinks(torch: ModuleType, name: str) -> None:
 )
 def test_every_deliberate_difference_is_one(torch: ModuleType, difference: Difference) -> None:
     checks: dict[str, tuple[dict[str, list[Sample]], Any]] = {
-        "values": (SAMPLES, problem_of_value), "errors": (ERRORS, problem_of_value),
-        "gradients": (SAMPLES, problem_of_gradient), "second": (SAMPLES, problem_of_second_gradient),
+        "values": (SAMPLES, problem_of_value),
+        "errors": (ERRORS, problem_of_value),
+        "gradients": (SAMPLES, problem_of_gradient),
+        "second": (SAMPLES, problem_of_second_gradient),
         "slopes": (SAMPLES, lambda torch, *args: problem_of_slope(*args)),
         "kinks": (KINKS, lambda *args: problem_of_value(*args) or problem_of_gradient(*args, finite=False)),
-    }  # fmt: skip
+    }
     samples, check = checks[difference.check]
     for name in difference.operations.split():
         covered = [(s, d) for s in samples[name] for d in DTYPES if difference.covers(difference.check, name, d, s)]
@@ -445,10 +453,16 @@ _FAULTS: list[tuple[str, str, Callable[..., Any], str]] = [
     ("square", "input", lambda g, input: getattr(g, "_data", g) * (2 * input), "second"),
 ]
 _CAUGHT_WITH = {
-    "_matmul": S(A(2, 2), A(2, 2)), "sum": S(A(2, 3), 0), "cumsum": S(A(3), 0), "_permute": S(A(2, 3, 4), (1, 2, 0)),
-        "cat": S([A(2), A(1)]),
-    "mul": S(A(2, 3), A(2, 3)), "sub": S(A(3), A(3)), "div": S(A(3), A(3)), "maximum": S(A(3), A(3)),
-}  # fmt: skip
+    "_matmul": S(A(2, 2), A(2, 2)),
+    "sum": S(A(2, 3), 0),
+    "cumsum": S(A(3), 0),
+    "_permute": S(A(2, 3, 4), (1, 2, 0)),
+    "cat": S([A(2), A(1)]),
+    "mul": S(A(2, 3), A(2, 3)),
+    "sub": S(A(3), A(3)),
+    "div": S(A(3), A(3)),
+    "maximum": S(A(3), A(3)),
+}
 _PUBLIC = {"_matmul": "matmul", "_permute": "permute"}
 
 

@@ -1,6 +1,8 @@
-"""pullback: PyTorch's automatic differentiation, and its plug-in interface `autograd.Function`, as a small library on NumPy.
+"""pullback: PyTorch's automatic differentiation, and its plug-in interface `autograd.Function`, as a small library on
+NumPy.
 
-The names are torch's: ``import pullback as torch`` runs code written for `torch.autograd`. Operations come from the table in
+The names are torch's: ``import pullback as torch`` runs code written for `torch.autograd`. Operations come from the
+table in
 `pullback.ops` and are listed there; everything else is imported below.
 """
 
@@ -75,7 +77,8 @@ __version__ = "0.1.0"
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 
-# NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own frames are silenced: NumPy
+# NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own
+# frames are silenced: NumPy
 # code of the user's keeps its own.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
@@ -83,4 +86,6 @@ globals().update({name: op.call for name, op in ops.TABLE.items() if op.public})
 
 
 def __getattr__(name: str) -> _Any:
-    raise AttributeError(f"module 'pullback' has no attribute {name!r}: it is not in pullback, or not yet (README.md says what is)")
+    raise AttributeError(
+        f"module 'pullback' has no attribute {name!r}: it is not in pullback, or not yet (README.md says what is)"
+    )

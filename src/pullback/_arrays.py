@@ -1,6 +1,7 @@
 """Small helpers on arrays that several layers need: axes, and undoing a broadcast.
 
-Everything here calls NumPy functions only, so it works on whatever answers NumPy's protocols: an array, or a Tensor while a
+Everything here calls NumPy functions only, so it works on whatever answers NumPy's protocols: an array, or a Tensor
+while a
 backward pass is itself recorded.
 """
 
@@ -57,7 +58,8 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     """
     lead = len(g.shape) - len(shape)
     axes = tuple(i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1))
-    # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are silent
+    # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are
+    # silent
     total = np.add.reduce if type(g) is np.ndarray else np.sum
     return np.reshape(total(g, axis=axes), shape) if axes else np.reshape(g, shape)
 

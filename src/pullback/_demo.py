@@ -236,9 +236,14 @@ def _draw_loss(axes: Any, losses: list[float], per_epoch: int) -> None:
     axes.semilogy(np.arange(1, len(losses) + 1) / per_epoch, losses, color=BLUE, alpha=0.25, linewidth=0.8)
     axes.semilogy(np.arange(len(means)) + 0.5, means, color=BLUE, linewidth=2.4, marker="o", markersize=3.5)
     axes.annotate(
-        f"{means[-1]:.2g}", (len(means) - 0.5, means[-1]), (0, 9), textcoords="offset points",
-        ha="center", color=BLUE, weight="bold",
-    )  # fmt: skip
+        f"{means[-1]:.2g}",
+        (len(means) - 0.5, means[-1]),
+        (0, 9),
+        textcoords="offset points",
+        ha="center",
+        color=BLUE,
+        weight="bold",
+    )
     axes.set_xlim(0, len(means))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch", color=INK, size=11)

@@ -2,7 +2,8 @@
 
 Payloads carry NumPy dtypes; a `dtype` here is the name a user sees and passes. Promotion follows PyTorch, which sorts
 types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and those
-outrank Python numbers, unless the lower rank has the higher category (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
+outrank Python numbers, unless the lower rank has the higher category
+(https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
 """
 
 from __future__ import annotations
@@ -143,9 +144,13 @@ def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     found = np.promote_types(a, b)
     if rank_a == 1 == rank_b and found.kind == "f":
         raise RuntimeError(
-            errors.message("type promotion", expected="integer types that one type can hold", found=f"{a} and {b}",
-                           do="convert one of them with .to(dtype)")
-        )  # fmt: skip
+            errors.message(
+                "type promotion",
+                expected="integer types that one type can hold",
+                found=f"{a} and {b}",
+                do="convert one of them with .to(dtype)",
+            )
+        )
     return found
 
 
@@ -231,7 +236,9 @@ def check_device(value: Any) -> None:
     if value is not None and device(value).type != "cpu":
         raise RuntimeError(
             errors.message(
-                "device", expected="cpu (the payloads are NumPy arrays)", found=str(device(value)),
+                "device",
+                expected="cpu (the payloads are NumPy arrays)",
+                found=str(device(value)),
                 do="leave device out, or wrap the GPU kernel as a pullback.autograd.Function",
             )
-        )  # fmt: skip
+        )

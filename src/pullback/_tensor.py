@@ -1,11 +1,15 @@
 """Tensor: a payload, and what was done to it.
 
-A Tensor holds one *payload* (a NumPy array, or whatever answers NumPy's protocols), whether it requires a gradient, and the *edge* that says
-which node of the graph made it. Operations are not defined here: the table of operations adds them as functions and methods, and tells this
+A Tensor holds one *payload* (a NumPy array, or whatever answers NumPy's protocols), whether it requires a gradient,
+and the *edge* that says
+which node of the graph made it. Operations are not defined here: the table of operations adds them as functions and
+methods, and tells this
 file (through `NUMPY`) which NumPy functions they differentiate, so that `np.sin(t)` finds its rule.
 
-An edge is the plain tuple ``(node, output number, shape, dtype)``. It is made once, with the output it belongs to, and every consumer
-refers to it: the engine can check any gradient that travels along it, in one place, against the shape and dtype it carries.
+An edge is the plain tuple ``(node, output number, shape, dtype)``. It is made once, with the output it belongs to,
+and every consumer
+refers to it: the engine can check any gradient that travels along it, in one place, against the shape and dtype it
+carries.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ class Size(tuple[int, ...]):
 
 
 class Version:
-    """How often some memory was written in place, and the views of it; shared by every tensor that looks at that memory."""
+    """How often some memory was written in place, and its views; shared by all tensors that look at it."""
 
     __slots__ = ("n", "views")
 
@@ -80,7 +84,7 @@ class View:
 
 
 class Writes:
-    """A number that changes with every write in place to any tensor: while it stands, nothing saved has been written to."""
+    """A number that changes with every write in place: while it stands, nothing saved was written to."""
 
     __slots__ = ("n",)
 
@@ -106,8 +110,10 @@ class LeafState:
 class Tensor:
     """An array that records what is done to it.
 
-    Made by `pullback.tensor` and its siblings, not by calling the class. ``requires_grad`` says whether operations on it are recorded;
-    ``grad`` holds the accumulated gradient of a leaf after `backward`; ``grad_fn`` is the node that made it (None for a leaf).
+    Made by `pullback.tensor` and its siblings, not by calling the class. ``requires_grad`` says whether operations on
+    it are recorded;
+    ``grad`` holds the accumulated gradient of a leaf after `backward`; ``grad_fn`` is the node that made it (None for
+    a leaf).
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)
@@ -116,7 +122,17 @@ class Tensor:
     tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_grad", "_leaf", "_requires_grad", "_version_of", "_view")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_data",
+        "_edge",
+        "_grad",
+        "_leaf",
+        "_requires_grad",
+        "_version_of",
+        "_view",
+    )
 
     _data: Any
     _edge: Edge | None
@@ -128,7 +144,9 @@ class Tensor:
 
     __array_priority__ = 1000.0
 
-    if TYPE_CHECKING:  # the table of operations adds methods, whose names are not known to a type checker, and these operators
+    if (
+        TYPE_CHECKING
+    ):  # the table of operations adds methods, whose names are not known to a type checker, and these operators
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -159,12 +177,16 @@ class Tensor:
         def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
     def __new__(cls, data: Any = (), *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """`Tensor([1, 2])` makes a float tensor of a copy, as torch's old constructor does; prefer `pullback.tensor`."""
+        """A float tensor of a copy, as torch's old constructor makes it; prefer `pullback.tensor`."""
         if isinstance(data, int):
             raise TypeError(
-                errors.message("Tensor()", expected="values, e.g. a list", found=f"a size, {data}",
-                               do=f"write pullback.empty({data}) or pullback.zeros({data})")
-            )  # fmt: skip
+                errors.message(
+                    "Tensor()",
+                    expected="values, e.g. a list",
+                    found=f"a size, {data}",
+                    do=f"write pullback.empty({data}) or pullback.zeros({data})",
+                )
+            )
         data = data._data if isinstance(data, Tensor) else data
         made = wrap_as(cls, np.array(data, dtype=_dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)))
         made.requires_grad = requires_grad
@@ -241,14 +263,14 @@ class Tensor:
         return self._data.flags.c_contiguous
 
     def data_ptr(self) -> int:
-        """The address of the first element, for a native kernel; valid while the tensor lives and is not reallocated."""
+        """The address of the first element, for a native kernel; valid while the tensor lives."""
         return self._data.ctypes.data
 
     # Its place in the graph -----------------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded. Only a leaf's can be changed; only floating point can require."""
+        """Whether operations on it are recorded. Only a leaf's can be changed; only floating point can."""
         return self._requires_grad
 
     @requires_grad.setter
@@ -259,14 +281,18 @@ class Tensor:
             if value:
                 return
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                "a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if value and self._data.dtype.kind not in "fc":
             raise RuntimeError(
-                errors.message("only Tensors of floating point and complex dtype can require gradients",
-                               found=str(self.dtype), do="convert it first, e.g. x.float().requires_grad_()")
-            )  # fmt: skip
+                errors.message(
+                    "only Tensors of floating point and complex dtype can require gradients",
+                    found=str(self.dtype),
+                    do="convert it first, e.g. x.float().requires_grad_()",
+                )
+            )
         self._requires_grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -294,7 +320,8 @@ class Tensor:
         """The gradient accumulated here by `backward`, or None. A non-leaf has one only after `retain_grad()`."""
         if self._grad is None and self._edge is not None and not self.retains_grad:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be "
                 "populated during backward(). Call retain_grad() on it before backward(), or read the leaf's .grad.",
                 stacklevel=2,
             )
@@ -394,7 +421,8 @@ class Tensor:
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The payload as a NumPy array on the same memory.
 
-        RuntimeError if the tensor requires grad, unless recording is off (in forward, under `no_grad`) or ``force=True``.
+        RuntimeError if the tensor requires grad, unless recording is off (in forward, under `no_grad`) or
+        ``force=True``.
         """
         if self._requires_grad and not force and thread.modes.grad_enabled:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -417,10 +445,13 @@ class Tensor:
             )
         if self._data.size != 1:
             raise ValueError(
-                f"only one element tensors can be converted to Python scalars; this one has shape {list(self._data.shape)}"
+                "only one element tensors can be converted to Python scalars; this one has shape "
+                f"{list(self._data.shape)}"
             )
         if kind != "complex" and self._data.dtype.kind == "c" and self._data.item().imag:
-            raise RuntimeError(f"value cannot be converted to type {kind} without overflow: its imaginary part is not 0")
+            raise RuntimeError(
+                f"value cannot be converted to type {kind} without overflow: its imaginary part is not 0"
+            )
         number = self._data.item()
         return number.real if kind != "complex" and isinstance(number, complex) else number
 
@@ -441,9 +472,10 @@ class Tensor:
     def __bool__(self) -> bool:
         if self._data.size != 1:
             raise RuntimeError(
-                "Boolean value of Tensor with no values is ambiguous" if self._data.size == 0 else
-                "Boolean value of Tensor with more than one value is ambiguous"
-            )  # fmt: skip
+                "Boolean value of Tensor with no values is ambiguous"
+                if self._data.size == 0
+                else "Boolean value of Tensor with more than one value is ambiguous"
+            )
         return bool(self._data.item())
 
     def __len__(self) -> int:
@@ -512,7 +544,8 @@ def _without_rule(call: Any, name: str, args: Any, kwargs: Any) -> Any:
     if recorded:
         raise TypeError(
             f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
-            "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call it on "
+            "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call it "
+            "on "
             "t.detach().numpy() if no gradient is wanted."
         )
     return call(*plain, **named)

@@ -1,7 +1,9 @@
 """What an error says, and the one place that formats it.
 
-Every refusal of the library names five things, as far as they are known: the operation, the argument, what was expected, what was
-found, and what to do. The exception's type is the one PyTorch raises for the same mistake, so that `except` clauses written for
+Every refusal of the library names five things, as far as they are known: the operation, the argument, what was
+expected, what was
+found, and what to do. The exception's type is the one PyTorch raises for the same mistake, so that `except` clauses
+written for
 PyTorch keep working; the words are ours.
 """
 
@@ -49,7 +51,8 @@ def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:
             if a != b and 1 not in (a, b):
                 dim = max(len(done), len(shape)) - k
                 return (
-                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}; "
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                    f"{dim}; "
                     f"the shapes are {list(done)} and {list(shape)}"
                 )
         done = np.broadcast_shapes(done, shape)

@@ -1,4 +1,4 @@
-"""`backward` and `grad`, and what the heart adds to Tensor: the methods by which a person asks for gradients and hooks."""
+"""`backward` and `grad`, and what the heart adds to Tensor: the methods that ask for gradients and hooks."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ def backward(
 ) -> None:
     """Add the gradient of `tensors` with respect to the leaves to each leaf's ``.grad``.
 
-    Computes ``J^T v`` where ``v`` is `grad_tensors`, of the outputs' shapes; None stands for 1 at outputs of one element.
+    Computes ``J^T v`` where ``v`` is `grad_tensors`, of the outputs' shapes; None stands for 1 at outputs of one
+    element.
 
     Args:
         tensors: the outputs, Tensors that require grad.
         grad_tensors: one Tensor (or None) for each.
-        retain_graph: keep what the nodes saved, so that the graph can be used again; default: the value of `create_graph`.
+        retain_graph: keep what the nodes saved, so that the graph can be used again; default: the value of
+        `create_graph`.
         create_graph: record this pass itself, for higher derivatives.
         inputs: accumulate only into these (leaves or not); nodes that do not lead to them do not run.
 
     Raises:
-        RuntimeError: an output does not require grad; a gradient is missing or has another shape; what the graph saved was freed
+        RuntimeError: an output does not require grad; a gradient is missing or has another shape; what the graph
+        saved was freed
             by an earlier backward or changed in place.
 
     >>> import pullback
@@ -91,7 +94,9 @@ def grad(
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got allow_unused=False")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got allow_unused=False"
+        )
     outs, wanted = as_sequence(outputs, "outputs"), as_sequence(inputs, "inputs")
     if not wanted:
         raise RuntimeError("'inputs' argument to grad() cannot be empty.")
@@ -119,7 +124,7 @@ def _gradients(
     taped: bool,
     accumulating: Collection[Node] = (),
 ) -> list[Any]:
-    """One pass that reaches only for `wanted`, and for the leaves of `accumulating`: the gradients of the first, None where none arrived."""
+    """One pass, only for `wanted` and the leaves `accumulating`: the gradients of the first, or None."""
     for i, t in enumerate(wanted):
         if not t._requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
@@ -151,14 +156,20 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
     sizes = {shape[0] if shape else 0 for shape in shapes}
     if len(sizes) != 1 or 0 in sizes:
         raise RuntimeError(
-            errors.message("is_grads_batched", expected="grad_outputs with one common first axis, not empty", found=f"shapes {shapes}")
+            errors.message(
+                "is_grads_batched",
+                expected="grad_outputs with one common first axis, not empty",
+                found=f"shapes {shapes}",
+            )
         )
     n = sizes.pop()
     rows = [
-        grad(outs, wanted, [None if v is None else v[k] for v in vectors], keep or k + 1 < n, taped, unused, False, zeros)
+        grad(
+            outs, wanted, [None if v is None else v[k] for v in vectors], keep or k + 1 < n, taped, unused, False, zeros
+        )
         for k in range(n)
     ]
-    return tuple(None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True))  # type: ignore[call-overload]
+    return tuple(None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True))
 
 
 # Tensor's methods -------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class FunctionNode(Node):
     """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
 
-    needs_input_grad: for each argument of forward, whether a gradient for it is wanted; in a backward pass that only has to reach some
+    needs_input_grad: for each argument of forward, whether a gradient for it is wanted; in a backward pass that only
+    has to reach some
     inputs, only for those.
     """
 
@@ -37,7 +38,9 @@ class FunctionNode(Node):
     _non_differentiable: tuple[Tensor, ...] = ()
     _marked = False  # whether any tensor is in one of these
     _materialize = True
-    _output_types: Sequence[Any] | None = None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
+    _output_types: Sequence[Any] | None = (
+        None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
+    )
     _arguments: Any = None  # how the arguments nest, where they do
     _results: Any = None  # how the outputs nest, where they do
 
@@ -46,15 +49,21 @@ class FunctionNode(Node):
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs, outputs or intermediate tensors for backward, where `saved_tensors` gives them back.
 
-        Unlike a plain attribute it is checked for writes in between, freed after backward, and never keeps an output alive.
+        Unlike a plain attribute it is checked for writes in between, freed after backward, and never keeps an output
+        alive.
         """
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    errors.message("save_for_backward()", expected="Tensors or None", found=type(t).__name__,
-                                   do="write ctx.save_for_backward(*tensors) for a list of them"
-                                   if isinstance(t, CONTAINERS) else "keep anything else as an attribute, e.g. ctx.alpha = alpha")
-                )  # fmt: skip
+                    errors.message(
+                        "save_for_backward()",
+                        expected="Tensors or None",
+                        found=type(t).__name__,
+                        do="write ctx.save_for_backward(*tensors) for a list of them"
+                        if isinstance(t, CONTAINERS)
+                        else "keep anything else as an attribute, e.g. ctx.alpha = alpha",
+                    )
+                )
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -110,7 +119,8 @@ class FunctionNode(Node):
         if self._arguments is None:
             return tuple(wanted)
         each = iter(wanted)
-        return tuple(any([next(each) for _ in leaves(a)]) for a in self._arguments)
+        # lists, because any() leaves off at the first that is wanted, and each argument has to take all of its own
+        return tuple(any([next(each) for _ in leaves(a)]) for a in self._arguments)  # noqa: C419
 
     def _output(self, t: Tensor, i: int) -> Tensor:
         """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
@@ -150,7 +160,7 @@ class FunctionNode(Node):
         return sent
 
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
-        """The incoming gradients as backward gets them: zeros or None for what did not arrive, nested as the outputs are."""
+        """The gradients as backward gets them: zeros or None for what did not arrive, nested as outputs are."""
         given: list[Any] = []
         position = 0
         for kind in self._output_types or ():
@@ -198,22 +208,25 @@ class FunctionNode(Node):
         names = [cls._contract.argument(i) for i in range(expected)]
         return RuntimeError(
             f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {found}).\n"
-            f"  What to do: return one for each argument of {cls.__name__}.forward ({', '.join(names)}), None for those without."
+            f"  What to do: return one for each argument of {cls.__name__}.forward ({', '.join(names)}), None for "
+            "those without."
         )
 
     def _refuse(self, i: int, grad: Any) -> Any:
-        """A gradient that is not a tensor, or that is for something without one: refused, or dropped where torch drops it."""
+        """A gradient that is no tensor, or for what has none: refused, or dropped where torch drops it."""
         name = self._argument(i)
         if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
             return None
         if not isinstance(grad, Tensor):
             raise RuntimeError(
-                f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; expected a Tensor or None.\n"
+                f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; "
+                "expected a Tensor or None.\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
         if self.edges[i] is not None:
             raise RuntimeError(
-                f"function {self.name()} returned a gradient different from None at position {i + 1}, but the corresponding forward "
+                f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
+                "corresponding forward "
                 f"input {name!r} was not a Tensor of floating point or complex dtype.\n  What to do: return None there."
             )
         return None
@@ -236,7 +249,8 @@ class FunctionNode(Node):
         name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)
         if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
             raise RuntimeError(
-                f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; expected a "
+                f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; "
+                "expected a "
                 f"floating point gradient of the same kind.\n  What to do: in {cls.__name__}.backward "
                 f"({place(cls.backward)}), convert it with .to({name}.dtype)."
             )
@@ -244,11 +258,13 @@ class FunctionNode(Node):
             return
         if not broadcasts_to(shape, data.shape):
             raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(data.shape)} but expected shape "
+                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(data.shape)} but "
+                "expected shape "
                 f"compatible with {list(shape)}, the shape of {name!r}."
             )
         warnings.warn(
-            f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape {list(shape)}; it was summed "
+            f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape "
+            f"{list(shape)}; it was summed "
             "over the axes that forward broadcast. Sum it in backward to be explicit.",
             stacklevel=callers_level(),
         )
@@ -299,7 +315,9 @@ def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
 
 def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:
     """`attach` where outputs nest: the node's outputs are the tensors among their leaves."""
-    held = [part if _holds_tensors(part) else None for part in parts]  # the others stay as they are, for a gradient of None
+    held = [
+        part if _holds_tensors(part) else None for part in parts
+    ]  # the others stay as they are, for a gradient of None
     given = list(leaves(held))
     types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
     node._results = rebuild(held, iter(lambda: None, 0))
@@ -355,24 +373,27 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
     for t in node._dirty:
         if not _is_among(t, given):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are modified "
                 f"inplace must all be outputs of the Function ({node._forward_cls.__name__})."
             )
         if t._requires_grad and t._edge is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad has been used in an in-place operation.\n"
-                f"  What to do: give {node._forward_cls.__name__}.apply a clone() of it, or write within pullback.no_grad()."
+                f"  What to do: give {node._forward_cls.__name__}.apply a clone() of it, or write within "
+                "pullback.no_grad()."
             )
         if not _is_among(t, inputs):
             warnings.warn(
-                f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. Mark only "
+                f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. "
+                "Mark only "
                 "inputs that were written to in place.",
                 stacklevel=callers_level(),
             )
 
 
 def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -> Tensor:
-    """`t` as output `nr` of `node`; a tensor that has a place in the graph already keeps it, and an alias takes this one."""
+    """`t` as output `nr` of `node`; if it has a place in the graph already, an alias takes this one."""
     data = t._data
     differentiable = data.dtype.kind in "fc"
     if node._marked:
@@ -423,7 +444,7 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
 
 
 def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
-    """The result of a call that is not recorded: an input that is returned comes out as an alias that is not in the graph."""
+    """The result of a call that is not recorded: an input that is returned comes out as a detached alias."""
     if isinstance(out, Tensor):
         for a in inputs:
             if a is out:

@@ -1,6 +1,7 @@
 """What the definition of a Function must satisfy, checked when its class is made.
 
-Everything that can be known from the class alone is refused here, with the place and the corrected line: methods that are not static, an
+Everything that can be known from the class alone is refused here, with the place and the corrected line: methods that
+are not static, an
 `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it will be given.
 """
 
@@ -30,7 +31,7 @@ class Contract:
         self.backward_takes = _positional(backward, 1) if backward else (0, None)
 
     def bind(self, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in their places, so that each has its gradient; keyword-only ones stay keywords. Defaults are filled in."""
+        """The arguments in their places, defaults filled in; keyword-only ones stay keywords."""
         lead = () if self.separate else (ctx,)
         try:
             bound = self.signature.bind(*lead, *args, **kwargs)
@@ -113,7 +114,7 @@ def _first(cls: type, name: str) -> str | None:
 
 
 def check(cls: type) -> None:
-    """Refuse a class that breaks the contract: TypeError that names class, method and place, with the corrected lines."""
+    """Refuse a class that breaks the contract: TypeError with class, method, place and corrected lines."""
     for name in STATIC:
         for base in cls.__mro__:
             if name in base.__dict__:
@@ -122,12 +123,14 @@ def check(cls: type) -> None:
     init = next((base.__dict__["__init__"] for base in _own(cls) if "__init__" in base.__dict__), None)
     if init is not None:
         least, most = _positional(init, 1)
-        takes = [p for p in list(inspect.signature(init).parameters)[1:]]
+        takes = list(inspect.signature(init).parameters)[1:]
         if takes or least or most:
             alpha = takes[0].lstrip("*") if takes else "alpha"
             raise TypeError(
-                f"{cls.__name__}.__init__ ({place(init)}) takes arguments ({', '.join(takes)}), but a Function is never instantiated: "
-                f"its methods are static.\n  What to do: pass {alpha} to forward, keep it on ctx, and return None as its gradient:\n"
+                f"{cls.__name__}.__init__ ({place(init)}) takes arguments ({', '.join(takes)}), but a Function is "
+                "never instantiated: "
+                f"its methods are static.\n  What to do: pass {alpha} to forward, keep it on ctx, and return None as "
+                "its gradient:\n"
                 f"    @staticmethod\n    def forward(ctx, x, {alpha}):\n        ctx.{alpha} = {alpha}"
             )
     methods = _methods(cls)
@@ -146,7 +149,8 @@ def adopt_vjp(cls: type) -> None:
     if "backward" in cls.__dict__:
         found = _methods(cls)
         raise TypeError(
-            f"{cls.__name__} has both backward ({place(found['backward'])}) and vjp ({place(found['vjp'])}), but these are two names "
+            f"{cls.__name__} has both backward ({place(found['backward'])}) and vjp ({place(found['vjp'])}), but "
+            "these are two names "
             "of one method.\n  What to do: keep one of them."
         )
     setattr(cls, "backward", cls.__dict__["vjp"])  # noqa: B010 - a type has no such attribute, says the type checker
@@ -156,10 +160,18 @@ def _check_static(cls: type, name: str, method: Any) -> None:
     if isinstance(method, staticmethod):
         return
     fn = method.__func__ if isinstance(method, classmethod) else method
-    kind = "a class method" if isinstance(method, classmethod) else "an instance method" if inspect.isfunction(fn) else type(fn).__name__
+    kind = (
+        "a class method"
+        if isinstance(method, classmethod)
+        else "an instance method"
+        if inspect.isfunction(fn)
+        else type(fn).__name__
+    )
     raise TypeError(
-        f"{cls.__name__}.{name} ({place(fn)}) must be a static method, found {kind}. A Function is never instantiated: {name} is called "
-        f"through the class, and what belongs to one call lives on ctx.\n  What to do: write\n{_line(name, fn, _first(cls, name))}"
+        f"{cls.__name__}.{name} ({place(fn)}) must be a static method, found {kind}. A Function is never "
+        f"instantiated: {name} is called "
+        "through the class, and what belongs to one call lives on ctx.\n  What to do: "
+        f"write\n{_line(name, fn, _first(cls, name))}"
     )
 
 
@@ -170,8 +182,10 @@ def _check_backward(cls: type, forward: Any, backward: Any) -> None:
     names = list(parameters)
     if most == 0 or not names or any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters.values()):
         raise TypeError(
-            f"{cls.__name__}.backward ({place(backward)}) takes {', '.join(names) or 'nothing'}, but it is given ctx and one gradient for "
-            f"each output of forward.\n  What to do: write\n    @staticmethod\n    def backward(ctx, {_grad_names(outputs or 1)}):"
+            f"{cls.__name__}.backward ({place(backward)}) takes {', '.join(names) or 'nothing'}, but it is given ctx "
+            "and one gradient for "
+            "each output of forward.\n  What to do: write\n    @staticmethod\n    def backward(ctx, "
+            f"{_grad_names(outputs or 1)}):"
         )
     if outputs and not (least <= outputs and (most is None or outputs <= most)):
         raise wrong_parameters(cls, backward, outputs, names)

@@ -2,9 +2,12 @@
 
     pop the newest node that waits -> its hooks -> its rule -> gradients along its edges -> leaves' .grad
 
-`execute` is that loop. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then the pass is itself
-recorded. What travels is kept in this function's own dictionary, never on the nodes, so an exception leaves the graph as it was. Whatever
-a rule returns is made to fit the edge it travels along, here and nowhere else: a broadcast is summed away, a dtype is cast back.
+`execute` is that loop. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then
+the pass is itself
+recorded. What travels is kept in this function's own dictionary, never on the nodes, so an exception leaves the graph
+as it was. Whatever
+a rule returns is made to fit the edge it travels along, here and nowhere else: a broadcast is summed away, a dtype is
+cast back.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ def _references_of_a_local() -> int:
     return getrefcount(value)
 
 
-# What getrefcount says of an object that nothing but one local variable refers to: it differs between versions of Python.
+# What getrefcount says of an object that nothing but one local variable refers to: it differs between versions of
+# Python.
 _ONE_LOCAL = _references_of_a_local()
 
 
@@ -45,7 +49,8 @@ def execute(
 ) -> None:
     """Run the backward pass that starts with the gradients `roots`.
 
-    keep: nodes keep what they saved. needed: the only nodes to visit, unless None. captures: for these nodes, note the gradients of
+    keep: nodes keep what they saved. needed: the only nodes to visit, unless None. captures: for these nodes, note
+    the gradients of
     these outputs. sinks: leaves whose gradient is summed here, and neither waits its turn nor reaches their ``.grad``.
     """
     before = thread.modes.grad_enabled, thread.modes.needed
@@ -195,15 +200,22 @@ def _replacement(hook: Any, new: Any, old: Any) -> Any:
         return old
     name = getattr(hook, "__qualname__", type(hook).__name__)
     if not isinstance(new, Tensor):
-        raise TypeError(errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__))
+        raise TypeError(
+            errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__)
+        )
     if new._data.shape != old._data.shape:
         raise RuntimeError(
-            errors.message(f"hook '{name}' has changed the size of value", expected=str(list(old._data.shape)),
-                           found=str(list(new._data.shape)))
-        )  # fmt: skip
+            errors.message(
+                f"hook '{name}' has changed the size of value",
+                expected=str(list(old._data.shape)),
+                found=str(list(new._data.shape)),
+            )
+        )
     if new._data.dtype != old._data.dtype:
         raise RuntimeError(
-            errors.message(f"hook '{name}' has changed the type of value", expected=str(old.dtype), found=str(new.dtype))
+            errors.message(
+                f"hook '{name}' has changed the type of value", expected=str(old.dtype), found=str(new.dtype)
+            )
         )
     return new
 
@@ -214,10 +226,14 @@ def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
         return old
     name = getattr(hook, "__qualname__", type(hook).__name__)
     if not isinstance(new, tuple):
-        raise TypeError(errors.message(f"hook '{name}'", expected="to return a tuple or None", found=type(new).__name__))
+        raise TypeError(
+            errors.message(f"hook '{name}'", expected="to return a tuple or None", found=type(new).__name__)
+        )
     if len(new) != len(old):
         raise RuntimeError(
-            errors.message(f"hook '{name}' has returned an incorrect number of values", expected=str(len(old)), found=str(len(new)))
+            errors.message(
+                f"hook '{name}' has returned an incorrect number of values", expected=str(len(old)), found=str(len(new))
+            )
         )
     for n, o in zip(new, old, strict=True):
         if o is None and n is not None:
@@ -261,7 +277,10 @@ def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[An
         return grads
     edges = node.edges
     if type(node).check_gradient is Node.check_gradient:  # a Function's are shown as its backward returned them
-        grads = [fit(grad, edge, node) if edge and grad is not None else None for grad, edge in zip(grads, edges, strict=True)]
+        grads = [
+            fit(grad, edge, node) if edge and grad is not None else None
+            for grad, edge in zip(grads, edges, strict=True)
+        ]
     received, sent = tuple(_as_tensors(g)), _as_tensors(list(grads))
     # an operation has no edges for the inputs that need none; its hooks get None in their places
     numbers = iter([i for i, edge in enumerate(edges) if edge])
@@ -286,7 +305,7 @@ def _leaf_hooks(leaf: Tensor, g: Any, taped: bool) -> Any:
 
 
 def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
-    """The nodes on some path from `roots` to `targets`. Nodes older than every target cannot be and are not looked at."""
+    """The nodes on some path from `roots` to `targets`; those older than every target cannot be."""
     oldest = max(node.order for node in targets)
     seen: set[Node] = set()
     stack = [edge[0] for edge in roots]
@@ -318,7 +337,8 @@ def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
         if data.size != 1:
             raise RuntimeError(
                 "grad can be implicitly created only for scalar outputs, but this one has shape "
-                f"{list(data.shape)}.\n  What to do: reduce it first, e.g. .sum().backward(), or pass a gradient of its shape."
+                f"{list(data.shape)}.\n  What to do: reduce it first, e.g. .sum().backward(), or pass a gradient of "
+                "its shape."
             )
         if data.dtype.kind == "c":
             raise RuntimeError(

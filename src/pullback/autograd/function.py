@@ -1,7 +1,9 @@
 """Function: the plug-in interface, by which anyone adds a node to the graph.
 
-A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call of `apply` makes one
-`FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. What one call needs to remember lives there.
+A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call
+of `apply` makes one
+`FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. What one call needs to
+remember lives there.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from .structure import CONTAINERS, leaves, rebuild
 class Function:
     """A differentiable operation of one's own. Subclass it, write two static methods, and call it through `apply`.
 
-    ``forward(ctx, *args)`` computes; it may save tensors with ``ctx.save_for_backward`` and set any attribute on ``ctx``. ``backward(ctx,
-    *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one for each argument of forward, None where
+    ``forward(ctx, *args)`` computes; it may save tensors with ``ctx.save_for_backward`` and set any attribute on
+    ``ctx``. ``backward(ctx,
+    *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one for each argument of
+    forward, None where
     there is none: the vector-Jacobian product ``grad_output^T J``. Alternatively ``forward(*args)`` computes only and
     ``setup_context(ctx, inputs, output)`` saves.
 
@@ -71,7 +75,9 @@ class Function:
         if not abstract:
             check(cls)
             cls._contract = Contract(cls)
-            cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__})
+            cls._node_class = type(
+                f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__}
+            )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
         """A Function has no use for instances; what looks like a call is told to use `apply`."""
@@ -172,12 +178,14 @@ class _OnceNode(Node):
     def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable: the backward of "
-            f"{self._name} has no derivative.\n  What to do: write that backward in tensor operations and remove the mark."
+            f"{self._name} has no derivative.\n  What to do: write that backward in tensor operations and remove the "
+            "mark."
         )
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that calls code which is not recorded (NumPy, C): differentiating it again is an error, not a silent zero.
+    """Mark a backward that calls code which is not recorded (NumPy, C): differentiating it again is an error, not a
+    silent zero.
 
     >>> import numpy as np, pullback
     >>> class Sine(pullback.autograd.Function):
@@ -215,7 +223,11 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             t._requires_grad = True
             return t
 
-        return rebuild(found, iter([guarded(t) for t in leaves(found)])) if isinstance(found, CONTAINERS) else guarded(found)
+        return (
+            rebuild(found, iter([guarded(t) for t in leaves(found)]))
+            if isinstance(found, CONTAINERS)
+            else guarded(found)
+        )
 
     return backward
 

@@ -58,7 +58,7 @@ class _Mode:
                         inner.close()
                     raise
                 except BaseException as error:
-                    step, value = inner.throw, error  # type: ignore[assignment]
+                    step, value = inner.throw, error
 
         return call
 

@@ -234,9 +234,12 @@ def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, 
     vectors = [None] * len(outputs) if given is None else list(as_arguments(given))
     if len(vectors) != len(outputs):
         raise RuntimeError(
-            errors.message("gradgradcheck()", expected=f"a grad_output for each differentiable output: {len(outputs)}",
-                           found=str(len(vectors)))
-        )  # fmt: skip
+            errors.message(
+                "gradgradcheck()",
+                expected=f"a grad_output for each differentiable output: {len(outputs)}",
+                found=str(len(vectors)),
+            )
+        )
     drawn = random_like(outputs, np.random.default_rng(SEED))
     made = [wrap(np.stack([d, d], -1)[..., 0] if strided else d) for d in drawn]
     return tuple(m if vector is None else vector for m, vector in zip(made, vectors, strict=True))
@@ -273,9 +276,12 @@ def _check(problem: Problem, options: Options) -> None:
     call = Call(problem)
     if not problem.second and not any(isinstance(leaf, Tensor) for leaf in leaves(call.result)):
         raise TypeError(
-            errors.message(problem.title, expected="func to return a Tensor, or nested tuples, lists and dicts of them",
-                           found=errors.describe(call.result))
-        )  # fmt: skip
+            errors.message(
+                problem.title,
+                expected="func to return a Tensor, or nested tuples, lists and dicts of them",
+                found=errors.describe(call.result),
+            )
+        )
     if call.outputs:
         rng = np.random.default_rng(SEED)
         reached = check_conduct(call, options, rng)

@@ -1,11 +1,15 @@
 """Node: one recorded operation, and what all kinds of node have in common.
 
-A node knows the edges along which it sends gradients on, the place it takes in the order of creation, and its hooks. What it does when a
-gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions (`function.py`) and `AccumulateGrad` below
+A node knows the edges along which it sends gradients on, the place it takes in the order of creation, and its hooks.
+What it does when a
+gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions (`function.py`) and
+`AccumulateGrad` below
 are the three kinds.
 
-Order. Every node takes the next number when it is made, counting *down*: a node's consumers are all made after it, so the smallest
-number among the nodes that wait is always one whose consumers have all run. The count is shared by all threads, because a graph may
+Order. Every node takes the next number when it is made, counting *down*: a node's consumers are all made after it, so
+the smallest
+number among the nodes that wait is always one whose consumers have all run. The count is shared by all threads,
+because a graph may
 be built by several.
 """
 
@@ -27,7 +31,8 @@ _next_id = itertools.count().__next__
 NO_GRADIENT: Any = ()
 """Stands in the place of an edge where there can be no gradient at all; None where there merely is none wanted."""
 
-# Held while the gradient of a leaf or the leaf's one accumulator is replaced: graphs of several threads may share the leaf.
+# Held while the gradient of a leaf or the leaf's one accumulator is replaced: graphs of several threads may share the
+# leaf.
 _LOCK = threading.RLock()
 
 FREED: Any = object()
@@ -76,8 +81,10 @@ class Hooks:
 class Node:
     """One recorded operation.
 
-    ``next_functions`` are the nodes its gradients go to, ``name()`` says what it computes, ``metadata`` is a dict for whoever looks
-    at the graph. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs, `register_hook(f)` calls ``f(grad_inputs, grad_outputs)``
+    ``next_functions`` are the nodes its gradients go to, ``name()`` says what it computes, ``metadata`` is a dict for
+    whoever looks
+    at the graph. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs, `register_hook(f)` calls
+    ``f(grad_inputs, grad_outputs)``
     after; either may return replacements (a tuple).
     """
 
@@ -93,13 +100,14 @@ class Node:
     def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         """The gradients to send along `edges`, given `g` (a list where the node has several outputs).
 
-        Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only nodes worth a gradient.
+        Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only
+        nodes worth a gradient.
         Unless `keep`, what was saved for this is dropped.
         """
         raise NotImplementedError
 
     def check_gradient(self, data: Any, edge: Edge) -> None:
-        """Refuse a gradient along `edge` that has another shape or dtype than it should; a built-in rule's is made to fit."""
+        """Refuse a gradient along `edge` of a wrong shape or dtype; a built-in rule's is made to fit."""
 
     def name(self) -> str:
         """The name a repr shows, e.g. ``MulBackward0``."""
@@ -110,14 +118,14 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """For every tensor input, the node its gradient goes to and which of that node's outputs it is; (None, 0) for none."""
+        """For every tensor input, the node its gradient goes to and which of its outputs it is, or (None, 0)."""
         return tuple((e[0], e[1]) if e else (None, 0) for e in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dict of one's own."""
         try:
-            return self._metadata  # type: ignore[has-type]
+            return self._metadata
         except AttributeError:
             self._metadata: dict[Any, Any] = {}
             return self._metadata
@@ -143,7 +151,8 @@ class Node:
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.
 
-    A leaf holds it weakly and it holds the leaf, so it lives as long as a graph refers to it. It takes its number before the first
+    A leaf holds it weakly and it holds the leaf, so it lives as long as a graph refers to it. It takes its number
+    before the first
     consumer's, so it runs once all consumers have.
     """
 
@@ -156,7 +165,8 @@ class AccumulateGrad(Node):
     def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
         """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
 
-        `unshared` promises that nobody else can see the memory of `g`, so that it may become the gradient without a copy.
+        `unshared` promises that nobody else can see the memory of `g`, so that it may become the gradient without a
+        copy.
         """
         leaf = self.variable
         if not leaf._requires_grad:  # no longer
@@ -184,7 +194,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
 
 
 def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
-    """If `t`, which was the output at `old` and now is that at `new`, retains its gradient, have it retain the new one."""
+    """If `t`, once the output at `old` and now that at `new`, retains its gradient, retain the new one."""
     hooks = old[0].hooks
     if hooks is not None and old[1] in hooks.retained and hooks.retained[old[1]]() is t:
         new[0].make_hooks().retained[new[1]] = hooks.retained.pop(old[1])
@@ -220,7 +230,8 @@ def leaf_state(t: Tensor) -> LeafState:
 def second_backward(name: str) -> RuntimeError:
     """The error of a graph used again after its saved values were freed."""
     return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been "
         f"freed): {name} dropped what it saved when the first backward had run.\n"
         "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again."
     )
@@ -232,5 +243,6 @@ def written_since(node: Node, t: Tensor, expected: int) -> RuntimeError:
         "one of the variables needed for gradient computation has been modified by an inplace operation: a "
         f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "
         f"expected version {expected} instead.\n"
-        "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place operation."
+        "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place "
+        "operation."
     )

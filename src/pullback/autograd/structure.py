@@ -76,4 +76,8 @@ def aligned(tree: Any, like: Any, where: str) -> list[Any]:
 def _shown(tree: Any) -> str:
     if isinstance(tree, dict):
         return f"a dict with the keys {list(tree)}"
-    return f"a {type(tree).__name__} of {len(tree)} elements" if isinstance(tree, (list, tuple)) else f"a {type(tree).__name__}"
+    return (
+        f"a {type(tree).__name__} of {len(tree)} elements"
+        if isinstance(tree, (list, tuple))
+        else f"a {type(tree).__name__}"
+    )

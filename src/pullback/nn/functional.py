@@ -199,8 +199,14 @@ def nll_loss(
 
 
 @composite(method=False)
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """The cross entropy between logits and classes: `nll_loss` of `log_softmax`; or between logits and probabilities.
 
     input: logits of shape ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices, or probabilities of the

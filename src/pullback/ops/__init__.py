@@ -3,4 +3,17 @@
 from . import coo, creation, elementwise, indexing, inplace, pattern, products, questions, reductions, shape, sparse
 from .table import TABLE
 
-__all__ = ["TABLE", "coo", "creation", "elementwise", "indexing", "inplace", "pattern", "products", "questions", "reductions", "shape", "sparse"]
+__all__ = [
+    "TABLE",
+    "coo",
+    "creation",
+    "elementwise",
+    "indexing",
+    "inplace",
+    "pattern",
+    "products",
+    "questions",
+    "reductions",
+    "shape",
+    "sparse",
+]

@@ -1,6 +1,7 @@
 """Calls of the table's operations: forward on the payloads, then, if that is wanted, a node.
 
-Three ways lead to a node. `unary` and `binary` make the functions behind elementwise operations, short because they are called most; `general` is
+Three ways lead to a node. `unary` and `binary` make the functions behind elementwise operations, short because they
+are called most; `general` is
 theirs where operands differ in type; `apply` is the way of all others.
 """
 
@@ -24,7 +25,7 @@ _ndarray = np.ndarray
 
 
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
-    """A Tensor around the payload `r` that remembers it is `op` of `args`, with gradients for the arguments in `mask`."""
+    """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`."""
     plan = op.plans.get(mask) or op.plan(mask)
     out = made_by(op, plan, [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted], r)
     if plan.with_out or plan.with_shapes:
@@ -78,7 +79,7 @@ def _as_view(view: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call an entry: forward on the payloads, then record it if that is wanted. The way of all but elementwise operations."""
+    """Call an entry: forward on the payloads, then a record. The way of all but elementwise operations."""
     if kwargs:
         args, kwargs = op.bind(args, kwargs)
     if not args or not isinstance(args[0], Tensor):
@@ -127,15 +128,23 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]  # None: left out
     if not any(isinstance(a, Tensor) for a in args):
         raise TypeError(
-            errors.message(f"{op.name}()", expected="a Tensor among the arguments", found=", ".join(errors.describe(a) for a in args),
-                           do="convert one with pullback.tensor(...)")
-        )  # fmt: skip
+            errors.message(
+                f"{op.name}()",
+                expected="a Tensor among the arguments",
+                found=", ".join(errors.describe(a) for a in args),
+                do="convert one with pullback.tensor(...)",
+            )
+        )
     for p in found:
         if not hasattr(p, "dtype") and not isinstance(p, (bool, int, float, complex)):
             raise TypeError(
-                errors.message(f"{op.name}()", expected="a Tensor, an array or a number", found=type(p).__name__,
-                               do="convert it with pullback.tensor(...)")
-            )  # fmt: skip
+                errors.message(
+                    f"{op.name}()",
+                    expected="a Tensor, an array or a number",
+                    found=type(p).__name__,
+                    do="convert it with pullback.tensor(...)",
+                )
+            )
     dtype = _dtypes.result_type(found)
     if op.floats and dtype.kind in "biu":
         dtype = _dtypes.default()
@@ -167,9 +176,13 @@ def unary(op: Op) -> Callable[..., Any]:
     def call(input: Any) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(
-                errors.message(f"{op.name}()", expected="a Tensor", found=errors.describe(input),
-                               do="convert it with pullback.tensor(...) or pullback.from_numpy(...)")
-            )  # fmt: skip
+                errors.message(
+                    f"{op.name}()",
+                    expected="a Tensor",
+                    found=errors.describe(input),
+                    do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
+                )
+            )
         x = input._data
         if floats and x.dtype.kind in "biu":
             return general(op, (input,))
@@ -190,9 +203,11 @@ _NUMBERS = (float, int, bool)
 
 
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
-    """The function that calls an elementwise operation of two arguments: the hottest path there is, so it is written out.
+    """The function that calls an elementwise operation of two arguments: the hottest path there is, so it is written
+    out.
 
-    operator: it stands behind `a + b`, so an operand it does not know is left to the other side. reflected: behind ``__radd__``.
+    operator: it stands behind `a + b`, so an operand it does not know is left to the other side. reflected: behind
+    ``__radd__``.
     """
     fn, floats, node_class = op.forward, op.floats, op.node_class
     plans: list[Plan | None] = [None, None, None, None]  # by mask, filled when first needed
@@ -203,10 +218,8 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             x, y = input._data, other._data
             if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fc"):
                 return general(op, (input, other))
-            if input._requires_grad:
-                mask = 3 if other._requires_grad else 1
-            else:
-                mask = 2 if other._requires_grad else 0
+            wanted = other._requires_grad
+            mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
         elif type(input) is Tensor and type(other) in _NUMBERS and input._data.dtype.kind == "f":
             x, y, mask = input._data, other, 1 if input._requires_grad else 0
             if reflected:
@@ -260,15 +273,21 @@ _OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)
 def join(op: Op, tensors: Any, dim: int) -> Tensor:
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
         raise TypeError(
-            errors.message(f"{op.name}()", expected="a tuple or list of Tensors", found=errors.describe(tensors),
-                           do=f"write {op.name}([a, b], dim)")
-        )  # fmt: skip
+            errors.message(
+                f"{op.name}()",
+                expected="a tuple or list of Tensors",
+                found=errors.describe(tensors),
+                do=f"write {op.name}([a, b], dim)",
+            )
+        )
     if not tensors:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
     tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(errors.message(f"{op.name}()", expected=f"element {i} to be a Tensor", found=errors.describe(t)))
+            raise TypeError(
+                errors.message(f"{op.name}()", expected=f"element {i} to be a Tensor", found=errors.describe(t))
+            )
     payloads = [t._data for t in tensors]
     dtype = _dtypes.result_type(payloads)
     try:

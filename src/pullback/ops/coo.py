@@ -205,30 +205,43 @@ def _check_product(input: Any, other: Any) -> None:
             raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(operand)))
         if isinstance(operand, SparseTensor) and (operand.sparse_dim() != 2 or operand.dense_dim()):
             raise NotImplementedError(
-                errors.message("matmul()", expected="a sparse matrix (2 sparse dimensions, no dense ones)",
-                               found=f"{operand.sparse_dim()} sparse and {operand.dense_dim()} dense dimensions",
-                               do="call to_dense() first")
-            )  # fmt: skip
+                errors.message(
+                    "matmul()",
+                    expected="a sparse matrix (2 sparse dimensions, no dense ones)",
+                    found=f"{operand.sparse_dim()} sparse and {operand.dense_dim()} dense dimensions",
+                    do="call to_dense() first",
+                )
+            )
     if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
         raise NotImplementedError(
-            errors.message("matmul()", expected="one sparse and one dense operand", found="two sparse ones",
-                           do="write a @ b.to_dense()")
-        )  # fmt: skip
+            errors.message(
+                "matmul()",
+                expected="one sparse and one dense operand",
+                found="two sparse ones",
+                do="write a @ b.to_dense()",
+            )
+        )
     if input.dtype is not other.dtype:
         raise RuntimeError(
-            errors.message("matmul()", expected="operands of the same dtype", found=f"{input.dtype} and {other.dtype}",
-                           do="convert one of them, e.g. b.to(a.dtype)")
-        )  # fmt: skip
+            errors.message(
+                "matmul()",
+                expected="operands of the same dtype",
+                found=f"{input.dtype} and {other.dtype}",
+                do="convert one of them, e.g. b.to(a.dtype)",
+            )
+        )
     if input.dtype is _dtypes.bool:
         raise NotImplementedError(
             "matmul(): the sparse product is not implemented for bool.\n  What to do: convert with .to(...)."
         )
     if not (input.ndim and other.ndim) or input.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
         raise RuntimeError(
-            errors.message("mat1 and mat2 shapes cannot be multiplied",
-                           expected="the last axis of the first to have the length of the second-to-last of the second",
-                           found=f"{list(input.shape)} and {list(other.shape)}")
-        )  # fmt: skip
+            errors.message(
+                "mat1 and mat2 shapes cannot be multiplied",
+                expected="the last axis of the first to have the length of the second-to-last of the second",
+                found=f"{list(input.shape)} and {list(other.shape)}",
+            )
+        )
 
 
 # The tensor ---------------------------------------------------------------------------------------------------------
@@ -502,7 +515,11 @@ class SparseTensor(Tensor):
 def _number(name: str, other: Any) -> Any:
     if other.ndim if isinstance(other, Tensor) else np.ndim(other):
         raise NotImplementedError(
-            errors.message(f"{name}()", expected="a sparse tensor and a number", found=errors.describe(other),
-                           do="call to_dense() first, or scale coalesce().values()")
-        )  # fmt: skip
+            errors.message(
+                f"{name}()",
+                expected="a sparse tensor and a number",
+                found=errors.describe(other),
+                do="call to_dense() first, or scale coalesce().values()",
+            )
+        )
     return other

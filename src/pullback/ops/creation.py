@@ -108,9 +108,13 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative or ndarray.dtype not in _dtypes.BY_NUMPY:
         raise (TypeError if ndarray.dtype.isnative else ValueError)(
-            errors.message("from_numpy()", expected="an array of bool, integer, floating point or complex native dtype",
-                           found=str(ndarray.dtype), do="convert it with astype() first")
-        )  # fmt: skip
+            errors.message(
+                "from_numpy()",
+                expected="an array of bool, integer, floating point or complex native dtype",
+                found=str(ndarray.dtype),
+                do="convert it with astype() first",
+            )
+        )
     return wrap(ndarray)
 
 
@@ -297,8 +301,16 @@ def randn(
     return _finish(np.asarray(drawn, found), device, requires_grad)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
-            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Integers, uniform on [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
         low, high, size = 0, low, high
@@ -340,8 +352,9 @@ def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return randn(*shape, dtype=found, device=device, requires_grad=requires_grad)
 
 
-def randint_like(input: Tensor, low: int, high: Any = None, *, dtype: Any = None, device: Any = None,
-                 requires_grad: bool = False) -> Tensor:  # fmt: skip
+def randint_like(
+    input: Tensor, low: int, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Integers, uniform on [low, high), with the shape and dtype of `input`."""
     shape, found = _like(input, dtype)
     low, high = (0, low) if high is None else (low, high)

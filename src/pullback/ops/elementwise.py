@@ -35,28 +35,49 @@ def _of_order(ufunc: np.ufunc, input: Any, other: Any) -> Any:
 
 # Arithmetic
 add = elementwise(
-    "add", np.add, "``input + alpha * other``, broadcast.", alpha=True, dunder="add",
-    input=lambda g: g, other=lambda g: g,
-)  # fmt: skip
+    "add",
+    np.add,
+    "``input + alpha * other``, broadcast.",
+    alpha=True,
+    dunder="add",
+    input=lambda g: g,
+    other=lambda g: g,
+)
 sub = elementwise(
-    "sub", np.subtract, "``input - alpha * other``, broadcast.", alpha=True, dunder="sub",
-    input=lambda g: g, other=lambda g: -g,
-)  # fmt: skip
+    "sub",
+    np.subtract,
+    "``input - alpha * other``, broadcast.",
+    alpha=True,
+    dunder="sub",
+    input=lambda g: g,
+    other=lambda g: -g,
+)
 mul = elementwise(
-    "mul", np.multiply, "``input * other``, broadcast.", dunder="mul",
-    input=lambda g, other: g * other, other=lambda g, input: g * input,
-)  # fmt: skip
+    "mul",
+    np.multiply,
+    "``input * other``, broadcast.",
+    dunder="mul",
+    input=lambda g, other: g * other,
+    other=lambda g, input: g * input,
+)
 div = elementwise(
-    "div", np.true_divide, "``input / other``, broadcast; of integers a float.", floats=True, dunder="truediv",
+    "div",
+    np.true_divide,
+    "``input / other``, broadcast; of integers a float.",
+    floats=True,
+    dunder="truediv",
     input=lambda g, other: g / other,
     other=lambda g, other, out: -(g * out) / other,
-)  # fmt: skip
+)
 neg = elementwise("neg", np.negative, "``-input``.", dunder="neg", input=lambda g: -g)
 positive = elementwise("positive", np.positive, "``+input``.", dunder="pos", input=lambda g: g)
 reciprocal = elementwise(
-    "reciprocal", np.reciprocal, "``1 / input``.", floats=True,
+    "reciprocal",
+    np.reciprocal,
+    "``1 / input``.",
+    floats=True,
     input=lambda g, out: -g * (out * out),
-)  # fmt: skip
+)
 
 
 def _square(input: Any) -> Any:
@@ -64,17 +85,26 @@ def _square(input: Any) -> Any:
 
 
 square = NUMPY[np.square] = elementwise(
-    "square", _square, "``input ** 2``.", numpy={},
+    "square",
+    _square,
+    "``input ** 2``.",
+    numpy={},
     input=lambda g, input: g * (2 * input),
-)  # fmt: skip
+)
 sqrt = elementwise(
-    "sqrt", np.sqrt, "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``.", floats=True,
+    "sqrt",
+    np.sqrt,
+    "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``.",
+    floats=True,
     input=lambda g, out: g / (2 * out),
-)  # fmt: skip
+)
 rsqrt = elementwise(
-    "rsqrt", lambda input: np.reciprocal(np.sqrt(input)), "``1 / sqrt(input)``.", floats=True,
+    "rsqrt",
+    lambda input: np.reciprocal(np.sqrt(input)),
+    "``1 / sqrt(input)``.",
+    floats=True,
     input=lambda g, out: g * (-0.5 * out * out * out),
-)  # fmt: skip
+)
 
 
 def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
@@ -110,14 +140,23 @@ def _power(input: Any, other: Any) -> Any:
 
 
 pow = elementwise(
-    "pow", _power, "``input ** other``, broadcast.", dunder="pow", numpy={},
-    input=_pow_by_base, other=_pow_by_exponent,
-)  # fmt: skip
+    "pow",
+    _power,
+    "``input ** other``, broadcast.",
+    dunder="pow",
+    numpy={},
+    input=_pow_by_base,
+    other=_pow_by_exponent,
+)
 NUMPY[np.power] = NUMPY[np.float_power] = pow
 floor_divide = elementwise(
-    "floor_divide", np.floor_divide, "``floor(input / other)``; its derivative is 0.", dunder="floordiv",
-    input=lambda g: np.zeros_like(g), other=lambda g: np.zeros_like(g),
-)  # fmt: skip
+    "floor_divide",
+    np.floor_divide,
+    "``floor(input / other)``; its derivative is 0.",
+    dunder="floordiv",
+    input=lambda g: np.zeros_like(g),
+    other=lambda g: np.zeros_like(g),
+)
 
 
 def _truncated(input: Any, other: Any) -> Any:
@@ -127,9 +166,14 @@ def _truncated(input: Any, other: Any) -> Any:
 
 
 _trunc_divide = elementwise(
-    "_trunc_divide", _truncated, "``trunc(input / other)``; its derivative is 0.", numpy={}, method=False,
-    input=lambda g: np.zeros_like(g), other=lambda g: np.zeros_like(g),
-)  # fmt: skip
+    "_trunc_divide",
+    _truncated,
+    "``trunc(input / other)``; its derivative is 0.",
+    numpy={},
+    method=False,
+    input=lambda g: np.zeros_like(g),
+    other=lambda g: np.zeros_like(g),
+)
 _ROUNDED = {None: div, "floor": floor_divide, "trunc": _trunc_divide}
 
 
@@ -144,44 +188,71 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None) ->
 
 div = _publish(div.op, _rounded_div, _rounded_div, {}, True)  # type: ignore[attr-defined]
 remainder = elementwise(
-    "remainder", np.remainder, "``input - floor(input / other) * other``; takes the sign of `other`.", dunder="mod",
+    "remainder",
+    np.remainder,
+    "``input - floor(input / other) * other``; takes the sign of `other`.",
+    dunder="mod",
     input=lambda g: g,
     other=lambda g, input, other: np.negative(np.multiply(g, np.floor_divide(plain(input), plain(other)))),
-)  # fmt: skip
+)
 
 # Exponentials and logarithms
 exp = elementwise("exp", np.exp, "``e ** input``.", floats=True, input=lambda g, out: g * out)
 expm1 = elementwise(
-    "expm1", np.expm1, "``exp(input) - 1``, exact near 0.", floats=True, input=lambda g, out: g * (out + 1),
-)  # fmt: skip
+    "expm1",
+    np.expm1,
+    "``exp(input) - 1``, exact near 0.",
+    floats=True,
+    input=lambda g, out: g * (out + 1),
+)
 log = elementwise("log", np.log, "The natural logarithm.", floats=True, input=lambda g, input: g / input)
 log1p = elementwise(
-    "log1p", np.log1p, "``log(1 + input)``, exact near 0.", floats=True,
+    "log1p",
+    np.log1p,
+    "``log(1 + input)``, exact near 0.",
+    floats=True,
     input=lambda g, input: g / (input + 1),
-)  # fmt: skip
+)
 log2 = elementwise(
-    "log2", np.log2, "The logarithm to base 2.", floats=True,
+    "log2",
+    np.log2,
+    "The logarithm to base 2.",
+    floats=True,
     input=lambda g, input: g / (input * 0.6931471805599453),
-)  # fmt: skip
+)
 log10 = elementwise(
-    "log10", np.log10, "The logarithm to base 10.", floats=True,
+    "log10",
+    np.log10,
+    "The logarithm to base 10.",
+    floats=True,
     input=lambda g, input: g / (input * 2.302585092994046),
-)  # fmt: skip
+)
 
 # Trigonometry
 sin = elementwise("sin", np.sin, "The sine.", floats=True, input=lambda g, input: g * np.cos(input))
 cos = elementwise(
-    "cos", np.cos, "The cosine.", floats=True, input=lambda g, input: -g * np.sin(input),
-)  # fmt: skip
+    "cos",
+    np.cos,
+    "The cosine.",
+    floats=True,
+    input=lambda g, input: -g * np.sin(input),
+)
 tan = elementwise(
-    "tan", np.tan, "The tangent.", floats=True, input=lambda g, out: g * (out * out + 1),
-)  # fmt: skip
+    "tan",
+    np.tan,
+    "The tangent.",
+    floats=True,
+    input=lambda g, out: g * (out * out + 1),
+)
 sinh = elementwise("sinh", np.sinh, "The hyperbolic sine.", floats=True, input=lambda g, input: g * np.cosh(input))
 cosh = elementwise("cosh", np.cosh, "The hyperbolic cosine.", floats=True, input=lambda g, input: g * np.sinh(input))
 tanh = elementwise(
-    "tanh", np.tanh, "The hyperbolic tangent.", floats=True,
+    "tanh",
+    np.tanh,
+    "The hyperbolic tangent.",
+    floats=True,
     input=lambda g, out: g * (1 - out * out),
-)  # fmt: skip
+)
 
 
 def _sigmoid(input: Any) -> Any:
@@ -193,9 +264,12 @@ def _sigmoid(input: Any) -> Any:
 
 
 sigmoid = elementwise(
-    "sigmoid", _sigmoid, "``1 / (1 + exp(-input))``.", floats=True,
+    "sigmoid",
+    _sigmoid,
+    "``1 / (1 + exp(-input))``.",
+    floats=True,
     input=lambda g, out: g * (out * (1 - out)),
-)  # fmt: skip
+)
 
 
 # Kinks
@@ -205,9 +279,12 @@ def _relu(input: Any) -> Any:
 
 
 relu = elementwise(
-    "relu", _relu, "``max(input, 0)``; its derivative at 0 is 0.", numpy={},
+    "relu",
+    _relu,
+    "``max(input, 0)``; its derivative at 0 is 0.",
+    numpy={},
     input=lambda g, out: np.where(np.less_equal(plain(out), 0), 0, g),
-)  # fmt: skip
+)
 
 
 def _abs_rule(g: Any, input: Any) -> Any:
@@ -235,17 +312,21 @@ def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
 
 
 maximum = NUMPY[np.maximum] = elementwise(
-    "maximum", functools.partial(_of_order, np.maximum), numpy={},
+    "maximum",
+    functools.partial(_of_order, np.maximum),
+    numpy={},
     doc="The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
     input=lambda g, input, other: _larger(g, input, other, np.greater),
     other=lambda g, input, other: _larger(g, other, input, np.greater),
-)  # fmt: skip
+)
 minimum = NUMPY[np.minimum] = elementwise(
-    "minimum", functools.partial(_of_order, np.minimum), numpy={},
+    "minimum",
+    functools.partial(_of_order, np.minimum),
+    numpy={},
     doc="The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
     input=lambda g, input, other: _larger(g, input, other, np.less),
     other=lambda g, input, other: _larger(g, other, input, np.less),
-)  # fmt: skip
+)
 
 
 def _bounded(g: Any, input: Any, min: Any, max: Any) -> Any:
@@ -268,10 +349,15 @@ def _above(g: Any, input: Any, min: Any, max: Any) -> Any:
 
 
 @pointwise(
-    input=_bounded, min=_below, max=_above,
-    numpy={np.clip: lambda a, a_min=None, a_max=None, *, min=None, max=None: clamp(
-        a, min if a_min is None else a_min, max if a_max is None else a_max)},
-)  # fmt: skip
+    input=_bounded,
+    min=_below,
+    max=_above,
+    numpy={
+        np.clip: lambda a, a_min=None, a_max=None, *, min=None, max=None: clamp(
+            a, min if a_min is None else a_min, max if a_max is None else a_max
+        )
+    },
+)
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """`input` limited to ``[min, max]``, numbers or tensors; the gradient passes at the bounds themselves.
 
@@ -293,9 +379,11 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @pointwise(
-    input=lambda g, condition: np.where(condition, g, 0), other=lambda g, condition: np.where(condition, 0, g),
-    numpy={np.where: _where}, method=False,
-)  # fmt: skip
+    input=lambda g, condition: np.where(condition, g, 0),
+    other=lambda g, condition: np.where(condition, 0, g),
+    numpy={np.where: _where},
+    method=False,
+)
 def where(condition: Any, input: Any, other: Any) -> Any:
     """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient.
 
@@ -390,7 +478,7 @@ sign = NUMPY[np.sign] = elementwise("sign", _sign, "-1, 0 or 1.", numpy={}, inpu
 @pointwise(
     input=lambda g: np.zeros_like(g),
     numpy={np.rint: lambda x: round(x), np.round: lambda a, decimals=0: round(a, decimals)},
-)  # fmt: skip
+)
 def round(input: Any, decimals: int = 0) -> Any:
     """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
     if input.dtype.kind not in "iuf":

@@ -33,8 +33,14 @@ def _plain_part(part: Any) -> Any:
     if isinstance(part, slice):
         step = None if part.step is None else operator.index(part.step)
         if step is not None and step <= 0:
-            raise ValueError(errors.message("slice", expected="a step greater than zero", found=f"step {step}",
-                                            do="reverse an axis with flip(dim)"))  # fmt: skip
+            raise ValueError(
+                errors.message(
+                    "slice",
+                    expected="a step greater than zero",
+                    found=f"step {step}",
+                    do="reverse an axis with flip(dim)",
+                )
+            )
         start, stop = (None if v is None else operator.index(v) for v in (part.start, part.stop))
         return slice(start, stop, step)
     array = part._data if isinstance(part, Tensor) else np.asarray(part)
@@ -42,14 +48,22 @@ def _plain_part(part: Any) -> Any:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":
         raise IndexError(
-            errors.message("index", expected="integers, slices, None, Ellipsis, or integer or bool tensors",
-                           found=errors.describe(part), do="use a mask such as x > 0, or positions with .long()")
-        )  # fmt: skip
+            errors.message(
+                "index",
+                expected="integers, slices, None, Ellipsis, or integer or bool tensors",
+                found=errors.describe(part),
+                do="use a mask such as x > 0, or positions with .long()",
+            )
+        )
     if array.dtype == np.uint8:
         raise IndexError(
-            errors.message("index", expected="a bool mask or positions", do="convert it with .bool() or .long()",
-                           found="uint8, which torch once took for a mask")
-        )  # fmt: skip
+            errors.message(
+                "index",
+                expected="a bool mask or positions",
+                do="convert it with .bool() or .long()",
+                found="uint8, which torch once took for a mask",
+            )
+        )
     if array.ndim == 0 and array.dtype.kind != "b":
         return int(array)
     return array
@@ -80,8 +94,11 @@ def _split(index: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...], tuple[An
     arrays = [p for p in index if isinstance(p, (np.ndarray, bool))]
     if not arrays or not any(isinstance(p, int) and not isinstance(p, bool) for p in index):
         return index, None
-    taken = sum(1 if isinstance(p, (int, slice)) and not isinstance(p, bool) else p.ndim if _is_mask(p) else 1
-                for p in index if p is not None and p is not Ellipsis and not isinstance(p, bool))  # fmt: skip
+    taken = sum(
+        1 if isinstance(p, (int, slice)) and not isinstance(p, bool) else p.ndim if _is_mask(p) else 1
+        for p in index
+        if p is not None and p is not Ellipsis and not isinstance(p, bool)
+    )
     first: list[Any] = []
     second: list[Any] = []
     for part in index:

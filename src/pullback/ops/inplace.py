@@ -119,8 +119,12 @@ def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 
 
 for _name, _method in {
-    "fill_": _fill, "zero_": _zero, "copy_": _copy, "masked_fill_": _masked_fill, "normal_": _normal,
+    "fill_": _fill,
+    "zero_": _zero,
+    "copy_": _copy,
+    "masked_fill_": _masked_fill,
+    "normal_": _normal,
     "uniform_": _uniform,
-}.items():  # fmt: skip
+}.items():
     _method.__name__ = _name
     setattr(Tensor, _name, _method)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class OpNode(Node):
     """A recorded call of an entry: the plan it follows, and what that plan saved.
 
-    As long as the number `WRITES` is what it was when the node was made, nothing can have been written to since, and no version is looked at.
+    As long as the number `WRITES` is what it was when the node was made, nothing can have been written to since, and
+    no version is looked at.
     """
 
     __slots__ = ("plan", "saved", "versions", "writes")
@@ -66,7 +67,7 @@ class OpNode(Node):
                 raise written_since(self, value, 0 if self.versions is None else self.versions[i])
 
     def _output(self, saved: Tensor) -> Tensor:
-        """This node's result with its place in the graph; it is saved without, so that node and result form no cycle."""
+        """This node's result with its place in the graph, without which it is saved: they form no cycle."""
         out = wrap(saved._data)
         out._edge = (self, 0, out._data.shape, out._data.dtype)
         out._requires_grad = True
@@ -108,7 +109,7 @@ _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), _dtypes.complex64, 
 
 
 class ManyNode(OpNode):
-    """A recorded call whose first argument is a sequence of tensors (`cat`, `stack`): one rule gives all their gradients."""
+    """A recorded call on a sequence of tensors (`cat`, `stack`): one rule gives all their gradients."""
 
     __slots__ = ()
 

@@ -39,20 +39,30 @@ def _matmul(input: Any, other: Any) -> Any:
             raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(value)))
     if input.ndim == 0 or other.ndim == 0:
         raise RuntimeError(
-            errors.message("matmul()", expected="both arguments to be at least 1D", found=f"{input.ndim}D and {other.ndim}D",
-                           do="use * to multiply by a number")
-        )  # fmt: skip
+            errors.message(
+                "matmul()",
+                expected="both arguments to be at least 1D",
+                found=f"{input.ndim}D and {other.ndim}D",
+                do="use * to multiply by a number",
+            )
+        )
     if input.dtype != other.dtype:
         raise RuntimeError(
-            errors.message("matmul()", expected="operands of the same dtype", found=f"{input.dtype} and {other.dtype}",
-                           do="convert one of them, e.g. w.to(x.dtype)")
-        )  # fmt: skip
+            errors.message(
+                "matmul()",
+                expected="operands of the same dtype",
+                found=f"{input.dtype} and {other.dtype}",
+                do="convert one of them, e.g. w.to(x.dtype)",
+            )
+        )
     if input.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
         raise RuntimeError(
-            errors.message("mat1 and mat2 shapes cannot be multiplied",
-                           expected="the last axis of the first to have the length of the second-to-last of the second",
-                           found=f"{list(input.shape)} and {list(other.shape)}")
-        )  # fmt: skip
+            errors.message(
+                "mat1 and mat2 shapes cannot be multiplied",
+                expected="the last axis of the first to have the length of the second-to-last of the second",
+                found=f"{list(input.shape)} and {list(other.shape)}",
+            )
+        )
     return np.matmul(input, other)
 
 

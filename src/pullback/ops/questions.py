@@ -61,8 +61,14 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def _refuse_mixed(name: str, a: Tensor, b: Tensor) -> None:
     if a._data.dtype != b._data.dtype:
-        raise RuntimeError(errors.message(f"{name}()", expected="tensors of the same dtype", found=f"{a.dtype} and {b.dtype}",
-                                          do="convert one of them with .to(dtype)"))
+        raise RuntimeError(
+            errors.message(
+                f"{name}()",
+                expected="tensors of the same dtype",
+                found=f"{a.dtype} and {b.dtype}",
+                do="convert one of them with .to(dtype)",
+            )
+        )
 
 
 def is_tensor(obj: Any) -> bool:

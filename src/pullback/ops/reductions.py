@@ -79,9 +79,13 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
     if dtype is None and input.dtype.kind not in "fc":
         raise RuntimeError(
-            errors.message("mean()", expected="a floating point or complex dtype", found=errors.describe(input),
-                           do="convert it first, x.float().mean(), or pass dtype=")
-        )  # fmt: skip
+            errors.message(
+                "mean()",
+                expected="a floating point or complex dtype",
+                found=errors.describe(input),
+                do="convert it first, x.float().mean(), or pass dtype=",
+            )
+        )
     total = _total(input, dim, keepdim, dtype)
     return np.true_divide(total, total.dtype.type(_count(np.shape(input), dim)))
 
@@ -101,9 +105,11 @@ def _prod_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
     # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
-    flat = np.reshape(input, (1, -1, 1)) if axes is None else np.reshape(
-        input, (int(np.prod(shape[: axes[0]])), shape[axes[0]], int(np.prod(shape[axes[0] + 1 :])))
-    )  # fmt: skip
+    flat = (
+        np.reshape(input, (1, -1, 1))
+        if axes is None
+        else np.reshape(input, (int(np.prod(shape[: axes[0]])), shape[axes[0]], int(np.prod(shape[axes[0] + 1 :]))))
+    )
     one = np.ones_like(flat[:, :1])
     before = _products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
     after = np.flip(_products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)

@@ -103,9 +103,10 @@ def permute(input: Tensor, dims: Any, *more: Any) -> Tensor:
 
 
 @linear(
-    view=True, input=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if np.ndim(g) else g,
+    view=True,
+    input=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if np.ndim(g) else g,
     numpy={np.swapaxes: lambda a, axis1, axis2: transpose(a, axis1, axis2)},
-)  # fmt: skip
+)
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Axes `dim0` and `dim1` exchanged; a view."""
     first, second = wrap_axis(dim0, input.ndim), wrap_axis(dim1, input.ndim)
@@ -131,18 +132,20 @@ def t(input: Tensor) -> Tensor:
 
 
 @linear(
-    view=True, input=_back_to_shape,
+    view=True,
+    input=_back_to_shape,
     numpy={np.expand_dims: lambda a, axis: unsqueeze(a, axis)},
-)  # fmt: skip
+)
 def unsqueeze(input: Any, dim: int) -> Any:
     """An axis of length 1 inserted at `dim`; a view."""
     return np.expand_dims(input, wrap_axis(dim, input.ndim + 1))
 
 
 @linear(
-    view=True, input=_back_to_shape,
+    view=True,
+    input=_back_to_shape,
     numpy={np.squeeze: lambda a, axis=None: squeeze(a, axis)},
-)  # fmt: skip
+)
 def squeeze(input: Any, dim: Any = None) -> Any:
     """Without the axes of length 1, all of them or those among `dim`; a view."""
     axes = wrap_axes(dim, input.ndim) if dim is not None else tuple(range(input.ndim))
@@ -218,9 +221,12 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     shapes = [s[:axis] + s[axis + 1 :] for s in (a.shape for a in kept)]
     if len(ndims) > 1 or len(set(shapes)) > 1:
         raise RuntimeError(
-            errors.message("cat()", expected=f"tensors of equal sizes except in dimension {axis}",
-                           found=", ".join(str(list(a.shape)) for a in kept))
-        )  # fmt: skip
+            errors.message(
+                "cat()",
+                expected=f"tensors of equal sizes except in dimension {axis}",
+                found=", ".join(str(list(a.shape)) for a in kept),
+            )
+        )
     return np.concatenate(kept, axis=axis)
 
 

@@ -87,9 +87,13 @@ def _checked_indices(indices: Any) -> np.ndarray[Any, Any]:
     found = np.asarray(indices._data if isinstance(indices, Tensor) else indices)
     if found.dtype.kind not in "iu" and found.size:
         raise RuntimeError(
-            errors.message("indices must be an int64 tensor", expected="integers", found=errors.describe(found),
-                           do="convert them with .long(); the indices of a mask are mask.nonzero().T")
-        )  # fmt: skip
+            errors.message(
+                "indices must be an int64 tensor",
+                expected="integers",
+                found=errors.describe(found),
+                do="convert them with .long(); the indices of a mask are mask.nonzero().T",
+            )
+        )
     if found.ndim != 2 or not found.shape[0]:
         raise RuntimeError(
             f"indices must be sparse_dim x nnz, but got: {list(found.shape)}; expected a row for each dimension and a "

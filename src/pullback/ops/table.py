@@ -1,19 +1,27 @@
 """The table of operations: what an entry is, and how a call through it becomes a node.
 
-An entry is one of six kinds (`elementwise`, `linear`, `bilinear`, `special`, `composite`, `constant`), each a decorator (elementwise: a
-function) that takes the derivative rules and the forward computation, and puts the operation where people look for it: a function of
+An entry is one of six kinds (`elementwise`, `linear`, `bilinear`, `special`, `composite`, `constant`), each a
+decorator (elementwise: a
+function) that takes the derivative rules and the forward computation, and puts the operation where people look for
+it: a function of
 `pullback`, a method of Tensor, and the NumPy functions whose rule it is.
 
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions.
 
-A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs: the cotangent ``g``, any
-argument of the forward, the result ``out``, or ``<argument>_shape``. Only what the wanted rules name is saved. It returns the gradient
-in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it fit. It calls NumPy functions, so it works on raw payloads
+A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs:
+the cotangent ``g``, any
+argument of the forward, the result ``out``, or ``<argument>_shape``. Only what the wanted rules name is saved. It
+returns the gradient
+in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it fit. It calls NumPy
+functions, so it works on raw payloads
 in an ordinary backward pass and on Tensors in a recorded one.
 
-An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent in the place of ``g`` it is
-the forward-mode rule as well. For complex numbers the reverse rule of an elementwise or bilinear operation is the same expression on the
-conjugates of what was saved (PyTorch's convention: the gradient is the conjugate Wirtinger derivative); that is done here, not in the rule.
+An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent in
+the place of ``g`` it is
+the forward-mode rule as well. For complex numbers the reverse rule of an elementwise or bilinear operation is the
+same expression on the
+conjugates of what was saved (PyTorch's convention: the gradient is the conjugate Wirtinger derivative); that is done
+here, not in the rule.
 """
 
 from __future__ import annotations
@@ -59,7 +67,8 @@ class Plan:
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
         # where there is one rule and it needs one value: that rule
         self.direct = rules[0] if len(rules) == len(names) == 1 else None
-        # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none, -1 for more
+        # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
+        # -1 for more
         places = [order.index(n) for n in names]
         self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(tuple(places), -1) if len(op.params) == 2 else -1
 
@@ -75,15 +84,24 @@ def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
 
 def _needs(rule: Rule) -> tuple[str, ...]:
     """What a rule needs besides the cotangent: the names of its parameters after the first."""
-    code = rule.__code__  # type: ignore[attr-defined]
+    code = rule.__code__
     return code.co_varnames[1 : code.co_argcount]
 
 
 class Op:
     """One entry of the table."""
 
-    def __init__(self, name: str, kind: str, forward: Callable[..., Any], params: Sequence[str], rules: dict[str, Rule],
-                 *, view: bool = False, floats: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        forward: Callable[..., Any],
+        params: Sequence[str],
+        rules: dict[str, Rule],
+        *,
+        view: bool = False,
+        floats: bool = False,
+    ) -> None:
         assert kind in KINDS
         self.name, self.kind, self.forward = name, kind, forward
         self.params = tuple(params)
@@ -102,11 +120,15 @@ class Op:
         self.node_class = type(f"{title}Backward0", (OpNode,), {"__slots__": (), "op": self, "__module__": __name__})
         self.complex_class = self.node_class
         if kind in ("elementwise", "bilinear"):
-            self.complex_class = type(f"{title}Backward0", (ComplexNode,), {"__slots__": (), "op": self, "__module__": __name__})
+            self.complex_class = type(
+                f"{title}Backward0", (ComplexNode,), {"__slots__": (), "op": self, "__module__": __name__}
+            )
         for arg, rule in rules.items():
             unknown = set(_needs(rule)) - {*self.params, "out", *(f"{p}_shape" for p in self.params)}
             if arg not in self.params or unknown:
-                raise TypeError(f"table entry {name!r}: rule for {arg!r} names {sorted(unknown) or arg}, not an argument")
+                raise TypeError(
+                    f"table entry {name!r}: rule for {arg!r} names {sorted(unknown) or arg}, not an argument"
+                )
             _name_rule(rule, f"{name}_rule_for_{arg}")
 
     def plan(self, mask: int) -> Plan:
@@ -126,7 +148,9 @@ class Op:
         for name, value in kwargs.items():
             key = name if name in self.params else _ALIASES.get(name, name)
             if key not in self.params:
-                raise TypeError(f"{self.name}() got an unexpected keyword argument {name!r}; it takes {', '.join(self.params)}")
+                raise TypeError(
+                    f"{self.name}() got an unexpected keyword argument {name!r}; it takes {', '.join(self.params)}"
+                )
             if key in self.keyword_only:
                 rest[key] = value
                 continue
@@ -152,14 +176,16 @@ class Op:
 def _name_rule(rule: Rule, name: str) -> None:
     """Give a rule that is a bare expression the name of its operation, for the traceback that passes through it."""
     if rule.__name__ == "<lambda>":
-        rule.__code__ = rule.__code__.replace(co_name=name)  # type: ignore[attr-defined]
+        rule.__code__ = rule.__code__.replace(co_name=name)
         rule.__name__ = name
 
 
 # How an entry is written --------------------------------------------------------------------------------------------
 
 
-def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any], numpy: Any, method: bool) -> Callable[..., Any]:
+def _publish(
+    op: Op, call: Callable[..., Any], model: Callable[..., Any], numpy: Any, method: bool
+) -> Callable[..., Any]:
     """Put the finished operation where people look for it, with the name, signature and words of `model`."""
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = model.__doc__
@@ -174,12 +200,25 @@ def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any], numpy:
     return call
 
 
-def elementwise(name: str, forward: Callable[..., Any], doc: str, *, floats: bool = False, dunder: str = "", alpha: bool = False,
-                numpy: Any = None, method: bool = True, **rules: Rule) -> Callable[..., Any]:  # fmt: skip
-    """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``); `forward` may be a ufunc.
+def elementwise(
+    name: str,
+    forward: Callable[..., Any],
+    doc: str,
+    *,
+    floats: bool = False,
+    dunder: str = "",
+    alpha: bool = False,
+    numpy: Any = None,
+    method: bool = True,
+    **rules: Rule,
+) -> Callable[..., Any]:
+    """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``); `forward` may be a
+    ufunc.
 
-    doc: its docstring, which begins with the formula. floats: integers are converted to the default floating type first. dunder: the operator
-    it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. numpy: the NumPy functions it differentiates, if not `forward`.
+    doc: its docstring, which begins with the formula. floats: integers are converted to the default floating type
+    first. dunder: the operator
+    it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. numpy: the NumPy functions it
+    differentiates, if not `forward`.
     """
     count = forward.nin if isinstance(forward, np.ufunc) else len(inspect.signature(forward).parameters)
     op = Op(name, "elementwise" if rules else "constant", forward, ("input", "other")[:count], rules, floats=floats)
@@ -187,7 +226,7 @@ def elementwise(name: str, forward: Callable[..., Any], doc: str, *, floats: boo
 
 
 def pointwise(*, numpy: Any = None, method: bool = True, **rules: Rule) -> Any:
-    """Enter an elementwise operation of more arguments, or with defaults; those that have a rule are brought to one dtype."""
+    """Enter an elementwise operation of more arguments; those with a rule are brought to one dtype."""
 
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, False, rules)
@@ -204,8 +243,16 @@ def pointwise(*, numpy: Any = None, method: bool = True, **rules: Rule) -> Any:
     return enter
 
 
-def constant(name: str, forward: Callable[..., Any], doc: str, *, floats: bool = False, dunder: str = "", numpy: Any = None,
-             method: bool = True) -> Callable[..., Any]:  # fmt: skip
+def constant(
+    name: str,
+    forward: Callable[..., Any],
+    doc: str,
+    *,
+    floats: bool = False,
+    dunder: str = "",
+    numpy: Any = None,
+    method: bool = True,
+) -> Callable[..., Any]:
     """Enter an elementwise operation whose derivative is zero on purpose: a comparison, a rounding."""
     return elementwise(name, forward, doc, floats=floats, dunder=dunder, numpy=numpy, method=method)
 
@@ -234,8 +281,11 @@ def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
     whole = [_dtypes.CATEGORY[t._data.dtype.kind] <= 1 for t in (input, other) if isinstance(t, Tensor)]
     if isinstance(alpha, float) and all(whole):
         raise RuntimeError(
-            errors.message(f"{name}(): For integral input tensors, argument alpha must not be a floating point number",
-                           found=f"alpha={alpha}", do=f"write alpha={int(alpha)}, or convert the tensor first")
+            errors.message(
+                f"{name}(): For integral input tensors, argument alpha must not be a floating point number",
+                found=f"alpha={alpha}",
+                do=f"write alpha={int(alpha)}, or convert the tensor first",
+            )
         )
     return TABLE["mul"].call(other, alpha) if isinstance(other, Tensor) else other * alpha
 
@@ -251,7 +301,9 @@ def _from_signature(kind: str, forward: Callable[..., Any], view: bool, rules: d
     return op
 
 
-def _entry(kind: str, numpy: Any, method: bool, view: bool, rules: dict[str, Rule]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _entry(
+    kind: str, numpy: Any, method: bool, view: bool, rules: dict[str, Rule]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature(kind, forward, view, rules)
 
@@ -265,7 +317,7 @@ def _entry(kind: str, numpy: Any, method: bool, view: bool, rules: dict[str, Rul
 
 
 def linear(*, numpy: Any = None, method: bool = True, view: bool = False, **rules: Rule) -> Any:
-    """Enter an operation that is linear in one argument; its rule is the adjoint. view: the result may share its memory."""
+    """Enter an operation linear in one argument; its rule is the adjoint. view: it may share memory."""
     return _entry("linear", numpy, method, view, rules)
 
 

@@ -1,7 +1,9 @@
 """Writing to a tensor's memory, as far as the graph is concerned: what may be written to, and whose history changes.
 
-A recorded write makes the tensor the output of the operation that was written. If it is a view, its base becomes the output of a node that puts the
-new values in their place; and whatever was written, every living view of that memory is made again, in the graph, from its base.
+A recorded write makes the tensor the output of the operation that was written. If it is a view, its base becomes the
+output of a node that puts the
+new values in their place; and whatever was written, every living view of that memory is made again, in the graph,
+from its base.
 """
 
 from __future__ import annotations
@@ -23,12 +25,15 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     if isinstance(data, np.ndarray):
         if data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
             raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. "
                 "Please clone() the tensor before performing the operation."
             )
         if not data.flags.writeable:
             raise RuntimeError(
-                errors.message("in-place write", expected="writable memory", found="a read-only array", do="clone() it first")
+                errors.message(
+                    "in-place write", expected="writable memory", found="a read-only array", do="clone() it first"
+                )
             )
     if not thread.modes.grad_enabled:
         return
@@ -52,7 +57,8 @@ def _refuse_view(view: View, recorded: bool) -> None:
         return
     if any(v.op is None for v in _chain(view)):
         raise RuntimeError(
-            "the output of a custom Function that is a view of its input is being modified inplace, and its base cannot know how.\n"
+            "the output of a custom Function that is a view of its input is being modified inplace, and its base "
+            "cannot know how.\n"
             "  What to do: return a clone() from forward, or mark the input dirty with ctx.mark_dirty."
         )
     if not all(v.recorded for v in _chain(view)):
