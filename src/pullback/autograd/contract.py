@@ -140,8 +140,15 @@ def check(cls: type) -> None:
             "or, if this class is only a base for others, write it as "
             f"`class {cls.__name__}(Function, abstract=True)`."
         )
+    forward = methods["forward"]
+    if "setup_context" not in methods and _positional(forward, 0)[1] == 0:
+        raise TypeError(
+            f"{cls.__name__}.forward ({place(forward)}) takes no positional argument, but it is given ctx.\n"
+            "  What to do: write\n    @staticmethod\n    def forward(ctx, x):\n"
+            "or add a setup_context(ctx, inputs, output)."
+        )
     if "backward" in methods:
-        _check_backward(cls, methods["forward"], methods["backward"])
+        _check_backward(cls, forward, methods["backward"])
 
 
 def adopt_vjp(cls: type) -> None:
