@@ -121,8 +121,8 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
 
     right = int(np.sum(predicted == digits.test_y))
     console.print(
-        f"  test accuracy  {_mark(outcome.accuracy >= REQUIRED_ACCURACY)}  [bold]{outcome.accuracy:.1%}[/], {right} of "
-        f"{len(predicted)} new digits ({REQUIRED_ACCURACY:.0%} required)"
+        f"  test accuracy  {_mark(outcome.accuracy >= REQUIRED_ACCURACY)}  [bold]{outcome.accuracy:.1%}[/], {right} "
+        f"of {len(predicted)} new digits ({REQUIRED_ACCURACY:.0%} required)"
     )
     console.print(f"  loss, answers  {escape(str(picture))}", soft_wrap=True)
     console.print(f"  graph          {escape(str(graph))}", soft_wrap=True)

@@ -180,8 +180,8 @@ def tensor_str(
     data = np.asarray(data)
     if data.dtype.kind not in "biufc":
         raise TypeError(
-            f"tensor_str: expected booleans, integers, floats or complex numbers, found dtype {data.dtype}. "
-            "Convert it with data.astype(...) first."
+            f"tensor_str: expected booleans, integers, floats or complex numbers, found dtype {data.dtype}. Convert "
+            "it with data.astype(...) first."
         )
     options = _options
     prefix = f"{kind}("

@@ -281,9 +281,8 @@ class Tensor:
             if value:
                 return
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
-                "a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if value and self._data.dtype.kind not in "fc":
             raise RuntimeError(
@@ -321,8 +320,8 @@ class Tensor:
         if self._grad is None and self._edge is not None and not self.retains_grad:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
-                "won't be "
-                "populated during backward(). Call retain_grad() on it before backward(), or read the leaf's .grad.",
+                "won't be populated during backward(). Call retain_grad() on it before backward(), or read the "
+                "leaf's .grad.",
                 stacklevel=2,
             )
         return self._grad
@@ -431,8 +430,8 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self._requires_grad and thread.modes.grad_enabled:
             raise RuntimeError(
-                "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost. "
-                "Use tensor.detach().numpy() instead."
+                "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost. Use "
+                "tensor.detach().numpy() instead."
             )
         return np.array(self._data, dtype=dtype, copy=copy)
 
@@ -544,9 +543,8 @@ def _without_rule(call: Any, name: str, args: Any, kwargs: Any) -> Any:
     if recorded:
         raise TypeError(
             f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
-            "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call it "
-            "on "
-            "t.detach().numpy() if no gradient is wanted."
+            "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call "
+            "it on t.detach().numpy() if no gradient is wanted."
         )
     return call(*plain, **named)
 

@@ -146,9 +146,9 @@ def _checkout() -> Path:
         if (folder / "benchmarks" / "__main__.py").is_file() and (folder / "src" / "pullback").is_dir():
             return folder
     raise FileNotFoundError(
-        f"no benchmarks in {here} or above it: they come with the source code, not with the installed package. "
-        "Get it as a checkout of the repository, or with `pip download --no-deps --no-binary pullback pullback`, and "
-        "run `pullback bench` in its folder"
+        f"no benchmarks in {here} or above it: they come with the source code, not with the installed package. Get it "
+        "as a checkout of the repository, or with `pip download --no-deps --no-binary pullback pullback`, and run "
+        "`pullback bench` in its folder"
     )
 
 

@@ -52,8 +52,7 @@ def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:
                 dim = max(len(done), len(shape)) - k
                 return (
                     f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
-                    f"{dim}; "
-                    f"the shapes are {list(done)} and {list(shape)}"
+                    f"{dim}; the shapes are {list(done)} and {list(shape)}"
                 )
         done = np.broadcast_shapes(done, shape)
     return None

@@ -57,8 +57,8 @@ def _check_linear(call: Call, v: list[Array], w: list[Array], along_v: list[Arra
         gap = np.abs(both - (a + b))
         if np.any(gap > options.atol + options.rtol * (np.abs(a) + np.abs(b))):
             raise GradcheckError(
-                f"{title}: backward is not linear in grad_output: the gradients for {label.long} that two grad_outputs "
-                f"give differ by {np.nanmax(gap):.3g}, added, from the one that their sum gives.\n"
+                f"{title}: backward is not linear in grad_output: the gradients for {label.long} that two "
+                f"grad_outputs give differ by {np.nanmax(gap):.3g}, added, from the one that their sum gives.\n"
                 "  What to do: return grad_output times the derivative; use grad_output for nothing else."
             )
 
@@ -83,8 +83,8 @@ class Watch:
                 raise GradcheckError(
                     f"{self.title}: the backward of {name} changes grad_output {k} in place, which other branches of "
                     "the graph may share.\n"
-                    "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() it "
-                    "first."
+                    "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() "
+                    "it first."
                 )
         for i, (g, edge) in enumerate(zip(grad_inputs, self.node.edges, strict=True)):
             if self.options.check_grad_dtypes and g is not None and edge and g._data.dtype != edge[3]:
@@ -110,8 +110,8 @@ def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> N
     """Check that backward takes None for the outputs that are not used, and treats it as zeros."""
     title, seeds = call.problem.title, random_like(call.outputs, rng)
     todo = (
-        "  What to do: test `if grad_output is None` in backward, leave out ctx.set_materialize_grads(False), or pass "
-        "check_undefined_grad=False."
+        "  What to do: test `if grad_output is None` in backward, leave out ctx.set_materialize_grads(False), or "
+        "pass check_undefined_grad=False."
     )
     for k, label in enumerate(call.labels):
         try:

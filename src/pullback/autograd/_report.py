@@ -98,8 +98,8 @@ def report(title: str, pairs: list[Pair], cause: str | None) -> str:
 
 def _section(pair: Pair, explain: bool) -> Iterator[str]:
     yield (
-        f"Jacobian mismatch for {pair.output.long} with respect to {pair.input.long}: "
-        f"{np.count_nonzero(pair.wrong)} of {pair.wrong.size} entries differ (atol={pair.atol:g}, rtol={pair.rtol:g})."
+        f"Jacobian mismatch for {pair.output.long} with respect to {pair.input.long}: {np.count_nonzero(pair.wrong)} "
+        f"of {pair.wrong.size} entries differ (atol={pair.atol:g}, rtol={pair.rtol:g})."
     )
     if explain:
         yield from (f"  {line}" for line in _explanation(pair))
@@ -201,8 +201,8 @@ def _not_finite(pair: Pair, N: Array, A: Array) -> str | None:
         if len(odd):
             where = element(pair.input, int(odd[0][2]), pair.point)
             return (
-                f"{what} not finite, first for {where}: the point lies at or beyond the border of what func is defined "
-                "for; move it"
+                f"{what} not finite, first for {where}: the point lies at or beyond the border of what func is "
+                "defined for; move it"
             )
     return None
 
@@ -238,8 +238,8 @@ def _exchanged(pair: Pair, N: Array, A: Array) -> str | None:
     for name, other in pair.others:
         if pair.alike(A, other):
             return (
-                f"the analytical gradient for {pair.input.short} is the one for {name}: backward returns the gradients "
-                "in another order than forward takes its arguments"
+                f"the analytical gradient for {pair.input.short} is the one for {name}: backward returns the "
+                "gradients in another order than forward takes its arguments"
             )
     return None
 
@@ -257,8 +257,8 @@ def _conjugate(pair: Pair, N: Array, A: Array) -> str | None:
     factor = np.array([1, -1])[: len(N), None, None]
     if pair.alike(A, np.conj(N)) or pair.alike(A, factor * np.conj(N)):
         return (
-            "analytical is the complex conjugate of numerical: the gradient of a holomorphic f is "
-            "grad_output * conj(f'(z)), so a conj() is missing, or is one too many"
+            "analytical is the complex conjugate of numerical: the gradient of a holomorphic f is grad_output * "
+            "conj(f'(z)), so a conj() is missing, or is one too many"
         )
     for kept, lost, part in (("real", "imaginary", N.real), ("imaginary", "real", 1j * N.imag)):
         if pair.alike(A, part):
@@ -324,8 +324,8 @@ def _missing_sum(pair: Pair, N: Array, A: Array) -> str | None:
         used = [k for k in range(length) if not pair.is_zero(slices_a[k])]
         if length > 1 and len(used) == 1 and pair.alike(slices_a[used[0]], slices_n[used[0]]):
             return (
-                f"of axis {axis} of grad_output only index {used[0]} counts: a sum over that axis, along which forward "
-                f"broadcasts {pair.input.short}, is missing"
+                f"of axis {axis} of grad_output only index {used[0]} counts: a sum over that axis, along which "
+                f"forward broadcasts {pair.input.short}, is missing"
             )
     return None
 
@@ -336,8 +336,8 @@ def _extra_sum(pair: Pair, N: Array, A: Array) -> str | None:
         summed = np.broadcast_to(by_axes.sum(axis=2 + axis, keepdims=True), by_axes.shape)
         if length > 1 and pair.alike(A, summed.reshape(N.shape)):
             return (
-                f"the analytical gradient is summed over axis {axis} of {pair.input.short} and repeated along it: that "
-                "sum is one too many, forward does not broadcast there"
+                f"the analytical gradient is summed over axis {axis} of {pair.input.short} and repeated along it: "
+                "that sum is one too many, forward does not broadcast there"
             )
     return None
 

@@ -109,8 +109,8 @@ def grad(
     for i, g in enumerate(_gradients(outs, vectors, wanted, keep, create_graph)):
         if g is None and not unused:
             raise RuntimeError(
-                f"One of the differentiated Tensors (inputs[{i}]) appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior."
+                f"One of the differentiated Tensors (inputs[{i}]) appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
             )
         found.append(_result(g, wanted[i], materialize_grads))
     return tuple(found)

@@ -226,8 +226,8 @@ class FunctionNode(Node):
         if self.edges[i] is not None:
             raise RuntimeError(
                 f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
-                "corresponding forward "
-                f"input {name!r} was not a Tensor of floating point or complex dtype.\n  What to do: return None there."
+                f"corresponding forward input {name!r} was not a Tensor of floating point or complex dtype.\n"
+                "  What to do: return None there."
             )
         return None
 
@@ -250,22 +250,19 @@ class FunctionNode(Node):
         if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
             raise RuntimeError(
                 f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; "
-                "expected a "
-                f"floating point gradient of the same kind.\n  What to do: in {cls.__name__}.backward "
-                f"({place(cls.backward)}), convert it with .to({name}.dtype)."
+                "expected a floating point gradient of the same kind.\n"
+                f"  What to do: in {cls.__name__}.backward ({place(cls.backward)}), convert it with .to({name}.dtype)."
             )
         if data.shape == shape:
             return
         if not broadcasts_to(shape, data.shape):
             raise RuntimeError(
                 f"Function {self.name()} returned an invalid gradient at index {i} - got {list(data.shape)} but "
-                "expected shape "
-                f"compatible with {list(shape)}, the shape of {name!r}."
+                f"expected shape compatible with {list(shape)}, the shape of {name!r}."
             )
         warnings.warn(
             f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape "
-            f"{list(shape)}; it was summed "
-            "over the axes that forward broadcast. Sum it in backward to be explicit.",
+            f"{list(shape)}; it was summed over the axes that forward broadcast. Sum it in backward to be explicit.",
             stacklevel=callers_level(),
         )
 
@@ -373,9 +370,8 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
     for t in node._dirty:
         if not _is_among(t, given):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are modified "
-                f"inplace must all be outputs of the Function ({node._forward_cls.__name__})."
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs "
+                f"that are modified inplace must all be outputs of the Function ({node._forward_cls.__name__})."
             )
         if t._requires_grad and t._edge is None:
             raise RuntimeError(
@@ -386,8 +382,7 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
         if not _is_among(t, inputs):
             warnings.warn(
                 f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. "
-                "Mark only "
-                "inputs that were written to in place.",
+                "Mark only inputs that were written to in place.",
                 stacklevel=callers_level(),
             )
 

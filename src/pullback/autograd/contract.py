@@ -157,8 +157,8 @@ def adopt_vjp(cls: type) -> None:
         found = _methods(cls)
         raise TypeError(
             f"{cls.__name__} has both backward ({place(found['backward'])}) and vjp ({place(found['vjp'])}), but "
-            "these are two names "
-            "of one method.\n  What to do: keep one of them."
+            "these are two names of one method.\n"
+            "  What to do: keep one of them."
         )
     setattr(cls, "backward", cls.__dict__["vjp"])  # noqa: B010 - a type has no such attribute, says the type checker
 
@@ -176,9 +176,9 @@ def _check_static(cls: type, name: str, method: Any) -> None:
     )
     raise TypeError(
         f"{cls.__name__}.{name} ({place(fn)}) must be a static method, found {kind}. A Function is never "
-        f"instantiated: {name} is called "
-        "through the class, and what belongs to one call lives on ctx.\n  What to do: "
-        f"write\n{_line(name, fn, _first(cls, name))}"
+        f"instantiated: {name} is called through the class, and what belongs to one call lives on ctx.\n"
+        "  What to do: write\n"
+        f"{_line(name, fn, _first(cls, name))}"
     )
 
 

@@ -336,9 +336,8 @@ def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
     if g is None:
         if data.size != 1:
             raise RuntimeError(
-                "grad can be implicitly created only for scalar outputs, but this one has shape "
-                f"{list(data.shape)}.\n  What to do: reduce it first, e.g. .sum().backward(), or pass a gradient of "
-                "its shape."
+                f"grad can be implicitly created only for scalar outputs, but this one has shape {list(data.shape)}.\n"
+                "  What to do: reduce it first, e.g. .sum().backward(), or pass a gradient of its shape."
             )
         if data.dtype.kind == "c":
             raise RuntimeError(
@@ -355,8 +354,8 @@ def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
         )
     if (g._data.dtype.kind == "c") != (data.dtype.kind == "c"):
         raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {tensor.dtype}."
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {tensor.dtype}."
         )
     return g
 

@@ -178,8 +178,8 @@ class _OnceNode(Node):
     def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable: the backward of "
-            f"{self._name} has no derivative.\n  What to do: write that backward in tensor operations and remove the "
-            "mark."
+            f"{self._name} has no derivative.\n"
+            "  What to do: write that backward in tensor operations and remove the mark."
         )
 
 

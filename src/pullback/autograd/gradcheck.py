@@ -306,9 +306,9 @@ def _check_constant(call: Call, options: Options) -> None:
         for output, (jacobian, _) in zip(call.labels, found, strict=True):
             if np.any(jacobian != 0):
                 raise GradcheckError(
-                    f"{call.problem.title}: Numerical gradient for function expected to be zero: {output.long} changes "
-                    f"with {label.long}, but does not require grad, nor does any output. func leaves the graph by "
-                    "detach(), .data, NumPy, item() or no_grad().\n"
+                    f"{call.problem.title}: Numerical gradient for function expected to be zero: {output.long} "
+                    f"changes with {label.long}, but does not require grad, nor does any output. func leaves the "
+                    "graph by detach(), .data, NumPy, item() or no_grad().\n"
                     "  What to do: compute with operations on Tensors; wrap what is not one in an autograd.Function."
                 )
 

@@ -230,9 +230,8 @@ def leaf_state(t: Tensor) -> LeafState:
 def second_backward(name: str) -> RuntimeError:
     """The error of a graph used again after its saved values were freed."""
     return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-        "been "
-        f"freed): {name} dropped what it saved when the first backward had run.\n"
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        f"already been freed): {name} dropped what it saved when the first backward had run.\n"
         "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again."
     )
 
@@ -240,9 +239,9 @@ def second_backward(name: str) -> RuntimeError:
 def written_since(node: Node, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-        f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "
-        f"expected version {expected} instead.\n"
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {t.dtype} "
+        f"tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; expected version "
+        f"{expected} instead.\n"
         "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place "
         "operation."
     )

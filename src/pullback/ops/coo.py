@@ -463,8 +463,8 @@ class SparseTensor(Tensor):
         """The transpose of a sparse matrix; a vector is its own."""
         if self.sparse_dim() > 2 or self.dense_dim():
             raise RuntimeError(
-                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
-                f"{self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
+                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse "
+                f"and {self.dense_dim()} dense dimensions"
             )
         return self.transpose(0, 1) if self.ndim == 2 else self
 

@@ -73,8 +73,8 @@ def plain_index(index: Any) -> tuple[Any, ...]:
     """An index as a tuple of integers, slices, None, Ellipsis and arrays."""
     if isinstance(index, list) and len(index) < 32 and any(isinstance(i, _MAKE_A_TUPLE) for i in index):
         warnings.warn(
-            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, and "
-            "torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
+            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, "
+            "and torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
             stacklevel=3,
         )
         index = tuple(index)

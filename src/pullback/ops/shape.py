@@ -53,8 +53,8 @@ def view(input: Tensor, size: Any, *more: Any) -> Tensor:
     out = reshape(input, size, *more)
     if out._data.size and not np.may_share_memory(out._data, input._data):
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+            "two contiguous subspaces). Use .reshape(...) instead."
         )
     return out
 
@@ -295,8 +295,8 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     )
     if sum(lengths) != n or min(lengths, default=0) < 0:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but "
-            f"got split_sizes={lengths}"
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={lengths}"
         )
     starts = np.cumsum([0, *lengths])
     return tuple(narrow(input, dim, int(s), k) for s, k in zip(starts, lengths, strict=False))

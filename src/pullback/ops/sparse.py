@@ -119,9 +119,9 @@ def _checked_size(places: np.ndarray[Any, Any], dense: tuple[int, ...], size: An
     found = sizes((size,))
     if len(found) != len(needed) + len(dense):
         raise RuntimeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(found)}, "
-            f"sparse_dim = {len(needed)}, dense_dim = {len(dense)}; the size has one number for each row of indices, "
-            "and for each axis of a value."
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(found)}, sparse_dim = "
+            f"{len(needed)}, dense_dim = {len(dense)}; the size has one number for each row of indices, and for each "
+            "axis of a value."
         )
     if found[len(needed) :] != dense:
         raise RuntimeError(

@@ -26,8 +26,7 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
         if data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                "location. "
-                "Please clone() the tensor before performing the operation."
+                "location. Please clone() the tensor before performing the operation."
             )
         if not data.flags.writeable:
             raise RuntimeError(
