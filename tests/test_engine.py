@@ -1,6 +1,7 @@
-"""The engine: `backward` and `grad`, what they accept and refuse, the order in which nodes run, and how gradients add up.
+"""The engine: `backward` and `grad`, what they accept and refuse, the order of nodes, and how gradients add up.
 
-The programs at the end run in PyTorch, too. Random graphs are compared with it, and with themselves built in another order.
+The programs at the end run in PyTorch, too. Random graphs are compared with it, and with themselves built in another
+order.
 """
 
 from __future__ import annotations
@@ -547,8 +548,6 @@ def gradients(lib: Any, steps: list[Step], order: list[int], twice: bool) -> lis
         if not (hasattr(squares, "requires_grad") and squares.requires_grad):
             return [None] * 3
         found = lib.autograd.grad(squares, leaves, allow_unused=True)
-    else:
-        loss = sum(t.sum() for k, t in enumerate(built(lib, steps, order)[1]) if k not in used)
     return [None if g is None else g.detach().numpy() for g in found]
 
 
@@ -712,7 +711,7 @@ def test_batched_gradients_that_do_not_fit_are_refused(vectors: list[Any]) -> No
 
 
 def refusals() -> dict[str, tuple[type[Exception], str, Callable[[Any, Any, Any], Any]]]:
-    """For each: the exception, words of its message, and a call with a leaf x = [1, 2], y = 2 x and a constant c = [1, 1]."""
+    """For each: the exception, words of its message, and a call, of a leaf x = [1, 2], y = 2 x and c = [1, 1]."""
     return {
         "no scalar": (RuntimeError, r"only for scalar outputs.*\[2\](.|\n)*sum\(\)", lambda x, y, c: y.backward()),
         "no scalar for grad": (RuntimeError, "only for scalar outputs", lambda x, y, c: grad(y, x)),

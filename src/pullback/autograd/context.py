@@ -440,11 +440,21 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
 
 def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
     """The result of a call that is not recorded: an input that is returned comes out as a detached alias."""
-    if isinstance(out, Tensor):
+    for o in out if type(out) is tuple else (out,):
+        if type(o) is not Tensor and isinstance(o, CONTAINERS) and _holds_tensors(o):
+            break
         for a in inputs:
-            if a is out:
-                return out if not out._requires_grad and _is_among(out, node._dirty) else out.detach()
+            if a is o:
+                break
+        else:
+            continue
+        break
+    else:  # most often, no input is returned
         return out
-    if isinstance(out, CONTAINERS) and _holds_tensors(out):
-        return rebuild(out, iter([outside(node, o, inputs) for o in leaves(out)]))
-    return out
+    return rebuild(out, iter([_alias_outside(node, o, inputs) for o in leaves(out)]))
+
+
+def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:
+    if not isinstance(o, Tensor) or not _is_among(o, inputs):
+        return o
+    return o if not o._requires_grad and _is_among(o, node._dirty) else o.detach()
