@@ -56,8 +56,7 @@ class Saves(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        x, inner, y = ctx.saved_tensors
-        return y * g
+        return ctx.saved_tensors[2] * g
 
 
 class Pair(Function):
@@ -119,8 +118,8 @@ def test_an_output_dies_before_its_node_and_what_it_saved_lives_on() -> None:
 
 def test_a_graph_dies_with_its_last_output() -> None:
     x = wanting([1.0])
-    hidden = x.exp()
-    y = (hidden * x).sin()
+    hidden = x * 2
+    y = (hidden + x).sin()
     alive = watched(hidden, hidden.grad_fn, y.grad_fn, hidden.grad_fn.next_functions[0][0])
     del hidden
     assert alive() == [False, True, True, True]
@@ -392,12 +391,14 @@ def test_a_thousand_steps_of_training_need_no_more_memory_than_one() -> None:
     tracemalloc.start()
     try:
         steps(20)
+        assert unreachable() == 0  # which also empties the interpreter's own stocks of small objects
         before = steps(1)
-        after = steps(200)
+        steps(200)
+        assert unreachable() == 0
+        after = steps(1)
     finally:
         tracemalloc.stop()
-    assert after - before < 20_000
-    assert unreachable() == 0
+    assert after - before < 2_000
 
 
 def test_gradients_on_their_way_do_not_pile_up() -> None:
@@ -485,7 +486,7 @@ def test_a_saved_value_that_was_written_to_is_an_error(build: Any, name: str, wr
     )
     for _ in range(2):
         with pytest.raises(RuntimeError, match=words) as caught:
-            y.sum().backward()
+            y.sum().backward(retain_graph=True)
         assert "What to do: " in str(caught.value)
     with pytest.raises(RuntimeError, match=words):
         node.saved_tensors  # noqa: B018

@@ -114,7 +114,8 @@ def _loop(
             _capture(captures[node], g, node)
         edges = node.edges
         if not edges:
-            grads = _arrive(node, g, taped, getrefcount(g) <= _ONE_LOCAL, captures)
+            # asked before `g` is among the arguments, which refer to it as well
+            grads = _arrive(getrefcount(g) <= _ONE_LOCAL, node, g, taped, captures)
         elif needed is not None and not _leads_to(edges, needed):
             grads = edges = ()
         elif node.hooks is None:
@@ -133,7 +134,7 @@ def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
     return any(edge and edge[0] in needed for edge in edges)
 
 
-def _arrive(node: AccumulateGrad, g: Any, taped: bool, unshared: bool, captures: Captures | None) -> Sequence[Any]:
+def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool, captures: Captures | None) -> Sequence[Any]:
     """What happens at a leaf: its hooks, then the gradient is noted or accumulated."""
     leaf = node.variable._leaf
     if leaf is not None and leaf.hooks:
