@@ -2,8 +2,7 @@
 NumPy.
 
 The names are torch's: ``import pullback as torch`` runs code written for `torch.autograd`. Operations come from the
-table in
-`pullback.ops` and are listed there; everything else is imported below.
+table in `pullback.ops` and are listed there; everything else is imported below.
 """
 
 import math as _math
@@ -78,8 +77,7 @@ __version__ = "0.1.0"
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 
 # NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own
-# frames are silenced: NumPy
-# code of the user's keeps its own.
+# frames are silenced: NumPy code of the user's keeps its own.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 globals().update({name: op.call for name, op in ops.TABLE.items() if op.public})

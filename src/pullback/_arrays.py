@@ -1,8 +1,7 @@
 """Small helpers on arrays that several layers need: axes, and undoing a broadcast.
 
 Everything here calls NumPy functions only, so it works on whatever answers NumPy's protocols: an array, or a Tensor
-while a
-backward pass is itself recorded.
+while a backward pass is itself recorded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """dtype and device objects with torch's names, and torch's rules of type promotion.
 
 Payloads carry NumPy dtypes; a `dtype` here is the name a user sees and passes. Promotion follows PyTorch, which sorts
-types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and those
-outrank Python numbers, unless the lower rank has the higher category
+types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and
+those outrank Python numbers, unless the lower rank has the higher category
 (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
 """
 

@@ -1,15 +1,13 @@
 """Tensor: a payload, and what was done to it.
 
 A Tensor holds one *payload* (a NumPy array, or whatever answers NumPy's protocols), whether it requires a gradient,
-and the *edge* that says
-which node of the graph made it. Operations are not defined here: the table of operations adds them as functions and
-methods, and tells this
-file (through `NUMPY`) which NumPy functions they differentiate, so that `np.sin(t)` finds its rule.
+and the *edge* that says which node of the graph made it. Operations are not defined here: the table of operations
+adds them as functions and methods, and tells this file (through `NUMPY`) which NumPy functions they differentiate, so
+that `np.sin(t)` finds its rule.
 
 An edge is the plain tuple ``(node, output number, shape, dtype)``. It is made once, with the output it belongs to,
-and every consumer
-refers to it: the engine can check any gradient that travels along it, in one place, against the shape and dtype it
-carries.
+and every consumer refers to it: the engine can check any gradient that travels along it, in one place, against the
+shape and dtype it carries.
 """
 
 from __future__ import annotations
@@ -111,9 +109,8 @@ class Tensor:
     """An array that records what is done to it.
 
     Made by `pullback.tensor` and its siblings, not by calling the class. ``requires_grad`` says whether operations on
-    it are recorded;
-    ``grad`` holds the accumulated gradient of a leaf after `backward`; ``grad_fn`` is the node that made it (None for
-    a leaf).
+    it are recorded; ``grad`` holds the accumulated gradient of a leaf after `backward`; ``grad_fn`` is the node that
+    made it (None for a leaf).
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)

@@ -1,10 +1,8 @@
 """What an error says, and the one place that formats it.
 
 Every refusal of the library names five things, as far as they are known: the operation, the argument, what was
-expected, what was
-found, and what to do. The exception's type is the one PyTorch raises for the same mistake, so that `except` clauses
-written for
-PyTorch keep working; the words are ours.
+expected, what was found, and what to do. The exception's type is the one PyTorch raises for the same mistake, so that
+`except` clauses written for PyTorch keep working; the words are ours.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ def backward(
 
     Raises:
         RuntimeError: an output does not require grad; a gradient is missing or has another shape; what the graph
-        saved was freed
-            by an earlier backward or changed in place.
+            saved was freed by an earlier backward or changed in place.
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 3.0], requires_grad=True)

@@ -24,8 +24,7 @@ class FunctionNode(Node):
     """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
 
     needs_input_grad: for each argument of forward, whether a gradient for it is wanted; in a backward pass that only
-    has to reach some
-    inputs, only for those.
+    has to reach some inputs, only for those.
     """
 
     __slots__ = ("__dict__",)

@@ -1,8 +1,8 @@
 """What the definition of a Function must satisfy, checked when its class is made.
 
 Everything that can be known from the class alone is refused here, with the place and the corrected line: methods that
-are not static, an
-`__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it will be given.
+are not static, an `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it
+will be given.
 """
 
 from __future__ import annotations

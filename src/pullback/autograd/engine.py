@@ -3,11 +3,9 @@
     pop the newest node that waits -> its hooks -> its rule -> gradients along its edges -> leaves' .grad
 
 `execute` is that loop. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then
-the pass is itself
-recorded. What travels is kept in this function's own dictionary, never on the nodes, so an exception leaves the graph
-as it was. Whatever
-a rule returns is made to fit the edge it travels along, here and nowhere else: a broadcast is summed away, a dtype is
-cast back.
+the pass is itself recorded. What travels is kept in this function's own dictionary, never on the nodes, so an
+exception leaves the graph as it was. Whatever a rule returns is made to fit the edge it travels along, here and
+nowhere else: a broadcast is summed away, a dtype is cast back.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """Node: one recorded operation, and what all kinds of node have in common.
 
 A node knows the edges along which it sends gradients on, the place it takes in the order of creation, and its hooks.
-What it does when a
-gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions (`function.py`) and
-`AccumulateGrad` below
-are the three kinds.
+What it does when a gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions
+(`function.py`) and `AccumulateGrad` below are the three kinds.
 
 Order. Every node takes the next number when it is made, counting *down*: a node's consumers are all made after it, so
-the smallest
-number among the nodes that wait is always one whose consumers have all run. The count is shared by all threads,
-because a graph may
-be built by several.
+the smallest number among the nodes that wait is always one whose consumers have all run. The count is shared by all
+threads, because a graph may be built by several.
 """
 
 from __future__ import annotations
@@ -82,10 +78,8 @@ class Node:
     """One recorded operation.
 
     ``next_functions`` are the nodes its gradients go to, ``name()`` says what it computes, ``metadata`` is a dict for
-    whoever looks
-    at the graph. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs, `register_hook(f)` calls
-    ``f(grad_inputs, grad_outputs)``
-    after; either may return replacements (a tuple).
+    whoever looks at the graph. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs,
+    `register_hook(f)` calls ``f(grad_inputs, grad_outputs)`` after; either may return replacements (a tuple).
     """
 
     __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "order")
@@ -101,8 +95,7 @@ class Node:
         """The gradients to send along `edges`, given `g` (a list where the node has several outputs).
 
         Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only
-        nodes worth a gradient.
-        Unless `keep`, what was saved for this is dropped.
+        nodes worth a gradient. Unless `keep`, what was saved for this is dropped.
         """
         raise NotImplementedError
 
@@ -152,8 +145,7 @@ class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.
 
     A leaf holds it weakly and it holds the leaf, so it lives as long as a graph refers to it. It takes its number
-    before the first
-    consumer's, so it runs once all consumers have.
+    before the first consumer's, so it runs once all consumers have.
     """
 
     __slots__ = ("dtype", "shape", "variable")

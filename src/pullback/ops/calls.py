@@ -1,8 +1,7 @@
 """Calls of the table's operations: forward on the payloads, then, if that is wanted, a node.
 
 Three ways lead to a node. `unary` and `binary` make the functions behind elementwise operations, short because they
-are called most; `general` is
-theirs where operands differ in type; `apply` is the way of all others.
+are called most; `general` is theirs where operands differ in type; `apply` is the way of all others.
 """
 
 from __future__ import annotations

@@ -9,19 +9,15 @@ it: a function of
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions.
 
 A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs:
-the cotangent ``g``, any
-argument of the forward, the result ``out``, or ``<argument>_shape``. Only what the wanted rules name is saved. It
-returns the gradient
-in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it fit. It calls NumPy
-functions, so it works on raw payloads
-in an ordinary backward pass and on Tensors in a recorded one.
+the cotangent ``g``, any argument of the forward, the result ``out``, or ``<argument>_shape``. Only what the wanted
+rules name is saved. It returns the gradient in any shape that broadcasts to, or was broadcast from, the argument's:
+the engine makes it fit. It calls NumPy functions, so it works on raw payloads in an ordinary backward pass and on
+Tensors in a recorded one.
 
 An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent in
-the place of ``g`` it is
-the forward-mode rule as well. For complex numbers the reverse rule of an elementwise or bilinear operation is the
-same expression on the
-conjugates of what was saved (PyTorch's convention: the gradient is the conjugate Wirtinger derivative); that is done
-here, not in the rule.
+the place of ``g`` it is the forward-mode rule as well. For complex numbers the reverse rule of an elementwise or
+bilinear operation is the same expression on the conjugates of what was saved (PyTorch's convention: the gradient is
+the conjugate Wirtinger derivative); that is done here, not in the rule.
 """
 
 from __future__ import annotations
@@ -216,9 +212,8 @@ def elementwise(
     ufunc.
 
     doc: its docstring, which begins with the formula. floats: integers are converted to the default floating type
-    first. dunder: the operator
-    it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. numpy: the NumPy functions it
-    differentiates, if not `forward`.
+    first. dunder: the operator it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. numpy: the
+    NumPy functions it differentiates, if not `forward`.
     """
     count = forward.nin if isinstance(forward, np.ufunc) else len(inspect.signature(forward).parameters)
     op = Op(name, "elementwise" if rules else "constant", forward, ("input", "other")[:count], rules, floats=floats)

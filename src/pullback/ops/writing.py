@@ -1,9 +1,8 @@
 """Writing to a tensor's memory, as far as the graph is concerned: what may be written to, and whose history changes.
 
 A recorded write makes the tensor the output of the operation that was written. If it is a view, its base becomes the
-output of a node that puts the
-new values in their place; and whatever was written, every living view of that memory is made again, in the graph,
-from its base.
+output of a node that puts the new values in their place; and whatever was written, every living view of that memory
+is made again, in the graph, from its base.
 """
 
 from __future__ import annotations

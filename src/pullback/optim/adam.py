@@ -17,10 +17,8 @@ class Adam(Optimizer):
 
     From the gradient g (-g with `maximize`), step number t computes
 
-        d = g + weight_decay * p
-        m = beta1 * m + (1 - beta1) * d
-        v = beta2 * v + (1 - beta2) * d ** 2
-        p = p - lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
+        d = g + weight_decay * p m = beta1 * m + (1 - beta1) * d v = beta2 * v + (1 - beta2) * d ** 2 p = p - lr * (m
+        / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
 
     in place. `amsgrad` puts the largest v so far under the root. `decoupled_weight_decay` takes d = g and shrinks p by
     1 - lr * weight_decay first (`AdamW`). A complex parameter is treated as the pair of its real and imaginary parts.

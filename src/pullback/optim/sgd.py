@@ -14,9 +14,7 @@ class SGD(Optimizer):
 
     From the gradient g (-g with `maximize`), a step computes
 
-        d = g + weight_decay * p
-        b = momentum * b + (1 - dampening) * d    (b = d in the first step)
-        p = p - lr * b
+        d = g + weight_decay * p b = momentum * b + (1 - dampening) * d    (b = d in the first step) p = p - lr * b
 
     in place. `nesterov` follows d + momentum * b in place of b; without momentum, d itself is followed. `foreach` and
     `fused` choose among PyTorch's implementations of this one formula; they are accepted and make no difference.
