@@ -24,11 +24,9 @@ class Function:
     """A differentiable operation of one's own. Subclass it, write two static methods, and call it through `apply`.
 
     ``forward(ctx, *args)`` computes; it may save tensors with ``ctx.save_for_backward`` and set any attribute on
-    ``ctx``. ``backward(ctx,
-    *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one for each argument of
-    forward, None where
-    there is none: the vector-Jacobian product ``grad_output^T J``. Alternatively ``forward(*args)`` computes only and
-    ``setup_context(ctx, inputs, output)`` saves.
+    ``ctx``. ``backward(ctx, *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one
+    for each argument of forward, None where there is none: the vector-Jacobian product ``grad_output^T J``.
+    Alternatively ``forward(*args)`` computes only and ``setup_context(ctx, inputs, output)`` saves.
 
     Arguments may be tensors, anything else, or nested dicts, lists and tuples of tensors; their gradients nest alike.
 
