@@ -117,7 +117,7 @@ def _run_demo(arguments: argparse.Namespace) -> int:
 
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the rows of the suite to run (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the rows to run, e.g. chain function (default: all)")
 
 
 def _run_bench(arguments: argparse.Namespace) -> int:
