@@ -156,9 +156,10 @@ COMMANDS = (
     Command(
         name="demo",
         summary="train a network on handwritten digits through a Function of one's own",
-        description="Check a custom Function with gradcheck, train a classifier of handwritten digits through it, and\n"
-        "write demo.png (loss curve, predictions) and graph.mmd (the graph of one step, as Mermaid).\n"
-        f"The exit status is 0 if at least {_demo.REQUIRED_ACCURACY:.0%} of the test digits are read right, else 1.",
+        description="Check a custom Function with gradcheck, train a classifier of handwritten\n"
+        "digits through it, and write demo.png (loss curve, predictions) and graph.mmd\n"
+        "(the graph of one step, as Mermaid). The exit status is 0 if at least\n"
+        f"{_demo.REQUIRED_ACCURACY:.0%} of the test digits are read right, else 1.",
         examples=("pullback demo", "pullback demo --out results --seed 1", "pullback demo --epochs 5 --json"),
         arguments=_demo_arguments,
         run=_run_demo,
