@@ -493,13 +493,33 @@ def test_a_long_chain_of_functions_dies_without_recursion() -> None:
 
 Step = tuple[int, tuple[int, ...]]
 
-OPERATIONS: list[Callable[..., Any]] = [
-    lambda a, b: a + b,
-    lambda a, b: a * b,
-    lambda a, b: a - b.tanh(),
-    lambda a, b: (a * 0.5).sin() + b * 0.25,
-    lambda a, b: a.sum() * 0.125 + b,
-    lambda a, b: (a.tanh() * b).exp() * 0.5,
+
+@functools.cache
+def two_outputs(lib: Any) -> Any:
+    """A Function of a library that returns a * b and a + b, broadcast."""
+
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.save_for_backward(a, b)
+        return a * b, a + b
+
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        a, b = ctx.saved_tensors
+        ga, gb = g * b + h, g * a + h
+        return ga.sum(0) if ga.ndim > a.ndim else ga, gb.sum(0) if gb.ndim > b.ndim else gb
+
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Two", (lib.autograd.Function,), methods)
+
+
+OPERATIONS: list[Callable[[Any, Any, Any], Any]] = [
+    lambda lib, a, b: a + b,
+    lambda lib, a, b: a * b,
+    lambda lib, a, b: a - b.tanh(),
+    lambda lib, a, b: (a * 0.5).sin() + b * 0.25,
+    lambda lib, a, b: a.sum() * 0.125 + b,
+    lambda lib, a, b: (a.tanh() * b).exp() * 0.5,
+    lambda lib, a, b: two_outputs(lib).apply(a.tanh(), b)[1],
+    lambda lib, a, b: functools.reduce(operator.sub, two_outputs(lib).apply(a, b.tanh())),
 ]
 
 
@@ -521,7 +541,7 @@ def built(lib: Any, steps: list[Step], order: list[int]) -> tuple[list[Any], lis
     tensors: dict[int, Any] = dict(enumerate(leaves))
     for k in order:
         operation, arguments = steps[k]
-        tensors[k + 3] = OPERATIONS[operation](*[tensors[a] for a in arguments])
+        tensors[k + 3] = OPERATIONS[operation](lib, *[tensors[a] for a in arguments])
     return leaves, [tensors[k] for k in sorted(tensors)]
 
 
@@ -593,7 +613,7 @@ def test_the_gradient_of_an_inner_tensor_is_that_of_a_leaf_in_its_place(steps: l
     replaced[k + 3].requires_grad_()
     for i in range(k + 1, len(steps)):
         operation, arguments = steps[i]
-        replaced[i + 3] = OPERATIONS[operation](*[replaced[a] for a in arguments])
+        replaced[i + 3] = OPERATIONS[operation](pullback, *[replaced[a] for a in arguments])
     (expected,) = grad(sum(t.sum() for i, t in replaced.items() if i not in used), replaced[k + 3], allow_unused=True)
     assert_close([found.numpy()], [expected.numpy()])
 

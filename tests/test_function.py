@@ -17,7 +17,7 @@ import pytest
 from side_by_side import Program, constant, leaf, name_of, outcomes, programs
 
 import pullback
-from pullback.autograd import Function
+from pullback.autograd import Function, grad
 from pullback.autograd.function import once_differentiable
 
 Pair = namedtuple("Pair", "a b")
@@ -393,11 +393,12 @@ def test_an_only_output_that_is_an_input_never_is_that_object(nested: bool, reco
             return ([g], None) if nested else (g, None)
 
     x, y = double([1.0]), leaf(pullback, [2.0]) if wanted else double([2.0])
-    with pullback.set_grad_enabled(recording):
-        out = First.apply([x] if nested else x, y)
-    assert out is not x
-    assert (x.requires_grad, x.grad_fn) == (False, None)
-    assert out.requires_grad == (recording and wanted)
+    for _ in range(2):  # the second call takes a shorter way, as far as it may
+        with pullback.set_grad_enabled(recording):
+            out = First.apply([x] if nested else x, y)
+        assert out is not x
+        assert (x.requires_grad, x.grad_fn) == (False, None)
+        assert out.requires_grad == (recording and wanted)
 
 
 def test_an_alias_must_not_be_written_to_while_recording() -> None:
@@ -987,6 +988,27 @@ def test_any_attribute_can_be_set(name: str, value: Any) -> None:
     assert getattr(y.grad_fn, name) is value
 
 
+@pytest.mark.xfail(strict=True, reason="the engine's own fields of a node have these names")
+@pytest.mark.parametrize("name", "edges hooks name order outputs run".split())
+def test_also_one_that_is_called_like_something_the_engine_uses(name: str) -> None:
+    class Sets(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            setattr(ctx, name, "mine")
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            assert getattr(ctx, name) == "mine"
+            return g * 2
+
+    x = wanting([1.0])
+    y = Sets.apply(x * 1)
+    assert "SetsBackward" in repr(y)
+    (y * 2).backward()
+    assert x.grad.item() == 4.0
+
+
 def test_an_attribute_that_was_not_set_is_an_attribute_error() -> None:
     class Reads(Function):
         @staticmethod
@@ -1099,7 +1121,7 @@ def test_in_a_pass_that_reaches_for_some_inputs_only_these_are_wanted(
         y.backward(inputs=[leaves[which]])
         found = leaves[which].grad
     else:
-        (found,) = pullback.autograd.grad(y, leaves[which])
+        (found,) = grad(y, leaves[which])
     assert found.item() == (3.0, 2.0)[which]
     assert seen[1] == (which == 0, which == 1)
     assert leaves[1 - which].grad is None
@@ -1107,13 +1129,13 @@ def test_in_a_pass_that_reaches_for_some_inputs_only_these_are_wanted(
 
 def test_the_same_input_twice_is_wanted_twice(seen: list[Any]) -> None:
     x = wanting([3.0])
-    assert pullback.autograd.grad(Watching.apply(x, x), x)[0].item() == 6.0
+    assert grad(Watching.apply(x, x), x)[0].item() == 6.0
     assert seen == [(True, True)] * 2
 
 
 def test_only_what_lies_on_the_way_to_an_inner_tensor_is_wanted(seen: list[Any]) -> None:
     a, b = wanting([2.0]) * 1, wanting([3.0]) * 1
-    assert pullback.autograd.grad(Watching.apply(a, b), a)[0].item() == 3.0
+    assert grad(Watching.apply(a, b), a)[0].item() == 3.0
     assert seen[1] == (True, False)
 
 
@@ -1140,7 +1162,7 @@ def test_a_node_that_is_made_during_a_pass_tells_of_itself(seen: list[Any]) -> N
             return g * 2
 
     x = wanting([1.0])
-    pullback.autograd.grad(Outer.apply(x), x)
+    grad(Outer.apply(x), x)
     assert seen == [(True, True), (True, True), (True, False)]
 
 
@@ -1177,7 +1199,7 @@ class Exponential(Function):
 def derivatives(y: Any, x: Any, order: int) -> list[float]:
     found = []
     for _ in range(order):
-        (y,) = pullback.autograd.grad(y, x, create_graph=True)
+        (y,) = grad(y, x, create_graph=True)
         found.append(y.item())
     return found
 
@@ -1236,9 +1258,9 @@ def test_grad_mode_in_forward_and_backward() -> None:
     y.backward()
     with pullback.no_grad():
         Tells.apply(x * 1)
-    pullback.autograd.grad(Tells.apply(x), x, create_graph=True)
+    grad(Tells.apply(x), x, create_graph=True)
     v = wanting([1.0])
-    pullback.autograd.grad(Tells.apply(x), x, v, create_graph=True)
+    grad(Tells.apply(x), x, v, create_graph=True)
     assert modes == [False, (False, False), False, False, (True, False), False, (True, True)]
 
 
@@ -1261,8 +1283,13 @@ def test_once_differentiable_runs_unrecorded_and_works_once() -> None:
             return numpy_cube(ctx, g)
 
     x = wanting([2.0])
-    Once.apply(x).backward()
+    inner = x * 1
+    modes = []
+    inner.register_hook(lambda g: modes.append(pullback.is_grad_enabled()))
+    Once.apply(inner).backward(retain_graph=True)
     assert (x.grad.item(), x.grad.requires_grad) == (12.0, False)
+    grad(Once.apply(inner), x, create_graph=True)
+    assert modes == [False, True]
     assert Once.backward.__name__ == "backward"
 
 
@@ -1286,7 +1313,7 @@ def test_once_differentiable_twice_is_an_error_never_silent(vector: bool, nested
     y = Once.apply({"x": x} if nested else x)
     y = y["y"] if nested else y
     v = wanting([1.0]) if vector else double([1.0])
-    (first,) = pullback.autograd.grad(y, x, v, create_graph=True)
+    (first,) = grad(y, x, v, create_graph=True)
     assert (first.item(), first.requires_grad) == (12.0, True)
     with pytest.raises(RuntimeError, match=r"differentiate twice.*@once_differentiable.*OnceBackward"):
         (first * x).backward()
@@ -1305,7 +1332,7 @@ def test_once_differentiable_with_several_and_missing_gradients() -> None:
             return g * 2, None, None
 
     x, y = wanting([1.0]), wanting([1.0])
-    gx, gy = pullback.autograd.grad(Once.apply(x, 2, y), [x, y], create_graph=True, allow_unused=True)
+    gx, gy = grad(Once.apply(x, 2, y), [x, y], create_graph=True, allow_unused=True)
     assert (gx.item(), gy) == (2.0, None)
 
 
@@ -1335,7 +1362,7 @@ def test_forward_may_record_a_graph_of_its_own() -> None:
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return pullback.autograd.grad(ctx.y, ctx.x, g)[0]
+            return grad(ctx.y, ctx.x, g)[0]
 
     x = wanting([2.0])
     Inner.apply(x * 2).backward()
@@ -1515,12 +1542,12 @@ def test_a_pass_within_a_pass_that_reaches_for_some_inputs() -> None:
         def backward(ctx: Any, g: Any) -> Any:
             with pullback.enable_grad():
                 x = ctx.saved_tensors[0].detach().requires_grad_()
-                (inner,) = pullback.autograd.grad(x**2, x)
+                (inner,) = grad(x**2, x)
             assert ctx.needs_input_grad == (True,)
             return inner * g
 
     x, w = wanting([3.0]), wanting([1.0])
-    (found,) = pullback.autograd.grad(Reentrant.apply(x * w), x)
+    (found,) = grad(Reentrant.apply(x * w), x)
     assert found.item() == 6.0
 
 

@@ -284,8 +284,6 @@ def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[An
     # an operation has no edges for the inputs that need none; its hooks get None in their places
     numbers = iter([i for i, edge in enumerate(edges) if edge])
     slots = [next(numbers) if following else None for following, _ in node.next_functions]
-    if len(slots) == len(edges):
-        slots = list(range(len(edges)))
     values = [None if i is None else sent[i] for i in slots]
     for fn in list(node.hooks.after.values()):
         values = _replacements(fn, fn(tuple(values), received), values)
