@@ -988,7 +988,6 @@ def test_any_attribute_can_be_set(name: str, value: Any) -> None:
     assert getattr(y.grad_fn, name) is value
 
 
-@pytest.mark.xfail(strict=True, reason="the engine's own fields of a node have these names")
 @pytest.mark.parametrize("name", "edges hooks name order outputs run".split())
 def test_also_one_that_is_called_like_something_the_engine_uses(name: str) -> None:
     class Sets(Function):

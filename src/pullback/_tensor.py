@@ -345,7 +345,7 @@ class Tensor:
         """Whether `retain_grad()` was asked for on this non-leaf."""
         if self._edge is None:
             return False
-        hooks = self._edge[0].hooks
+        hooks = self._edge[0]._hooks
         return hooks is not None and hooks.retains(self._edge[1])
 
     @property
@@ -494,7 +494,7 @@ class Tensor:
         return _repr.tensor_str(
             np.asarray(self._data),
             requires_grad=self._requires_grad,
-            grad_fn=None if fn is None else fn.name(),
+            grad_fn=None if fn is None else type(fn).__name__,
             default_dtype=_dtypes.default(),
         )
 

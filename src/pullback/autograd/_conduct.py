@@ -86,7 +86,7 @@ class Watch:
                     "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() "
                     "it first."
                 )
-        for i, (g, edge) in enumerate(zip(grad_inputs, self.node.edges, strict=True)):
+        for i, (g, edge) in enumerate(zip(grad_inputs, self.node._edges, strict=True)):
             if self.options.check_grad_dtypes and g is not None and edge and g._data.dtype != edge[3]:
                 raise GradcheckError(
                     f"{self.title}: Gradient has dtype mismatch: the backward of {name} returns {g._data.dtype} for "

@@ -131,7 +131,7 @@ def _gradients(
     captures: Captures = {}
     sinks: dict[Node, Any] = {}
     for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
-        if t._edge is None and node.hooks is None and not t._leaf.hooks:  # type: ignore[union-attr]
+        if t._edge is None and node._hooks is None and not t._leaf.hooks:  # type: ignore[union-attr]
             sinks[node] = None
         else:
             captures.setdefault(node, {})[nr] = None
@@ -193,7 +193,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     if not self._requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
-        return RemovableHandle(self._edge[0].make_hooks().of_output.setdefault(self._edge[1], {}), hook)
+        return RemovableHandle(self._edge[0]._make_hooks().of_output.setdefault(self._edge[1], {}), hook)
     return RemovableHandle(leaf_state(self).hooks, hook)
 
 
@@ -211,7 +211,7 @@ def _retain_grad(self: Tensor) -> None:
     if not self._requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self._edge is not None:
-        self._edge[0].make_hooks().retained[self._edge[1]] = weakref.ref(self)
+        self._edge[0]._make_hooks().retained[self._edge[1]] = weakref.ref(self)
 
 
 for _name, _method in {

@@ -94,7 +94,7 @@ class FunctionNode(Node):
         """What `save_for_backward` was given. RuntimeError if it was freed by a backward pass or written to since."""
         saved = self._saved
         if saved is FREED:
-            raise second_backward(self.name())
+            raise second_backward(type(self).__name__)
         for i, t in enumerate(saved):
             if t is not None and t._version_of is not None:
                 expected = 0 if self._versions is None else self._versions[i]
@@ -114,7 +114,7 @@ class FunctionNode(Node):
         needed = thread.modes.needed
         if needed is not None and self not in needed:  # the pass that is going on is about other nodes
             needed = None
-        wanted = [(needed is None or edge[0] in needed) if edge else False for edge in self.edges]
+        wanted = [(needed is None or edge[0] in needed) if edge else False for edge in self._edges]
         if self._arguments is None:
             return tuple(wanted)
         each = iter(wanted)
@@ -134,16 +134,16 @@ class FunctionNode(Node):
 
     # What the engine calls --------------------------------------------------------------------------------------
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         if self._output_types is None:
             grads = self._forward_cls.backward(self, g if taped else wrap(g))
         else:
-            grads = self._forward_cls.backward(self, *self._materialized(g if self.outputs > 1 else [g]))
+            grads = self._forward_cls.backward(self, *self._materialized(g if self._outputs > 1 else [g]))
         if self._arguments is not None:
             grads = self._flat(grads)
         elif type(grads) is not tuple and type(grads) is not list:
             grads = (grads,) if type(grads) is Tensor or not isinstance(grads, tuple) else tuple(grads)
-        edges = self.edges
+        edges = self._edges
         if len(grads) != len(edges):
             grads = self._counted(grads)
         sent: list[Any] = []
@@ -197,7 +197,7 @@ class FunctionNode(Node):
 
     def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients cut to the number of arguments, where those beyond are None, as torch allows."""
-        n = len(self.edges)
+        n = len(self._edges)
         if len(grads) < n or any(g is not None for g in grads[n:]):
             raise self._wrong_count(len(grads), n)
         return grads[:n]
@@ -206,7 +206,8 @@ class FunctionNode(Node):
         cls = self._forward_cls
         names = [cls._contract.argument(i) for i in range(expected)]
         return RuntimeError(
-            f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {found}).\n"
+            f"function {type(self).__name__} returned an incorrect number of gradients (expected {expected}, got "
+            f"{found}).\n"
             f"  What to do: return one for each argument of {cls.__name__}.forward ({', '.join(names)}), None for "
             "those without."
         )
@@ -222,9 +223,9 @@ class FunctionNode(Node):
                 "expected a Tensor or None.\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
-        if self.edges[i] is not None:
+        if self._edges[i] is not None:
             raise RuntimeError(
-                f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
+                f"function {type(self).__name__} returned a gradient different from None at position {i + 1}, but the "
                 f"corresponding forward input {name!r} was not a Tensor of floating point or complex dtype.\n"
                 "  What to do: return None there."
             )
@@ -241,23 +242,23 @@ class FunctionNode(Node):
             i -= count
         return f"argument {i}"
 
-    def check_gradient(self, data: Any, edge: Any) -> None:
+    def _check_gradient(self, data: Any, edge: Any) -> None:
         """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""
         cls, (_, _, shape, dtype) = self._forward_cls, edge
-        i, *same = (i for i, e in enumerate(self.edges) if e is edge)  # one tensor may be several arguments
+        i, *same = (i for i, e in enumerate(self._edges) if e is edge)  # one tensor may be several arguments
         name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)
         if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
             raise RuntimeError(
-                f"function {self.name()} returned a gradient of dtype {data.dtype} for {name!r}, which is {dtype}; "
-                "expected a floating point gradient of the same kind.\n"
+                f"function {type(self).__name__} returned a gradient of dtype {data.dtype} for {name!r}, which is "
+                f"{dtype}; expected a floating point gradient of the same kind.\n"
                 f"  What to do: in {cls.__name__}.backward ({place(cls.backward)}), convert it with .to({name}.dtype)."
             )
         if data.shape == shape:
             return
         if not broadcasts_to(shape, data.shape):
             raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(data.shape)} but "
-                f"expected shape compatible with {list(shape)}, the shape of {name!r}."
+                f"Function {type(self).__name__} returned an invalid gradient at index {i} - got {list(data.shape)} "
+                f"but expected shape compatible with {list(shape)}, the shape of {name!r}."
             )
         warnings.warn(
             f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape "
@@ -288,7 +289,7 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
         return out
     _accept_outputs(node, len(given))
     if len(given) > 1:
-        node.outputs = len(types) - types.count(None)
+        node._outputs = len(types) - types.count(None)
         node._output_types = types
     attached = _attach_all(node, given, inputs)
     return tuple(attached) if type(out) is tuple else attached[0]
@@ -318,7 +319,7 @@ def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: t
     types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
     node._results = rebuild(held, iter(lambda: None, 0))
     _accept_outputs(node, len(parts))
-    node.outputs = len(types) - types.count(None)
+    node._outputs = len(types) - types.count(None)
     node._output_types = types
     attached = rebuild(held, iter(_attach_all(node, given, inputs)))
     rebuilt = tuple(part if h is None else a for part, h, a in zip(parts, held, attached, strict=True))
@@ -346,8 +347,8 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
         _check_dirty(node, given, flat)
     # an output that requires no grad can only be one of the inputs that do not either
     passive: Sequence[Any] = ()
-    if None in node.edges:
-        passive = [a for a, edge in zip(flat, node.edges, strict=True) if edge is None]
+    if None in node._edges:
+        passive = [a for a, edge in zip(flat, node._edges, strict=True) if edge is None]
     attached: list[Any] = []
     nr = 0
     for o in given:

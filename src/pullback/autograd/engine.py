@@ -89,16 +89,16 @@ def _loop(
                 else:
                     _merge(sinks, own, heap, target, nr, g, taped)
                 continue
-            if newest is None and target not in waiting and target.outputs == 1:
+            if newest is None and target not in waiting and target._outputs == 1:
                 newest, newest_g = target, g
                 continue
-            if newest is not None and (newest is target or target.order < newest.order):
+            if newest is not None and (newest is target or target._order < newest._order):
                 waiting[newest] = newest_g
-                heappush(heap, (newest.order, newest))
+                heappush(heap, (newest._order, newest))
                 newest = None
             _merge(waiting, own, heap, target, nr, g, taped)
         grads = g = None
-        if newest is not None and not (heap and heap[0][0] < newest.order):
+        if newest is not None and not (heap and heap[0][0] < newest._order):
             node, g = newest, newest_g
             newest = newest_g = None
         elif heap:
@@ -106,26 +106,26 @@ def _loop(
             g = waiting.pop(node)
         else:
             return
-        if node.hooks is not None:
+        if node._hooks is not None:
             g = _before(node, g, taped)
         if captures is not None and node in captures:
             _capture(captures[node], g, node)
-        edges = node.edges
+        edges = node._edges
         if not edges:
             # asked before `g` is among the arguments, which refer to it as well
             grads = _arrive(getrefcount(g) <= _ONE_LOCAL, node, g, taped, captures)
         elif needed is not None and not _leads_to(edges, needed):
             grads = edges = ()
-        elif node.hooks is None:
-            grads = node.run(g, taped, needed, keep)
+        elif node._hooks is None:
+            grads = node._run(g, taped, needed, keep)
         else:
             g = _prehooks(node, g, taped)
-            grads = () if g is None else _after(node, node.run(g, taped, needed, keep), g, taped)
+            grads = () if g is None else _after(node, node._run(g, taped, needed, keep), g, taped)
 
 
 def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
     for nr in wanted:
-        wanted[nr] = g if node.outputs == 1 else g[nr]
+        wanted[nr] = g if node._outputs == 1 else g[nr]
 
 
 def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
@@ -140,7 +140,7 @@ def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool, captures:
         unshared = False
     if captures is not None and node in captures:
         captures[node][0] = g
-    elif node.hooks is None:
+    elif node._hooks is None:
         node.accumulate(g, taped, unshared)
     else:
         g = _prehooks(node, g, taped)
@@ -156,7 +156,7 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
     data = g._data if isinstance(g, Tensor) else g
     if data.shape != shape or data.dtype != dtype:
         if node is not None:
-            node.check_gradient(data, edge)
+            node._check_gradient(data, edge)
         if data.shape != shape:
             g = np.broadcast_to(g, shape) if broadcasts_to(data.shape, shape) else sum_to_shape(g, shape)
         if data.dtype != dtype:
@@ -168,10 +168,10 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
 
 def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, nr: int, g: Any, taped: bool) -> None:
     """Have `g` wait at output `nr` of `target`, added to what waits there already."""
-    single = target.outputs == 1
+    single = target._outputs == 1
     if target not in waiting:
-        heappush(heap, (target.order, target))
-        waiting[target] = None if single else [None] * target.outputs
+        heappush(heap, (target._order, target))
+        waiting[target] = None if single else [None] * target._outputs
     slots, key, mark = (waiting, target, target) if single else (waiting[target], nr, (target, nr))
     held = slots[key]
     if held is None:
@@ -242,7 +242,7 @@ def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
 
 def _before(node: Node, g: Any, taped: bool) -> Any:
     """Fire the hooks of a node's outputs, then keep the gradients that are to be retained."""
-    hooks = node.hooks
+    hooks = node._hooks
     assert hooks is not None
     values = _as_tensors(g)
     for nr, fns in hooks.of_output.items():
@@ -254,28 +254,28 @@ def _before(node: Node, g: Any, taped: bool) -> Any:
         tensor = ref()
         if tensor is not None and raw[nr] is not None:
             add_grad(tensor, raw[nr], taped, False)
-    return raw if node.outputs > 1 else raw[0]
+    return raw if node._outputs > 1 else raw[0]
 
 
 def _prehooks(node: Node, g: Any, taped: bool) -> Any:
     """Fire the hooks in front of a node that is about to run; None if no gradient is left."""
-    assert node.hooks is not None
-    if not node.hooks.before:
+    assert node._hooks is not None
+    if not node._hooks.before:
         return g
     values = _as_tensors(g)
-    for fn in list(node.hooks.before.values()):
+    for fn in list(node._hooks.before.values()):
         values = _replacements(fn, fn(tuple(values)), values)
     raw = _raw(values, taped)
-    return raw if node.outputs > 1 else raw[0]
+    return raw if node._outputs > 1 else raw[0]
 
 
 def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
     """Fire the hooks behind a node, which see its gradients both ways and may replace those it sends on."""
-    assert node.hooks is not None
-    if not node.hooks.after:
+    assert node._hooks is not None
+    if not node._hooks.after:
         return grads
-    edges = node.edges
-    if type(node).check_gradient is Node.check_gradient:  # a Function's are shown as its backward returned them
+    edges = node._edges
+    if type(node)._check_gradient is Node._check_gradient:  # a Function's are shown as its backward returned them
         grads = [
             fit(grad, edge, node) if edge and grad is not None else None
             for grad, edge in zip(grads, edges, strict=True)
@@ -285,7 +285,7 @@ def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[An
     numbers = iter([i for i, edge in enumerate(edges) if edge])
     slots = [next(numbers) if following else None for following, _ in node.next_functions]
     values = [None if i is None else sent[i] for i in slots]
-    for fn in list(node.hooks.after.values()):
+    for fn in list(node._hooks.after.values()):
         values = _replacements(fn, fn(tuple(values), received), values)
     for i, value in zip(slots, values, strict=True):
         if i is not None:
@@ -303,19 +303,19 @@ def _leaf_hooks(leaf: Tensor, g: Any, taped: bool) -> Any:
 
 def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
     """The nodes on some path from `roots` to `targets`; those older than every target cannot be."""
-    oldest = max(node.order for node in targets)
+    oldest = max(node._order for node in targets)
     seen: set[Node] = set()
     stack = [edge[0] for edge in roots]
     while stack:
         node = stack.pop()
-        if node not in seen and node.order <= oldest:
+        if node not in seen and node._order <= oldest:
             seen.add(node)
-            for edge in node.edges:
+            for edge in node._edges:
                 if edge:
                     stack.append(edge[0])
     found = targets & seen
-    for node in sorted(seen - found, key=lambda n: n.order, reverse=True):
-        for edge in node.edges:
+    for node in sorted(seen - found, key=lambda n: n._order, reverse=True):
+        for edge in node._edges:
             if edge and edge[0] in found:
                 found.add(node)
                 break

@@ -94,7 +94,7 @@ class Function:
         except AttributeError:
             raise TypeError(f"{cls.__name__} is abstract; apply belongs to a subclass with a forward") from None
         node = cls._node_class()
-        node.hooks = None
+        node._hooks = None
         if kwargs or contract.separate:
             args, kwargs = contract.bind(node, args, kwargs)
             inputs = (*args, *kwargs.values())
@@ -113,7 +113,7 @@ class Function:
                 edges.append((a._edge or leaf_edge(a)) if recording else True)
             else:
                 edges.append(None if a._data.dtype.kind in "fc" else NO_GRADIENT)
-        node.edges = _connect_nested(node, inputs, recording) if nested else edges
+        node._edges = _connect_nested(node, inputs, recording) if nested else edges
         modes.grad_enabled = False
         try:
             if contract.separate:
@@ -125,9 +125,9 @@ class Function:
                 out = cls.forward(node, *args)
         finally:
             modes.grad_enabled = recording
-        if not (recording and (wanted or (nested and any(node.edges)))):
+        if not (recording and (wanted or (nested and any(node._edges)))):
             return outside(node, out, tuple(leaves(inputs)) if nested else inputs)
-        node.order = next_order()
+        node._order = next_order()
         if type(out) is Tensor and not out._requires_grad and not node._marked:
             data = out._data
             if data.dtype.kind in "fc" and 1 in contract.counts and not nested:
@@ -171,9 +171,9 @@ class _OnceNode(Node):
     __slots__ = ("_name",)
 
     def __init__(self, ctx: Node) -> None:
-        self.order, self.hooks, self.edges, self._name = next_order(), None, ctx.edges, ctx.name()
+        self._order, self._hooks, self._edges, self._name = next_order(), None, ctx._edges, ctx.name()
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable: the backward of "
             f"{self._name} has no derivative.\n"

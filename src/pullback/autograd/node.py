@@ -82,16 +82,16 @@ class Node:
     `register_hook(f)` calls ``f(grad_inputs, grad_outputs)`` after; either may return replacements (a tuple).
     """
 
-    __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "order")
+    __slots__ = ("__weakref__", "_edges", "_hooks", "_metadata", "_order")
 
-    outputs = 1
+    _outputs = 1
     """How many tensors the operation made."""
 
-    edges: Sequence[Edge | None]
-    hooks: Hooks | None
-    order: int
+    _edges: Sequence[Edge | None]
+    _hooks: Hooks | None
+    _order: int
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         """The gradients to send along `edges`, given `g` (a list where the node has several outputs).
 
         Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only
@@ -99,7 +99,7 @@ class Node:
         """
         raise NotImplementedError
 
-    def check_gradient(self, data: Any, edge: Edge) -> None:
+    def _check_gradient(self, data: Any, edge: Edge) -> None:
         """Refuse a gradient along `edge` of a wrong shape or dtype; a built-in rule's is made to fit."""
 
     def name(self) -> str:
@@ -112,7 +112,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For every tensor input, the node its gradient goes to and which of its outputs it is, or (None, 0)."""
-        return tuple((e[0], e[1]) if e else (None, 0) for e in self.edges)
+        return tuple((e[0], e[1]) if e else (None, 0) for e in self._edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -124,21 +124,21 @@ class Node:
             return self._metadata
 
     def _sequence_nr(self) -> int:
-        return -self.order
+        return -self._order
 
-    def make_hooks(self) -> Hooks:
+    def _make_hooks(self) -> Hooks:
         """This node's hooks, made when first asked for: most nodes have none."""
-        if self.hooks is None:
-            self.hooks = Hooks()
-        return self.hooks
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node has run."""
-        return RemovableHandle(self.make_hooks().after, fn)
+        return RemovableHandle(self._make_hooks().after, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before this node runs."""
-        return RemovableHandle(self.make_hooks().before, fn)
+        return RemovableHandle(self._make_hooks().before, fn)
 
 
 class AccumulateGrad(Node):
@@ -187,9 +187,9 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
 
 def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
     """If `t`, once the output at `old` and now that at `new`, retains its gradient, retain the new one."""
-    hooks = old[0].hooks
+    hooks = old[0]._hooks
     if hooks is not None and old[1] in hooks.retained and hooks.retained[old[1]]() is t:
-        new[0].make_hooks().retained[new[1]] = hooks.retained.pop(old[1])
+        new[0]._make_hooks().retained[new[1]] = hooks.retained.pop(old[1])
 
 
 def leaf_edge(t: Tensor) -> Edge:
@@ -202,11 +202,11 @@ def leaf_edge(t: Tensor) -> Edge:
             acc = state.accumulator and state.accumulator()
             if acc is None:  # still: no other thread has made it
                 acc = AccumulateGrad()
-                acc.edges = ()
-                acc.hooks = None
+                acc._edges = ()
+                acc._hooks = None
                 acc.variable, data = t, t._data
                 acc.shape, acc.dtype = data.shape, data.dtype
-                acc.order = next_order()
+                acc._order = next_order()
                 state.accumulator = weakref.ref(acc)
     return (acc, 0, acc.shape, acc.dtype)
 

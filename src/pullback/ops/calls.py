@@ -38,12 +38,12 @@ def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
 def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
     """A Tensor around `r` and the node that made it; what the node saves is the caller's to set."""
     node = op.complex_class() if r.dtype.kind == "c" else op.node_class()
-    node.hooks = None
+    node._hooks = None
     node.plan = plan
     node.writes = WRITES.n
     node.versions = None
-    node.edges = edges
-    node.order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
+    node._edges = edges
+    node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
     out = blank()
     out._data = r
     out._edge = (node, 0, r.shape, r.dtype)
@@ -247,18 +247,18 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         if which < 0 or dtype.kind == "c":
             return record(op, mask, (input, other), r)
         node = node_class()
-        node.hooks = None
+        node._hooks = None
         node.plan = plan
         node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
         node.writes = writes = WRITES.n
         node.versions = _versions(node.saved) if writes else None
         if mask == 1:
-            node.edges = (input._edge or leaf_edge(input),)
+            node._edges = (input._edge or leaf_edge(input),)
         elif mask == 2:
-            node.edges = (other._edge or leaf_edge(other),)
+            node._edges = (other._edge or leaf_edge(other),)
         else:
-            node.edges = (input._edge or leaf_edge(input), other._edge or leaf_edge(other))
-        node.order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
+            node._edges = (input._edge or leaf_edge(input), other._edge or leaf_edge(other))
+        node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
         out._edge = (node, 0, r.shape, dtype)
         out._requires_grad = True
         return out

@@ -90,8 +90,8 @@ class _PatternNode(OpNode):
 
     __slots__ = ()
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Any:
-        return super().run(g, taped, needed, True)
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Any:
+        return super()._run(g, taped, needed, True)
 
 
 _op: Any = _sparse_coo_tensor_with_dims_and_tensors.op

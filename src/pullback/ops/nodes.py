@@ -30,7 +30,7 @@ class OpNode(Node):
     versions: tuple[int, ...] | None
     writes: int
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         saved, plan = self.saved, self.plan
         if taped or self.writes != WRITES.n or saved is FREED:
             self.check()
@@ -47,7 +47,7 @@ class OpNode(Node):
             return [rule(g, *pick(values)) for rule, pick in self.plan.calls]
         return [
             rule(g, *pick(values)) if edge is not None and edge[0] in needed else None
-            for (rule, pick), edge in zip(self.plan.calls, self.edges, strict=True)
+            for (rule, pick), edge in zip(self.plan.calls, self._edges, strict=True)
         ]
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
@@ -81,7 +81,7 @@ class OpNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        edges = dict(zip(self.plan.wanted, self.edges, strict=True))
+        edges = dict(zip(self.plan.wanted, self._edges, strict=True))
         slots = [i for i, p in enumerate(self.op.params) if p in self.op.rules]
         found = [edges.get(i) for i in slots]
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
@@ -92,7 +92,7 @@ class ComplexNode(OpNode):
 
     __slots__ = ()
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         saved = self.saved
         self.check()
         if not keep and saved:
@@ -113,7 +113,7 @@ class ManyNode(OpNode):
 
     __slots__ = ()
 
-    def run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         return self.plan.calls[0][0](g, *self.saved)  # sizes, no values: nothing that could be freed or written to
 
     @property
