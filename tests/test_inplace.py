@@ -274,3 +274,16 @@ def test_every_in_place_twin_of_torchs_does_what_the_operation_does(torch: Modul
             if not isinstance(wanted, Exception):
                 written = getattr(x.clone(), name)(*others)
                 assert written.tolist() == wanted.tolist(), name
+
+
+@pytest.mark.torch
+def test_a_retained_gradient_is_that_of_the_tensor_as_written(torch: ModuleType) -> None:
+    found = []
+    for lib in (torch, pullback):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        y.retain_grad()
+        y.mul_(2)
+        (y * y).sum().backward()
+        found.append((y.grad.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]

@@ -14,6 +14,7 @@ import numpy as np
 from .. import errors
 from .._state import thread
 from .._tensor import Tensor, View, wrap
+from ..autograd.node import carry_retained
 from .calls import record
 from .table import TABLE
 
@@ -93,7 +94,10 @@ def take_history(t: Tensor, result: Tensor) -> None:
         result = _put_into(base, t._view, result)
     assert result._edge is not None
     node, nr, _, _ = result._edge
-    base._edge = (node, nr, base._data.shape, base._data.dtype)
+    edge = (node, nr, base._data.shape, base._data.dtype)
+    if base._edge is not None:
+        carry_retained(base, base._edge, edge)
+    base._edge = edge
     base._requires_grad = True
     for ref in base._share_version().views:
         view = ref()
