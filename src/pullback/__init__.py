@@ -9,9 +9,26 @@ import math as _math
 import warnings as _warnings
 from typing import Any as _Any
 
-from . import autograd, cuda, inspect, nn, ops, optim
+from . import (
+    array_api,
+    autograd,
+    cuda,
+    fft,
+    func,
+    inspect,
+    linalg,
+    nn,
+    ops,
+    optim,
+    random,
+    return_types,
+    special,
+    utils,
+)
 from ._dtypes import (
+    bfloat16,
     bool,
+    can_cast,
     cdouble,
     cfloat,
     complex64,
@@ -19,12 +36,15 @@ from ._dtypes import (
     device,
     double,
     dtype,
+    finfo,
     float,
     float16,
     float32,
     float64,
+    get_default_device,
     get_default_dtype,
     half,
+    iinfo,
     int,
     int8,
     int16,
@@ -32,6 +52,7 @@ from ._dtypes import (
     int64,
     long,
     promote_types,
+    set_default_device,
     set_default_dtype,
     short,
     uint8,
@@ -39,25 +60,42 @@ from ._dtypes import (
     uint32,
     uint64,
 )
+from ._memory import Size
 from ._repr import printoptions, set_printoptions
-from ._tensor import Size, Tensor
-from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from ._tensor import Tensor
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .autograd import forward_ad as _forward_ad
+from .autograd import functional as _functional
+from .func import vmap
 from .ops import sparse
+from .ops.conversion import contiguous_format, memory_format, preserve_format
 from .ops.creation import (
-    Generator,
     arange,
-    as_tensor,
-    default_generator,
     empty,
     empty_like,
     eye,
-    from_numpy,
     full,
     full_like,
     linspace,
-    manual_seed,
     ones,
     ones_like,
+    zeros,
+    zeros_like,
+)
+from .ops.questions import is_tensor
+from .ops.random import (
+    Generator,
+    default_generator,
+    manual_seed,
     rand,
     rand_like,
     randint,
@@ -65,12 +103,10 @@ from .ops.creation import (
     randn,
     randn_like,
     randperm,
-    tensor,
-    zeros,
-    zeros_like,
 )
-from .ops.questions import is_tensor
 from .ops.sparse import layout, sparse_coo, sparse_coo_tensor, strided
+from .ops.values import as_tensor, from_numpy, tensor
+from .serialization import load, save
 
 __version__ = "0.1.0"
 
@@ -80,7 +116,7 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 # frames are silenced: NumPy code of the user's keeps its own.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
-globals().update({name: op.call for name, op in ops.TABLE.items() if op.public})
+globals().update(ops.NAMES[""])
 
 
 def __getattr__(name: str) -> _Any:

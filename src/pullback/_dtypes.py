@@ -4,12 +4,15 @@ Payloads carry NumPy dtypes; a `dtype` here is the name a user sees and passes. 
 types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and
 those outrank Python numbers, unless the lower rank has the higher category
 (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
+
+NumPy has no bfloat16. The package ml_dtypes has, as a NumPy dtype of kind "V"; it is imported when the dtype is first
+used. Of torch's other types there are none here: no complex32, no 8-bit floats, none that are quantized.
 """
 
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,15 +27,21 @@ class dtype:  # noqa: N801 - torch's name
     (pullback.float32, 4, True)
     """
 
-    __slots__ = ("is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
+    __slots__ = ("_numpy", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "name")
 
-    def __init__(self, name: str, numpy: Any) -> None:
-        self.name = name
-        self.numpy = np.dtype(numpy)
-        self.itemsize = self.numpy.itemsize
-        self.is_floating_point = self.numpy.kind == "f"
-        self.is_complex = self.numpy.kind == "c"
-        self.is_signed = self.numpy.kind in "ifc"
+    def __init__(self, name: str, numpy: Any, kind: str, itemsize: builtins.int) -> None:
+        self.name: Final = name
+        self._numpy = None if numpy is None else np.dtype(numpy)
+        self.itemsize: Final = itemsize
+        self.kind: Final = kind  # NumPy's letter, so that ``x.dtype.kind`` means the same of an array and of a Tensor
+        self.is_floating_point: Final = kind in "fV"
+        self.is_complex: Final = kind == "c"
+        self.is_signed: Final = kind in "ifcV"
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """NumPy's dtype. ImportError for bfloat16 where the package that brings it is not installed."""
+        return _bfloat16() if self._numpy is None else self._numpy
 
     def __repr__(self) -> str:
         return f"pullback.{self.name}"
@@ -41,32 +50,92 @@ class dtype:  # noqa: N801 - torch's name
         return self.name
 
     def to_complex(self) -> dtype:
-        """The complex type with parts of this precision."""
-        return BY_NUMPY[complex_of(self.numpy)]
+        """The complex type with parts of this precision (of 16 bits there is none: complex64 then)."""
+        if self.kind in "biu":
+            raise RuntimeError(
+                errors.message("to_complex()", expected="a floating point or complex dtype", found=repr(self))
+            )
+        return complex128 if self in (float64, complex128) else complex64
 
     def to_real(self) -> dtype:
         """The type of the real part."""
         return BY_NUMPY[real_of(self.numpy)]
 
 
-bool = dtype("bool", np.bool_)
-uint8 = dtype("uint8", np.uint8)
-uint16 = dtype("uint16", np.uint16)
-uint32 = dtype("uint32", np.uint32)
-uint64 = dtype("uint64", np.uint64)
-int8 = dtype("int8", np.int8)
-int16 = short = dtype("int16", np.int16)
-int32 = int = dtype("int32", np.int32)
-int64 = long = dtype("int64", np.int64)
-float16 = half = dtype("float16", np.float16)
-float32 = float = dtype("float32", np.float32)
-float64 = double = dtype("float64", np.float64)
-complex64 = cfloat = dtype("complex64", np.complex64)
-complex128 = cdouble = dtype("complex128", np.complex128)
+def _of_numpy(name: str) -> dtype:
+    found = np.dtype(name)
+    return dtype(name, found, found.kind, found.itemsize)
+
+
+bool = _of_numpy("bool")
+uint8 = _of_numpy("uint8")
+uint16 = _of_numpy("uint16")
+uint32 = _of_numpy("uint32")
+uint64 = _of_numpy("uint64")
+int8 = _of_numpy("int8")
+int16 = short = _of_numpy("int16")
+int32 = int = _of_numpy("int32")
+int64 = long = _of_numpy("int64")
+float16 = half = _of_numpy("float16")
+float32 = float = _of_numpy("float32")
+float64 = double = _of_numpy("float64")
+complex64 = cfloat = _of_numpy("complex64")
+complex128 = cdouble = _of_numpy("complex128")
+bfloat16 = dtype("bfloat16", None, "V", 2)
 
 ALL = [bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128]
-BY_NUMPY: dict[np.dtype[Any], dtype] = {d.numpy: d for d in ALL}
-CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+"""Those of NumPy, in the order in which they promote within a category."""
+
+
+class _ByNumpy(dict[np.dtype[Any], dtype]):
+    """Which also finds the bfloat16 of an array that others have made."""
+
+    def __missing__(self, key: np.dtype[Any]) -> dtype:
+        if key.name == "bfloat16" and key == bfloat16.numpy:
+            self[key] = bfloat16
+            return bfloat16
+        raise KeyError(key)
+
+
+NAMES = {d.name: d for d in (*ALL, bfloat16)}
+BY_NUMPY: dict[np.dtype[Any], dtype] = _ByNumpy({d.numpy: d for d in ALL})
+CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+
+
+def is_known(d: np.dtype[Any]) -> builtins.bool:
+    """Whether tensors can have NumPy's dtype `d`."""
+    return d in BY_NUMPY or (d.name == "bfloat16" and d == bfloat16.numpy)
+
+
+class Narrow:
+    """Whether bfloat16 was used at all: until then no operation looks for it. compute: what does operations on it."""
+
+    __slots__ = ("compute", "n")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.compute: Any = None
+
+
+NARROW = Narrow()
+
+
+def _bfloat16() -> np.dtype[Any]:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ImportError(
+            errors.message(
+                "bfloat16 is not a dtype of NumPy's, but of the package ml_dtypes, which is not installed",
+                do="pip install 'pullback[bfloat16]'",
+            )
+        ) from None
+    bfloat16._numpy = np.dtype(ml_dtypes.bfloat16)
+    NARROW.n = 1
+    return bfloat16._numpy
+
+
+# The default --------------------------------------------------------------------------------------------------------
 
 _default = np.dtype(np.float32)
 
@@ -92,24 +161,23 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     found = to_numpy(d)
-    if found.kind != "f":
+    if CATEGORY[found.kind] != 2:
         raise TypeError(errors.message("set_default_dtype()", expected="a floating point dtype", found=repr(d)))
     _default = found
 
 
+# From and to NumPy's --------------------------------------------------------------------------------------------------
+
+
 def to_numpy(d: Any) -> np.dtype[Any]:
-    """NumPy's dtype for a `dtype` of ours, one of NumPy's, or a Python type; Python's `float` is the default dtype."""
+    """NumPy's dtype for a `dtype` of ours, one of NumPy's, or a Python type (float is float64, as in NumPy)."""
     if isinstance(d, dtype):
         return d.numpy
-    if d is builtins.float:
-        return _default
-    if d is builtins.complex:
-        return complex_of(_default)
     try:
         found = np.dtype(object if d is None else d).newbyteorder("=")
     except TypeError:
-        found = np.dtype(object)
-    if found not in BY_NUMPY:
+        found = bfloat16.numpy if d == "bfloat16" else np.dtype(object)
+    if not is_known(found):
         raise TypeError(errors.message("dtype", expected="a dtype such as pullback.float32", found=repr(d)))
     return found
 
@@ -124,14 +192,32 @@ def real_of(d: np.dtype[Any]) -> np.dtype[Any]:
     return {np.dtype(np.complex64): float32.numpy, np.dtype(np.complex128): float64.numpy}.get(d, d)
 
 
-def promote_types(a: Any, b: Any) -> dtype:
-    """The smallest dtype of the higher category of the two that holds both, as in torch.
+# Promotion ------------------------------------------------------------------------------------------------------------
+
+
+def promote_types(type1: Any, type2: Any) -> dtype:
+    """The smallest dtype of the higher category of the two that holds both.
+
+    As in torch, uint16, uint32 and uint64 promote with floating point types only, else RuntimeError.
 
     >>> import pullback
     >>> pullback.promote_types(pullback.int64, pullback.float32)
     pullback.float32
     """
-    return BY_NUMPY[promote(to_numpy(a), to_numpy(b))]
+    return BY_NUMPY[promote(to_numpy(type1), to_numpy(type2))]
+
+
+def can_cast(from_: Any, to: Any) -> builtins.bool:
+    """Whether a value of one dtype may become one of another: it may not fall to a lower category.
+
+    >>> import pullback
+    >>> pullback.can_cast(pullback.int64, pullback.uint8), pullback.can_cast(pullback.float32, pullback.int64)
+    (True, False)
+    """
+    return CATEGORY[to_numpy(from_).kind] <= CATEGORY[to_numpy(to).kind]
+
+
+_APART = {np.dtype(n) for n in ("uint16", "uint32", "uint64")}
 
 
 def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
@@ -139,19 +225,27 @@ def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     if a == b:
         return a
     rank_a, rank_b = CATEGORY[a.kind], CATEGORY[b.kind]
-    if min(rank_a, rank_b) <= 1 < max(rank_a, rank_b) or 0 in (rank_a, rank_b):
-        return a if rank_a > rank_b else b
-    found = np.promote_types(a, b)
-    if rank_a == 1 == rank_b and found.kind == "f":
+    if (a in _APART or b in _APART) and max(rank_a, rank_b) != 2:
         raise RuntimeError(
             errors.message(
                 "type promotion",
-                expected="integer types that one type can hold",
+                expected="types that go together (uint16, uint32 and uint64 do with floating point types only)",
                 found=f"{a} and {b}",
                 do="convert one of them with .to(dtype)",
             )
         )
-    return found
+    if max(rank_a, rank_b) <= 1:
+        return np.promote_types(a, b)
+    if min(rank_a, rank_b) <= 1:
+        return a if rank_a > rank_b else b
+    if rank_a == rank_b == 2 and "V" in (a.kind, b.kind):
+        return np.promote_types(np.promote_types(widened(a), widened(b)), np.float32)
+    return np.promote_types(widened(a), widened(b))
+
+
+def widened(d: np.dtype[Any]) -> np.dtype[Any]:
+    """float32 for bfloat16, whose numbers it holds."""
+    return float32.numpy if d.kind == "V" else d
 
 
 def result_type(values: Any) -> np.dtype[Any]:
@@ -172,7 +266,10 @@ def result_type(values: Any) -> np.dtype[Any]:
         if result is None:
             result = found
         elif CATEGORY[found.kind] > CATEGORY[result.kind]:
-            result = complex_of(result) if (result.kind, found.kind) == ("f", "c") else promote(result, found)
+            if CATEGORY[result.kind] == 2:
+                result = complex_of(result)
+            else:
+                result = found if CATEGORY[found.kind] >= 2 else promote(result, found)
     assert result is not None
     return result
 
@@ -189,8 +286,80 @@ def _number_dtype(value: Any) -> np.dtype[Any]:
     raise TypeError(errors.message("operand", expected="a Tensor, an array or a number", found=type(value).__name__))
 
 
+# Limits ---------------------------------------------------------------------------------------------------------------
+
+
+class finfo:  # noqa: N801 - torch's name
+    """The limits of a floating point dtype: ``1 + eps`` is the next number after 1. Of a complex dtype, of its parts.
+
+    >>> import pullback
+    >>> pullback.finfo(pullback.float32).eps
+    1.1920928955078125e-07
+    """
+
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
+    def __init__(self, type: Any = None) -> None:
+        found = real_of(_default if type is None else to_numpy(type))
+        if CATEGORY[found.kind] != 2:
+            raise TypeError(
+                errors.message("finfo()", expected="a floating point dtype", found=repr(type), do="use iinfo()")
+            )
+        self.bits, self.dtype = 8 * found.itemsize, found.name
+        if found.kind == "V":  # 8 bits of exponent as float32 has, 7 of fraction
+            eps, self.max, self.tiny, digits = 2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 2
+        else:
+            of = np.finfo(found)
+            eps, self.max, self.tiny = map(builtins.float, (of.eps, of.max, of.tiny))
+            digits = builtins.int(of.precision)
+        self.eps, self.min, self.smallest_normal = eps, -self.max, self.tiny
+        self.resolution = 10.0**-digits
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return f"finfo({', '.join(f'{n}={getattr(self, n):.6g}' for n in names)}, dtype={self.dtype})"
+
+
+class iinfo:  # noqa: N801 - torch's name
+    """The limits of an integer dtype.
+
+    >>> import pullback
+    >>> pullback.iinfo(pullback.int8)
+    iinfo(min=-128, max=127, dtype=int8)
+    """
+
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, type: Any) -> None:
+        found = to_numpy(type)
+        if found.kind not in "iu":
+            raise TypeError(errors.message("iinfo()", expected="an integer dtype", found=repr(type), do="use finfo()"))
+        of = np.iinfo(found)
+        self.bits, self.dtype, self.min, self.max = of.bits, found.name, builtins.int(of.min), builtins.int(of.max)
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:.6g}, max={self.max:.6g}, dtype={self.dtype})"
+
+
+# Devices --------------------------------------------------------------------------------------------------------------
+
+DEVICES = (
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone"
+).split()
+
+
 class device:  # noqa: N801 - torch's name
-    """Where a tensor's data lies. NumPy's arrays lie on the CPU.
+    """Where a tensor's data lies. NumPy's arrays lie on the CPU; other devices can be named only.
 
     >>> import pullback
     >>> pullback.device("cpu"), pullback.zeros(1).device.type
@@ -205,11 +374,15 @@ class device:  # noqa: N801 - torch's name
     def __init__(self, type: Any = "cpu", index: builtins.int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
-        name, _, number = str(type).partition(":")
-        if name not in ("cpu", "cuda"):
-            raise RuntimeError(errors.message("device()", expected="'cpu' or 'cuda'", found=repr(type)))
-        if number and not number.isdigit():
-            raise RuntimeError(errors.message("device()", expected="an index such as 'cuda:0'", found=repr(type)))
+        if not isinstance(type, (str, builtins.int)):
+            raise TypeError(errors.message("device()", expected="a str or a device", found=errors.describe(type)))
+        name, colon, number = str(type).partition(":")
+        if name not in DEVICES:
+            raise RuntimeError(errors.message("device()", expected="'cpu' or another type", found=repr(type)))
+        if colon and (index is not None or not number.isdigit()):
+            raise RuntimeError(errors.message("device()", expected="one index, such as in 'cuda:0'", found=repr(type)))
+        if index is not None and index < 0:
+            raise RuntimeError(errors.message("device()", expected="an index that is not negative", found=str(index)))
         self.type = name
         self.index = builtins.int(number) if number else index
 
@@ -218,6 +391,14 @@ class device:  # noqa: N801 - torch's name
 
     def __hash__(self) -> builtins.int:
         return hash((self.type, self.index))
+
+    def __enter__(self) -> device:
+        """Make it the device of new tensors, as ``with torch.device("cpu"):`` does: nothing to do but to check it."""
+        check_device(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
 
     def __repr__(self) -> str:
         return (
@@ -242,3 +423,13 @@ def check_device(value: Any) -> None:
                 do="leave device out, or wrap the GPU kernel as a pullback.autograd.Function",
             )
         )
+
+
+def get_default_device() -> device:
+    """The device of new tensors: the CPU."""
+    return CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Choose the device of new tensors, of which there is one: RuntimeError for all but the CPU (or None)."""
+    check_device(device)

@@ -178,7 +178,7 @@ def tensor_str(
     'tensor([   0,    1,    2,  ..., 1997, 1998, 1999])'
     """
     data = np.asarray(data)
-    if data.dtype.kind not in "biufc":
+    if data.dtype.kind not in "biufcV":  # V: bfloat16
         raise TypeError(
             f"tensor_str: expected booleans, integers, floats or complex numbers, found dtype {data.dtype}. Convert "
             "it with data.astype(...) first."
@@ -298,7 +298,7 @@ def _cells(values: np.ndarray, options: _PrintOptions) -> tuple[list[str], int]:
         # The sign joins the parts, so the imaginary one cannot be padded.
         signed = [text if text.startswith("-") else "+" + text for text in map(str.strip, imag)]
         return [f"{r}{i}j" for r, i in zip(real, signed, strict=True)], real_width + imag_width + 1
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fV":
         return _float_cells(values, options)
     texts = [str(value) for value in values.tolist()]
     width = max(map(len, texts))

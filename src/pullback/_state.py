@@ -7,16 +7,55 @@ from typing import Any
 
 
 class Modes:
-    """Whether operations are recorded, and what the backward pass that is running (if any) has to reach.
+    """The modes of one thread.
 
-    needed: a set of nodes; None where there is no such pass, or it reaches for every leaf.
+    grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: what
+    the backward pass that is running has to reach, a set of nodes; None where there is no such pass, or it reaches for
+    every leaf. levels: the transforms that are running, innermost last. watch: what is to be told of every node that is
+    made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`). running: the node whose
+    backward runs, in anomaly mode; running_pass: the backward pass that does.
     """
 
-    __slots__ = ("grad_enabled", "needed")
+    __slots__ = (
+        "anomaly",
+        "check_nan",
+        "grad_enabled",
+        "inference",
+        "levels",
+        "needed",
+        "origins",
+        "pack_hooks",
+        "running",
+        "running_pass",
+        "watch",
+    )
 
     def __init__(self) -> None:
         self.grad_enabled = True
+        self.inference = False
         self.needed: set[Any] | None = None
+        self.levels: list[Any] = []
+        self.watch: Any = None
+        self.pack_hooks: tuple[Any, ...] = ()
+        self.origins = 0  # 0: places are not noted; 1: the line; 2: the stack
+        self.anomaly = False  # places are noted, and errors in a backward pass name them
+        self.check_nan = True  # in anomaly mode, gradients are looked at for NaN
+        self.running: Any = None
+        self.running_pass: Any = None
+
+
+class Levels:
+    """How many transforms are running, in all threads: where there are none, no operation looks for their tensors."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+LEVELS = Levels()
+INFERENCES = Levels()
+"""How many inference modes are on, in all threads."""
 
 
 class _Thread(threading.local):

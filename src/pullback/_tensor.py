@@ -13,99 +13,25 @@ shape and dtype it carries.
 from __future__ import annotations
 
 import functools
-import itertools
 import warnings
-import weakref
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from . import _dtypes, _repr, errors
-from ._state import thread
+from ._memory import INFERENCE, WRITES, LeafState, Payload, Size, Version, View, next_write
+from ._methods import Methods
+from ._numpy import NUMPY as NUMPY
+from ._numpy import rule_of, without_rule
+from ._state import INFERENCES, thread
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
-
-NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""For each NumPy function that is differentiable, the function that takes its arguments and returns Tensors."""
 
 _ndarray = np.ndarray
 
 
-class Size(tuple[int, ...]):
-    """A shape: a tuple that prints as torch's and counts its elements."""
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
-        count = 1
-        for n in self:
-            count *= n
-        return count
-
-    def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return Size(found) if isinstance(index, slice) else found
-
-    def __repr__(self) -> str:
-        return f"pullback.Size({list(self)})"
-
-
-class Version:
-    """How often some memory was written in place, and its views; shared by all tensors that look at it."""
-
-    __slots__ = ("n", "views")
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.views: list[weakref.ref[Tensor]] = []
-
-    def add_view(self, view: Tensor) -> None:
-        """Remember a view for as long as it lives."""
-        if len(self.views) & (len(self.views) + 1) == 0:  # as the list doubles, forget those that have died
-            self.views = [ref for ref in self.views if ref() is not None]
-        self.views.append(weakref.ref(view))
-
-
-class View:
-    """How a tensor came to look at the memory of `base`: ``op(parent, *args)``, or no operation of the table (op None).
-
-    recorded: whether operations were being recorded when the view was made.
-    """
-
-    __slots__ = ("args", "base", "op", "parent", "recorded")
-
-    def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), recorded: bool = True) -> None:
-        self.base: Tensor = parent if parent._view is None else parent._view.base
-        self.parent, self.op, self.args, self.recorded = parent, op, args, recorded
-
-
-class Writes:
-    """A number that changes with every write in place: while it stands, nothing saved was written to."""
-
-    __slots__ = ("n",)
-
-    def __init__(self) -> None:
-        self.n = 0
-
-
-WRITES = Writes()
-_next_write = itertools.count(1).__next__
-
-
-class LeafState:
-    """What few leaves have: the node that accumulates their gradient (weakly held, the graph owns it) and hooks."""
-
-    __slots__ = ("accumulator", "hooks", "post_hooks")
-
-    def __init__(self) -> None:
-        self.accumulator: Callable[[], Any] | None = None
-        self.hooks: dict[int, Callable[..., Any]] = {}
-        self.post_hooks: dict[int, Callable[..., Any]] = {}
-
-
-class Tensor:
+class Tensor(Methods):
     """An array that records what is done to it.
 
     Made by `pullback.tensor` and its siblings, not by calling the class. ``requires_grad`` says whether operations on
@@ -140,38 +66,6 @@ class Tensor:
     _view: View | None
 
     __array_priority__ = 1000.0
-
-    if (
-        TYPE_CHECKING
-    ):  # the table of operations adds methods, whose names are not known to a type checker, and these operators
-
-        def __getattr__(self, name: str) -> Any: ...
-
-        def __add__(self, other: Any, /) -> Tensor: ...
-        def __radd__(self, other: Any, /) -> Tensor: ...
-        def __sub__(self, other: Any, /) -> Tensor: ...
-        def __rsub__(self, other: Any, /) -> Tensor: ...
-        def __mul__(self, other: Any, /) -> Tensor: ...
-        def __rmul__(self, other: Any, /) -> Tensor: ...
-        def __truediv__(self, other: Any, /) -> Tensor: ...
-        def __rtruediv__(self, other: Any, /) -> Tensor: ...
-        def __floordiv__(self, other: Any, /) -> Tensor: ...
-        def __pow__(self, other: Any, /) -> Tensor: ...
-        def __rpow__(self, other: Any, /) -> Tensor: ...
-        def __mod__(self, other: Any, /) -> Tensor: ...
-        def __matmul__(self, other: Any, /) -> Tensor: ...
-        def __and__(self, other: Any, /) -> Tensor: ...
-        def __or__(self, other: Any, /) -> Tensor: ...
-        def __xor__(self, other: Any, /) -> Tensor: ...
-        def __lt__(self, other: Any, /) -> Tensor: ...
-        def __le__(self, other: Any, /) -> Tensor: ...
-        def __gt__(self, other: Any, /) -> Tensor: ...
-        def __ge__(self, other: Any, /) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __getitem__(self, index: Any, /) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
     def __new__(cls, data: Any = (), *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         """A float tensor of a copy, as torch's old constructor makes it; prefer `pullback.tensor`."""
@@ -244,7 +138,7 @@ class Tensor:
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating point numbers."""
-        return self._data.dtype.kind == "f"
+        return self._data.dtype.kind in "fV"
 
     def is_complex(self) -> bool:
         """Whether the elements are complex."""
@@ -281,7 +175,12 @@ class Tensor:
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                 "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
-        if value and self._data.dtype.kind not in "fc":
+        if value and self._version_of is INFERENCE and not thread.modes.inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\n"
+                "  What to do: make a clone() of it here, and set it on that."
+            )
+        if value and self._data.dtype.kind not in "fcV":
             raise RuntimeError(
                 errors.message(
                     "only Tensors of floating point and complex dtype can require gradients",
@@ -295,6 +194,9 @@ class Tensor:
         """Set `requires_grad` in place and return the tensor itself."""
         self.requires_grad = requires_grad
         return self
+
+    # Payloads are NumPy arrays, which lie in the memory of the CPU.
+    is_cpu, is_cuda = True, False
 
     @property
     def is_leaf(self) -> bool:
@@ -360,12 +262,20 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often this tensor's memory was written in place, through it or through a tensor that shares it."""
+        if self._version_of is INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_of is None else self._version_of.n
+
+    def is_inference(self) -> bool:
+        """Whether it was made in inference mode."""
+        return self._version_of is INFERENCE
 
     def _bump(self) -> None:
         """Count one write to this tensor's memory."""
+        if self._version_of is INFERENCE:
+            return
         self._share_version().n += 1
-        WRITES.n = _next_write()
+        WRITES.n = next_write()
 
     def _share_version(self) -> Version:
         """The counter of this tensor's memory, to be held by whatever else looks at it."""
@@ -396,7 +306,7 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(errors.message("data", expected="a Tensor", found=errors.describe(value)))
-        if value._data.dtype.kind not in "fc" and self._requires_grad:
+        if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._data = value._data
         if self._leaf is not None:
@@ -504,47 +414,88 @@ class Tensor:
     # NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs:
+        out = kwargs.get("out", ())
+        if any(isinstance(t, Tensor) for t in out) or (out and any(_is_recorded(t) for t in inputs)):
             raise TypeError(
                 f"numpy.{ufunc.__name__}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
                 "  What to do: write the operation without out= (a += t becomes a = a + t), or use t.detach().numpy()."
             )
-        rule = NUMPY.get(ufunc) if method == "__call__" else None
+        rule = None if out else rule_of(ufunc, method, kwargs)
         if rule is not None:
             return rule(*inputs, **kwargs)
         call = getattr(ufunc, method)
-        return _without_rule(call, f"numpy.{ufunc.__name__}" + f".{method}" * (method != "__call__"), inputs, kwargs)
+        return without_rule(
+            Tensor, call, f"numpy.{ufunc.__name__}" + f".{method}" * (method != "__call__"), inputs, kwargs
+        )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         rule = NUMPY.get(func)
         if rule is not None:
             return rule(*args, **kwargs)
         module = (getattr(func, "__module__", None) or "numpy").replace("numpy._core", "numpy")
-        return _without_rule(func, f"{module}.{func.__name__}", args, kwargs)
+        return without_rule(Tensor, func, f"{module}.{func.__name__}", args, kwargs)
 
 
-def _without_rule(call: Any, name: str, args: Any, kwargs: Any) -> Any:
-    """A NumPy function that has no rule: on the payloads and as NumPy gives it, if there is no gradient to be lost."""
-    recorded = False
+def _is_recorded(value: Any) -> bool:
+    """Whether a gradient, or the place in a batch, would be lost where only the payload is used."""
+    return isinstance(value, Lifted) or (
+        isinstance(value, Tensor) and value._requires_grad and thread.modes.grad_enabled
+    )
 
-    def payload(value: Any) -> Any:
-        nonlocal recorded
-        if isinstance(value, (tuple, list)):
-            return type(value)(payload(v) for v in value)
-        if not isinstance(value, Tensor):
-            return value
-        recorded = recorded or (value._requires_grad and thread.modes.grad_enabled)
-        return value._data
 
-    plain, named = [payload(a) for a in args], {k: payload(v) for k, v in kwargs.items()}
-    if recorded:
-        raise TypeError(
-            f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
-            "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call "
-            "it on t.detach().numpy() if no gradient is wanted."
-        )
-    return call(*plain, **named)
+class Lifted(Tensor):
+    """A Tensor that belongs to a transform: its payload is a `Payload`."""
 
+    __slots__ = ()
+
+    _data: Payload
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded, here or on what is inside."""
+        return self._requires_grad or self._data.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        Tensor.requires_grad.fset(self, value)  # type: ignore[attr-defined]
+
+    def detach(self) -> Tensor:
+        """A tensor on the same memory that is not part of any graph; a write to one is seen, and counted, by both."""
+        alias = wrap(self._data.detach())
+        alias._version_of = self._share_version()
+        return alias
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside of every graph, with a version counter of its own."""
+        return wrap(self._data.detach())
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        Tensor.data.fset(self, value)  # type: ignore[attr-defined]
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refused: the transform would lose track of it."""
+        return self._data._no_array()
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements lie between neighbours along each axis of a contiguous tensor of this shape."""
+        found = tuple(Size(self._data.shape[i + 1 :]).numel() for i in range(self._data.ndim))
+        return found if dim is None else found[dim]
+
+    def is_contiguous(self) -> bool:
+        """True: it is seen as if it were."""
+        return True
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())
+
+    def __repr__(self) -> str:
+        return repr(self._data)
+
+
+PLAIN: set[type[Tensor]] = {Tensor}
+"""The classes of tensors that operations need not ask about: those that add nothing to what an operation does."""
 
 blank = functools.partial(object.__new__, Tensor)
 """A Tensor with nothing set: the fastest way to one, for who sets every slot."""
@@ -553,9 +504,17 @@ blank = functools.partial(object.__new__, Tensor)
 def wrap(data: Any) -> Tensor:
     """A leaf Tensor around `data`, a payload or a NumPy scalar, without a copy."""
     t = blank()
-    t._data = data if type(data) is _ndarray or not isinstance(data, np.generic) else np.asarray(data)
+    if type(data) is not _ndarray:
+        if isinstance(data, np.generic):
+            data = np.asarray(data)
+        elif isinstance(data, Payload):
+            t = object.__new__(Lifted)
+            data.level.register(t)
+    t._data = data
     t._edge = t._grad = t._leaf = t._version_of = t._view = None
     t._requires_grad = False
+    if INFERENCES.n and thread.modes.inference:
+        t._version_of = INFERENCE
     return t
 
 

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 
+class LinAlgError(RuntimeError, np.linalg.LinAlgError):
+    """A matrix for which there is no result: a singular one to be inverted, say. torch's and NumPy's error in one."""
+
+
 def message(where: str, *, expected: str = "", found: str = "", do: str = "") -> str:
     """One sentence a field: ``where: expected ..., found ...`` and, on a line of its own, what to do.
 
@@ -59,7 +63,8 @@ def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
     values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
-    found = ", ".join(describe(a) for a in values)
+    # The payloads: what the caller passed were tensors.
+    found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
     if isinstance(error, np.exceptions.AxisError):
         ndim = error.ndim or 0
         span = f"[{-max(ndim, 1)}, {max(ndim, 1) - 1}]"
@@ -76,7 +81,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
             return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
         return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")
     if isinstance(error, np.linalg.LinAlgError):
-        return RuntimeError(f"{name}(): {error}\n  The arguments were: {found}.")
+        return LinAlgError(f"{name}(): {error}\n  The arguments were: {found}.")
     text = str(error)
     if "broadcast" in text:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "shape")]

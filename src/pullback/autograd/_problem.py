@@ -39,7 +39,7 @@ def promoted(args: Sequence[Any], labels: Sequence[Label]) -> list[Any]:
         RuntimeError: a tensor that requires grad has overlapping memory.
     """
     flat = list(leaves(args))
-    floats = [t for t in flat if isinstance(t, Tensor) and t._data.dtype.kind in "fc"]
+    floats = [t for t in flat if isinstance(t, Tensor) and t._data.dtype.kind in "fcV"]
     if not floats:
         raise ValueError(
             errors.message(
@@ -53,7 +53,7 @@ def promoted(args: Sequence[Any], labels: Sequence[Label]) -> list[Any]:
     found = []
     for leaf, label in zip(flat, labels, strict=True):
         if isinstance(leaf, Tensor):
-            chosen = leaf._data.dtype.kind in "fc" and (every or leaf._requires_grad)
+            chosen = leaf._data.dtype.kind in "fcV" and (every or leaf._requires_grad)
             if chosen and _overlaps(leaf._data):
                 raise RuntimeError(
                     f"{label.long} has overlapping memory: some of its elements are one number, as after expand(). "
@@ -197,7 +197,7 @@ class Call:
         found = [
             (k, t, label)
             for k, (t, label) in enumerate(zip(leaves(self.result), self._names(), strict=True))
-            if isinstance(t, Tensor) and t._data.dtype.kind in "fc" and t._requires_grad is not constant
+            if isinstance(t, Tensor) and t._data.dtype.kind in "fcV" and t._requires_grad is not constant
         ]
         self.which = [k for k, _, _ in found]
         self.outputs = [t for _, t, _ in found]

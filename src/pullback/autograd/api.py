@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Tensor, wrap
-from .engine import Captures, as_sequence, execute, make_roots, needed_nodes
-from .node import Node, RemovableHandle, add_grad, leaf_edge, leaf_state
+from .._tensor import Lifted, Tensor, wrap
+from .engine import Captures, as_sequence, edge_of, execute, make_roots, needed_nodes
+from .node import AccumulateGrad, Node, RemovableHandle, add_grad, leaf_edge, leaf_state
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -52,11 +52,13 @@ def backward(
     grads = [None] * len(outputs) if grad_tensors is None else as_sequence(grad_tensors, "grad_tensors")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        execute(make_roots(outputs, grads, create_graph), keep=keep, taped=create_graph)
+        taped = create_graph or _of_levels(outputs, grads)
+        execute(make_roots(outputs, grads, taped), keep=keep, taped=taped, recorded=create_graph)
         return
     wanted = as_sequence(inputs, "inputs")
     if not wanted:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    wanted = [_tensor_at(t) for t in wanted]
     leaves = {(t._edge or leaf_edge(t))[0] for t in wanted if t._edge is None and t._requires_grad}
     inner = list({id(t): t for t in wanted if t._edge is not None or not t._requires_grad}.values())  # each once
     for t, g in zip(inner, _gradients(outputs, grads, inner, keep, create_graph, leaves), strict=True):
@@ -115,6 +117,23 @@ def grad(
     return tuple(found)
 
 
+def _tensor_at(t: Any) -> Tensor:
+    """The leaf whose edge was given, for gradients that are to be accumulated."""
+    if isinstance(t, Tensor):
+        return t
+    if isinstance(t.node, AccumulateGrad):
+        return t.node.variable
+    raise RuntimeError(
+        "backward(inputs=): a GradientEdge there has to be a leaf's, for gradients are accumulated in tensors.\n"
+        "  What to do: use autograd.grad(), which returns them."
+    )
+
+
+def _of_levels(*tensors: Sequence[Any]) -> bool:
+    """Whether one of the tensors belongs to a transform."""
+    return any(isinstance(t, Lifted) for ts in tensors for t in ts)
+
+
 def _gradients(
     outputs: Sequence[Tensor],
     vectors: Sequence[Any],
@@ -125,25 +144,29 @@ def _gradients(
 ) -> list[Any]:
     """One pass, only for `wanted` and the leaves `accumulating`: the gradients of the first, or None."""
     for i, t in enumerate(wanted):
-        if not t._requires_grad:
+        if isinstance(t, Tensor) and not t._requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
-    edges = [t._edge or leaf_edge(t) for t in wanted]
+    edges = [edge_of(t) for t in wanted]
     captures: Captures = {}
     sinks: dict[Node, Any] = {}
     for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
-        if t._edge is None and node._hooks is None and not t._leaf.hooks:  # type: ignore[union-attr]
+        leaf = isinstance(t, Tensor) and t._edge is None and not t._leaf.hooks  # type: ignore[union-attr]
+        if leaf and node._hooks is None:
             sinks[node] = None
         else:
             captures.setdefault(node, {})[nr] = None
+    recorded, taped = taped, taped or _of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
     needed = needed_nodes([edge for edge, _ in roots], {*captures, *sinks, *accumulating})
-    execute(roots, keep=keep, taped=taped, needed=needed, captures=captures, sinks=sinks)
+    execute(roots, keep=keep, taped=taped, needed=needed, captures=captures, sinks=sinks, recorded=recorded)
     return [sinks[node] if node in sinks else captures[node][nr] for node, nr, _, _ in edges]
 
 
 def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:
     if g is None:
-        return wrap(np.zeros_like(t._data)) if materialize else None
+        if not materialize:
+            return None
+        return np.zeros_like(t.detach()) if isinstance(t, Lifted) else wrap(np.zeros_like(t._data))  # type: ignore[return-value]
     if isinstance(g, Tensor):
         return g
     # A broadcast view is read-only and repeats its memory; what a caller gets can be written to.

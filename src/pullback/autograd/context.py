@@ -10,11 +10,13 @@ import numpy as np
 
 from .. import errors
 from .._arrays import broadcasts_to
+from .._memory import WRITES, View
 from .._state import thread
-from .._tensor import WRITES, Tensor, View, wrap
+from .._tensor import Tensor, wrap
 from .contract import callers_level, place, wrong_parameters
 from .node import FREED, Node, carry_retained, second_backward, written_since
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
+from .watching import PackedTuple, pack_all
 
 if TYPE_CHECKING:
     from .function import Function
@@ -95,6 +97,8 @@ class FunctionNode(Node):
         saved = self._saved
         if saved is FREED:
             raise second_backward(type(self).__name__)
+        if type(saved) is PackedTuple:
+            return tuple(saved.unpacked(self))
         for i, t in enumerate(saved):
             if t is not None and t._version_of is not None:
                 expected = 0 if self._versions is None else self._versions[i]
@@ -120,6 +124,13 @@ class FunctionNode(Node):
         each = iter(wanted)
         # lists, because any() leaves off at the first that is wanted, and each argument has to take all of its own
         return tuple(any([next(each) for _ in leaves(a)]) for a in self._arguments)  # noqa: C419
+
+    def _pack(self, pack: Any, unpack: Any) -> None:
+        """Have hooks pack what was saved; its versions are then theirs to look after."""
+        if self._saved:
+            outputs = self._saved_outputs or {}
+            self._saved = pack_all(self._saved, lambda i, t: outputs.get(i), pack, unpack)
+            self._versions = None
 
     def _output(self, t: Tensor, i: int) -> Tensor:
         """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
@@ -247,7 +258,7 @@ class FunctionNode(Node):
         cls, (_, _, shape, dtype) = self._forward_cls, edge
         i, *same = (i for i, e in enumerate(self._edges) if e is edge)  # one tensor may be several arguments
         name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)
-        if data.dtype.kind not in "fc" or (data.dtype.kind == "c" and dtype.kind != "c"):
+        if data.dtype.kind not in "fcV" or (data.dtype.kind == "c" and dtype.kind != "c"):
             raise RuntimeError(
                 f"function {type(self).__name__} returned a gradient of dtype {data.dtype} for {name!r}, which is "
                 f"{dtype}; expected a floating point gradient of the same kind.\n"
@@ -390,7 +401,7 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
 def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -> Tensor:
     """`t` as output `nr` of `node`; if it has a place in the graph already, an alias takes this one."""
     data = t._data
-    differentiable = data.dtype.kind in "fc"
+    differentiable = data.dtype.kind in "fcV"
     if node._marked:
         differentiable = differentiable and not _is_among(t, node._non_differentiable)
         if differentiable and _is_among(t, node._dirty):

@@ -10,7 +10,8 @@ nowhere else: a broadcast is summed away, a dtype is cast back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import namedtuple
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from sys import getrefcount
 from typing import Any, cast
@@ -20,7 +21,8 @@ import numpy as np
 from .. import errors
 from .._arrays import broadcasts_to, sum_to_shape
 from .._state import thread
-from .._tensor import Edge, Tensor, wrap
+from .._tensor import Edge, Lifted, Tensor, wrap
+from .anomaly import check_nan, warn_of
 from .node import AccumulateGrad, Node, add_grad, leaf_edge
 
 Captures = dict[Node, dict[int, Any]]
@@ -44,19 +46,57 @@ def execute(
     needed: set[Node] | None = None,
     captures: Captures | None = None,
     sinks: dict[Node, Any] | None = None,
+    recorded: bool = False,
 ) -> None:
     """Run the backward pass that starts with the gradients `roots`.
 
-    keep: nodes keep what they saved. needed: the only nodes to visit, unless None. captures: for these nodes, note
-    the gradients of
-    these outputs. sinks: leaves whose gradient is summed here, and neither waits its turn nor reaches their ``.grad``.
+    keep: nodes keep what they saved. taped: gradients are Tensors and not payloads, because the pass is recorded
+    itself, or because payloads are those of a transform, which only Tensors know how to work with. needed: the only
+    nodes to visit, unless None. captures: for these nodes, note the gradients of these outputs. sinks: leaves whose
+    gradient is summed here, and neither waits its turn nor reaches their ``.grad``. recorded: whether the pass is.
     """
-    before = thread.modes.grad_enabled, thread.modes.needed
-    thread.modes.grad_enabled, thread.modes.needed = taped, needed
+    modes = thread.modes
+    before = modes.grad_enabled, modes.needed, modes.running_pass
+    edges = [edge for edge, _ in roots]
+    modes.grad_enabled, modes.needed, modes.running_pass = recorded, needed, Pass(edges, needed)
     try:
-        _loop([edge for edge, _ in roots], [g for _, g in roots], keep, taped, needed, captures, sinks)
+        _loop(edges, [g for _, g in roots], keep, taped, needed, captures, sinks)
+        for callback in modes.running_pass.callbacks:
+            callback()
     finally:
-        thread.modes.grad_enabled, thread.modes.needed = before
+        modes.grad_enabled, modes.needed, modes.running_pass = before
+
+
+class Pass:
+    """A backward pass that is running: which nodes it will reach, and what is to be called when it ends."""
+
+    __slots__ = ("_found", "_roots", "callbacks", "needed")
+
+    def __init__(self, roots: Sequence[Edge], needed: set[Node] | None) -> None:
+        self._roots, self.needed = roots, needed
+        self._found: set[Node] | None = None
+        self.callbacks: list[Callable[[], None]] = []
+
+    def reaches(self, node: Node) -> bool:
+        """Whether a gradient will come to a node."""
+        if self.needed is not None:
+            return node in self.needed
+        if self._found is None:
+            self._found = set()
+            stack: list[Any] = [edge[0] for edge in self._roots]
+            while stack:
+                found = stack.pop()
+                if found not in self._found:
+                    self._found.add(found)
+                    stack += [edge[0] for edge in found._edges if edge]
+        return node in self._found
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call a function without arguments when the backward pass that is running in this thread ends without an error."""
+    if thread.modes.running_pass is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    thread.modes.running_pass.callbacks.append(callback)
 
 
 def _loop(
@@ -70,6 +110,7 @@ def _loop(
 ) -> None:
     """Deliver `grads` along `edges`, run the newest node that waits, deliver what it sends, until nothing waits."""
     waiting: dict[Node, Any] = {}
+    anomaly = thread.modes.anomaly
     own: set[Any] = set()  # the waiting sums whose memory is this function's, to be added to in place
     heap: list[tuple[int, Node]] = []
     # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
@@ -116,11 +157,37 @@ def _loop(
             grads = _arrive(getrefcount(g) <= _ONE_LOCAL, node, g, taped, captures)
         elif needed is not None and not _leads_to(edges, needed):
             grads = edges = ()
-        elif node._hooks is None:
-            grads = node._run(g, taped, needed, keep)
+        elif anomaly or node._hooks is not None:
+            grads = (_watched_run if anomaly else _hooked_run)(node, g, taped, needed, keep)
         else:
+            grads = node._run(g, taped, needed, keep)
+
+
+def _hooked_run(node: Node, g: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
+    """What `_loop` does to run a node that has hooks."""
+    g = _prehooks(node, g, taped)
+    return () if g is None else _after(node, node._run(g, taped, needed, keep), g, taped)
+
+
+def _watched_run(node: Node, g: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
+    """What `_loop` does to run a node, in anomaly mode: an error names the forward call, and NaN is one."""
+    modes = thread.modes
+    before, modes.running = modes.running, node
+    try:
+        if node._hooks is not None:
             g = _prehooks(node, g, taped)
-            grads = () if g is None else _after(node, node._run(g, taped, needed, keep), g, taped)
+            if g is None:
+                return ()
+        try:
+            grads = node._run(g, taped, needed, keep)
+            if modes.check_nan:
+                check_nan(node, grads)
+        except Exception:
+            warn_of(node)
+            raise
+        return grads if node._hooks is None else _after(node, grads, g, taped)
+    finally:
+        modes.running = before
 
 
 def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
@@ -322,8 +389,12 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
     return found
 
 
-def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
+def root_gradient(i: int, tensor: Any, g: Any) -> Any:
     """The gradient a backward pass starts with at `tensor`, the i-th output: `g`, or 1 for a scalar."""
+    if isinstance(tensor, GradientEdge):
+        if not isinstance(g, Tensor):
+            raise RuntimeError(f"element {i} of tensors is a GradientEdge: its gradient has to be given, as a Tensor.")
+        return g
     data = tensor._data
     if not tensor._requires_grad:
         raise RuntimeError(
@@ -341,7 +412,7 @@ def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
                 f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}.\n"
                 "  What to do: pass the gradient, or take the real part or abs() first."
             )
-        return np.ones_like(data)
+        return np.ones_like(tensor.detach()) if isinstance(tensor, Lifted) else np.ones_like(data)
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._data.shape != data.shape:
@@ -357,11 +428,22 @@ def root_gradient(i: int, tensor: Tensor, g: Any) -> Any:
     return g
 
 
+GradientEdge = namedtuple("GradientEdge", ["node", "output_nr"])
+"""Where a gradient is computed: an output of a node. `backward` and `grad` take it in the place of a tensor."""
+
+
+def edge_of(t: Any) -> Edge:
+    """The edge to a tensor, or that of a `GradientEdge`, whose shape and dtype are not known."""
+    if isinstance(t, GradientEdge):
+        return (t.node, t.output_nr, None, None)  # type: ignore[return-value]
+    return t._edge or leaf_edge(t)
+
+
 def as_sequence(value: Any, what: str) -> list[Any]:
-    """A Tensor or a sequence of them, as a list."""
-    values = [value] if isinstance(value, Tensor) or value is None else list(value)
+    """A Tensor (or a GradientEdge) or a sequence of them, as a list."""
+    values = [value] if isinstance(value, (Tensor, GradientEdge)) or value is None else list(value)
     for v in values:
-        if v is not None and not isinstance(v, Tensor):
+        if v is not None and not isinstance(v, (Tensor, GradientEdge)):
             raise TypeError(errors.message(what, expected="Tensors", found=type(v).__name__))
     return values
 
@@ -375,4 +457,7 @@ def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> 
         checked = [g if isinstance(g, Tensor) else wrap(g) for g in checked]
     else:
         checked = [g._data if isinstance(g, Tensor) else g for g in checked]
-    return [(t._edge or leaf_edge(t), g) for t, g in zip(tensors, checked, strict=True)]
+    return [
+        ((*t, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else t._edge or leaf_edge(t), g)
+        for t, g in zip(tensors, checked, strict=True)
+    ]

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from .._state import thread
-from .._tensor import Tensor
+from .._state import LEVELS, thread
+from .._tensor import Lifted, Tensor
 from .context import FunctionNode, attach, keep, outside
 from .contract import Contract, adopt_vjp, check
 from .node import NO_GRADIENT, Node, leaf_edge, next_order
@@ -112,11 +112,13 @@ class Function:
                 wanted = True
                 edges.append((a._edge or leaf_edge(a)) if recording else True)
             else:
-                edges.append(None if a._data.dtype.kind in "fc" else NO_GRADIENT)
+                edges.append(None if a._data.dtype.kind in "fcV" else NO_GRADIENT)
         node._edges = _connect_nested(node, inputs, recording) if nested else edges
         modes.grad_enabled = False
         try:
-            if contract.separate:
+            if LEVELS.n and (level := _level_of(inputs)) is not None:
+                out, wanted = _at_level(level, node, inputs, args, kwargs, recording)
+            elif contract.separate:
                 out = cls.forward(*args, **kwargs)
                 cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
             elif kwargs:
@@ -130,7 +132,7 @@ class Function:
         node._order = next_order()
         if type(out) is Tensor and not out._requires_grad and not node._marked:
             data = out._data
-            if data.dtype.kind in "fc" and 1 in contract.counts and not nested:
+            if data.dtype.kind in "fcV" and 1 in contract.counts and not nested:
                 for a in inputs:
                     if a is out:
                         break
@@ -139,8 +141,41 @@ class Function:
                     out._requires_grad = True
                     if node._saved:
                         keep(node, (out,), (out,))
+                    if modes.watch is not None:
+                        modes.watch(node)
                     return out
-        return attach(node, out, inputs)
+        result = attach(node, out, inputs)
+        if modes.watch is not None:
+            modes.watch(node)
+        return result
+
+
+def _level_of(inputs: tuple[Any, ...]) -> Any:
+    """The highest level of a transform that one of the arguments belongs to, or None."""
+    levels = [leaf._data.level for leaf in leaves(inputs) if isinstance(leaf, Lifted)]
+    return max(levels, key=lambda level: level.number, default=None)
+
+
+def _at_level(
+    level: Any,
+    node: FunctionNode,
+    inputs: tuple[Any, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    recording: bool,
+) -> tuple[Any, bool]:
+    """What a level makes of a call, and whether an argument of that level requires grad."""
+    node._edges = _edges_at(level, node._edges, inputs)
+    out = level.custom(node._forward_cls, node, args, kwargs, recording)
+    return out, any(node._edges)
+
+
+def _edges_at(level: Any, edges: Any, inputs: tuple[Any, ...]) -> list[Any]:
+    """The edges to arguments of a level; what is tracked below is recorded there."""
+    return [
+        edge if not edge or level.shares_graph or (isinstance(t, Lifted) and t._data.level is level) else None
+        for edge, t in zip(edges, leaves(inputs) if len(edges) != len(inputs) else inputs, strict=True)
+    ]
 
 
 def _use_apply(cls: type) -> TypeError:
@@ -158,7 +193,7 @@ def _connect_nested(node: FunctionNode, inputs: tuple[Any, ...], recording: bool
 
 def _edge_of(a: Any, recording: bool) -> Any:
     """The edge to an argument; None for a tensor that does not require grad, NO_GRADIENT for what cannot have one."""
-    if not isinstance(a, Tensor) or a._data.dtype.kind not in "fc":
+    if not isinstance(a, Tensor) or a._data.dtype.kind not in "fcV":
         return NO_GRADIENT
     if not a._requires_grad:
         return None

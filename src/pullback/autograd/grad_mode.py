@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._state import thread
+from .._memory import WRITES, next_write
+from .._state import INFERENCES, thread
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,16 +31,31 @@ class _Mode:
     def __exit__(self, *exc: object) -> None:
         thread.modes.grad_enabled = self._before.pop()
 
+    def _again(self) -> _Mode:
+        """The same mode, to be entered for one call of what is decorated."""
+        return _Mode(self._enabled)
+
     def __call__(self, fn: F) -> F:
+        if inspect.isclass(fn):
+            return self._class(fn)
         if inspect.isgeneratorfunction(fn):
             return self._generator(fn)  # type: ignore[return-value]
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with _Mode(self._enabled):
+            with self._again():
                 return fn(*args, **kwargs)
 
         return call  # type: ignore[return-value]
+
+    def _class(self, cls: Any) -> Any:
+        warnings.warn(
+            f"Decorating classes is deprecated: only {cls.__name__}.__init__ runs in this mode. Decorate that itself.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        cls.__init__ = self(cls.__init__)
+        return cls
 
     def _generator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(fn)
@@ -47,14 +64,14 @@ class _Mode:
             step, value = inner.send, None
             while True:
                 try:
-                    with _Mode(self._enabled):
+                    with self._again():
                         out = step(value)
                 except StopIteration as stop:
                     return stop.value
                 try:
                     step, value = inner.send, (yield out)
                 except GeneratorExit:
-                    with _Mode(self._enabled):
+                    with self._again():
                         inner.close()
                     raise
                 except BaseException as error:
@@ -115,6 +132,52 @@ class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
     def __call__(self, fn: F) -> F:
         thread.modes.grad_enabled = self._outside
         return super().__call__(fn)
+
+
+class inference_mode(_Mode):  # noqa: N801 - torch's name
+    """As `no_grad`, and for good: writes are not counted, and results can be part of no graph outside of it either.
+
+    mode: False leaves an inference mode around it. In exchange the results, which ``is_inference()`` tells, are a
+    little cheaper; outside they cannot be written to in place, be saved for backward or require gradients, but their
+    clones can.
+
+    >>> import pullback
+    >>> with pullback.inference_mode():
+    ...     y = pullback.ones(2) * 2
+    >>> y.is_inference(), y.clone().is_inference()
+    (True, False)
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html.
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+        self._inference = mode
+        self._outside: list[bool] = []
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """`@inference_mode` without parentheses decorates as `@inference_mode()` does."""
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def _again(self) -> _Mode:
+        return inference_mode(self._inference)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._outside.append(thread.modes.inference)
+        thread.modes.inference = self._inference
+        INFERENCES.n += 1
+        WRITES.n = next_write()  # from now on, what is saved is looked at
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        thread.modes.inference = self._outside.pop()
+        INFERENCES.n -= 1
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on in this thread."""
+    return thread.modes.inference
 
 
 def is_grad_enabled() -> bool:

@@ -38,6 +38,9 @@ from .structure import leaves
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
+CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {}
+"""The checks that need transforms, which are above the heart: `func/checks.py` enters them."""
+
 SEED = 20
 LARGEST_REPORT = 1_000_000  # entries of a Jacobian that is computed only to be shown
 LARGEST_SEARCH = 32  # columns that are searched for kinks
@@ -85,9 +88,10 @@ def gradcheck(
         nondet_tol: how much the gradients of two equal backward passes may differ.
         check_undefined_grad: check that backward takes None for the outputs that are not used, as zeros.
         check_grad_dtypes: check that the backward of every Function returns gradients of its arguments' dtypes.
-        check_backward_ad: must be True; there is no other mode to check yet.
-        check_batched_grad, check_batched_forward_grad, check_forward_ad: NotImplementedError if True, for they need
-            vmap and forward mode.
+        check_backward_ad: check backward, as is the default.
+        check_forward_ad: check forward mode, against finite differences in every direction.
+        check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives under `vmap` what
+            it gives one by one.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
         masked: for sparse inputs, of which there are none yet; without effect.
 
@@ -134,12 +138,12 @@ def gradcheck(
     _require(check_forward_ad or check_backward_ad, "one of check_forward_ad and check_backward_ad to be True")
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad=True with check_batched_grad=True")
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
-    _refuse("gradcheck", check_batched_grad=check_batched_grad, check_forward_ad=check_forward_ad)
+    modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
     args = as_arguments(inputs)
     labels = label_inputs(func, args)
     problem = Problem(func, args, promoted(args, labels), labels, _title("gradcheck", func))
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
-    return _run(problem, options, raise_exception)
+    return _run(problem, options, raise_exception, check_backward_ad, modes)
 
 
 def gradgradcheck(
@@ -171,8 +175,9 @@ def gradgradcheck(
         grad_outputs: a Tensor or a sequence of them, one for each differentiable output; None stands for random
             numbers, the same in every run. They are copied and promoted as the inputs are.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
-        check_rev_over_rev: must be True; there is no other way yet.
-        check_batched_grad, check_fwd_over_rev: NotImplementedError if True, for they need vmap and forward mode.
+        check_rev_over_rev: check backward's backward, as is the default.
+        check_fwd_over_rev: check forward mode of backward, against finite differences.
+        check_batched_grad: check that backward's backward gives under `vmap` what it gives one by one.
         eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode, masked: as in
             `gradcheck`.
 
@@ -192,7 +197,7 @@ def gradgradcheck(
     _require(check_fwd_over_rev or check_rev_over_rev, "one of check_fwd_over_rev and check_rev_over_rev to be True")
     _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev=True with check_undefined_grad=True")
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev=True with check_batched_grad=True")
-    _refuse("gradgradcheck", check_batched_grad=check_batched_grad, check_fwd_over_rev=check_fwd_over_rev)
+    modes = {"forward": check_fwd_over_rev, "batched": check_batched_grad}
     args, title = as_arguments(inputs), _title("gradgradcheck", func)
     labels = label_inputs(func, args)
     flat = promoted(args, labels)
@@ -205,21 +210,12 @@ def gradgradcheck(
         names = [Label(f"grad_outputs[{k}]", f"grad_outputs[{k}]") for k in range(len(vectors))]
         flat, labels = flat + promoted(vectors, names), labels + names
         problem = Problem(Gradients(func, len(args)), args + vectors, flat, labels, title, second=True)
-    return _run(problem, options, raise_exception)
+    return _run(problem, options, raise_exception, check_rev_over_rev, modes)
 
 
 def _require(condition: bool, expected: str) -> None:
     if not condition:
         raise AssertionError(f"Expected {expected}")
-
-
-def _refuse(name: str, **wanted: bool) -> None:
-    for option, value in wanted.items():
-        if value:
-            needed = "vmap" if option == "check_batched_grad" else "forward mode"
-            raise NotImplementedError(
-                f"{name}({option}=True) needs {needed}, which is not there yet.\n  What to do: leave {option} out."
-            )
 
 
 def _title(check: str, func: Callable[..., Any]) -> str:
@@ -261,10 +257,16 @@ class Gradients:
 # The check -----------------------------------------------------------------------------------------------------------
 
 
-def _run(problem: Problem, options: Options, raise_exception: bool) -> bool:
+def _run(problem: Problem, options: Options, raise_exception: bool, backward: bool, modes: dict[str, bool]) -> bool:
     try:
         with enable_grad():
-            _check(problem, options)
+            if backward:
+                _check(problem, options)
+            for name, wanted in modes.items():
+                if wanted:
+                    call = Call(problem)
+                    if call.outputs:
+                        CHECKS[name](call, options, np.random.default_rng(SEED))
     except GradcheckError:
         if raise_exception:
             raise

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Edge, LeafState, Tensor, wrap
+from .._memory import LeafState
+from .._tensor import Edge, Tensor, wrap
 
 next_order = itertools.count(0, -1).__next__
 _next_id = itertools.count().__next__
@@ -175,6 +176,8 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
         held = t._grad
         if taped:
             t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
+        elif isinstance(g, Tensor):  # a sparse one, which no array can hold
+            t._grad = g if held is None else held + (g if type(held) is type(g) else g.to_dense())
         elif held is None:
             owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
             t._grad = wrap(g if owned else np.array(g))
@@ -182,7 +185,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             np.add(held._data, g, out=held._data, casting="same_kind")
             held._bump()
         else:
-            t._grad = wrap(np.add(held._data, g))
+            t._grad = wrap(np.add(held.to_dense()._data if hasattr(held, "to_dense") else held._data, g))
 
 
 def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:

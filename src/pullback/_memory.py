@@ -1,0 +1,182 @@
+"""What stands behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._tensor import Tensor
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple that prints as torch's and counts its elements."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        count = 1
+        for n in self:
+            count *= n
+        return count
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"pullback.Size({list(self)})"
+
+
+class Version:
+    """How often some memory was written in place, and its views; shared by all tensors that look at it."""
+
+    __slots__ = ("n", "views")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.views: list[weakref.ref[Tensor]] = []
+
+    def add_view(self, view: Tensor) -> None:
+        """Remember a view for as long as it lives."""
+        if len(self.views) & (len(self.views) + 1) == 0:  # as the list doubles, forget those that have died
+            self.views = [ref for ref in self.views if ref() is not None]
+        self.views.append(weakref.ref(view))
+
+
+class InferenceVersion(Version):
+    """The version of tensors made in inference mode, one for all: writes to them are not counted, nor are their views.
+
+    Whoever asks for the count is about to save such a tensor for backward, which must not be.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward: writes to them are not counted.\n"
+            "  What to do: make a clone() outside of inference_mode(), and use that."
+        )
+
+    def add_view(self, view: Tensor) -> None:
+        """Nothing: a write to an inference tensor changes no history."""
+
+
+INFERENCE = InferenceVersion()
+
+
+class View:
+    """How a tensor came to look at the memory of `base`: ``op(parent, *args)``, or no operation of the table (op None).
+
+    recorded: whether operations were being recorded when the view was made.
+    """
+
+    __slots__ = ("args", "base", "op", "parent", "recorded")
+
+    def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), recorded: bool = True) -> None:
+        self.base: Tensor = parent if parent._view is None else parent._view.base
+        self.parent, self.op, self.args, self.recorded = parent, op, args, recorded
+
+
+class Writes:
+    """A number that changes with every write in place: while it stands, nothing saved was written to."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+WRITES = Writes()
+next_write = itertools.count(1).__next__
+
+
+class LeafState:
+    """What few leaves have: the node that accumulates their gradient (weakly held, the graph owns it) and hooks."""
+
+    __slots__ = ("accumulator", "hooks", "post_hooks")
+
+    def __init__(self) -> None:
+        self.accumulator: Callable[[], Any] | None = None
+        self.hooks: dict[int, Callable[..., Any]] = {}
+        self.post_hooks: dict[int, Callable[..., Any]] = {}
+
+
+class Payload:
+    """What the Tensors of a transform hold: Tensors of the levels below it (see `interpreters/levels.py`).
+
+    It has the attributes of an array that operations ask for, as if what the transform adds were not there. Values it
+    has none to give to NumPy: operations are read by its `level`.
+    """
+
+    __slots__ = ("level",)
+
+    level: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return Size(self.shape).numel()
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether what is inside is being recorded."""
+        raise NotImplementedError
+
+    def detach(self) -> Payload:
+        """The same values, out of every graph."""
+        raise NotImplementedError
+
+    def clone(self) -> Payload:
+        """A copy, in the graphs of what is inside."""
+        raise NotImplementedError
+
+    def like(self, array: Any) -> Payload:
+        """A payload of this level that holds `array`."""
+        raise NotImplementedError
+
+    def assign(self, new: Payload) -> None:
+        """Write the values of `new` into the memory of what is inside."""
+        raise NotImplementedError
+
+    def _no_array(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"NumPy cannot have the values of a tensor inside of {type(self.level).__name__.lower()}().\n"
+            "  What to do: use operations of pullback, or NumPy functions that have a rule, on the tensor itself."
+        )
+
+    __array__ = __array_ufunc__ = __array_function__ = _no_array

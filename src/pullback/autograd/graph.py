@@ -1,0 +1,195 @@
+"""Tools for the graph, as `torch.autograd.graph` has them: hooks on what is saved, edges, hooks on many gradients."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import errors
+from .._state import thread
+from .._tensor import Tensor
+from .engine import GradientEdge
+from .node import Node, RemovableHandle, leaf_edge
+from .watching import changed
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The place in the graph where the gradient of a tensor is computed.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> pullback.autograd.graph.get_gradient_edge(x * 2).node.name()
+    'MulBackward0'
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(errors.message("get_gradient_edge()", expected="a Tensor", found=errors.describe(tensor)))
+    if not tensor._requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node, nr, _, _ = tensor._edge or leaf_edge(tensor)
+    return GradientEdge(node, nr)
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write to a tensor's memory that was made behind its back, or to each of several tensors'."""
+    for t in [tensor] if isinstance(tensor, Tensor) else tensor:
+        t._bump()
+
+
+class saved_tensors_hooks:  # noqa: N801 - torch's name
+    """Within it, what operations save for backward is packed by `pack_hook`, and `unpack_hook` gives it back.
+
+    ``pack_hook(tensor)`` may return anything; ``unpack_hook`` gets it, when the backward pass needs the tensor, and
+    must return a Tensor with the same values, shape and dtype. Of nested ones the innermost is used. Neither may write
+    to a tensor it is given.
+
+    >>> import pullback
+    >>> kept = []
+    >>> def pack(t):
+    ...     kept.append(t.numpy())
+    ...     return len(kept) - 1
+    >>> x = pullback.tensor([3.0], requires_grad=True)
+    >>> with pullback.autograd.graph.saved_tensors_hooks(pack, lambda i: pullback.from_numpy(kept[i])):
+    ...     y = x**2
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+
+    See https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks.
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        modes = thread.modes
+        if modes.pack_hooks and modes.pack_hooks[-1][0] is None:
+            raise RuntimeError(modes.pack_hooks[-1][1])
+        modes.pack_hooks = (*modes.pack_hooks, (self.pack_hook, self.unpack_hook))
+        changed()
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.pack_hooks = thread.modes.pack_hooks[:-1]
+        changed()
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
+    """Within it, what operations save is kept in the computer's own memory, in a copy of its own."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda t: t.clone(), lambda t: t)
+
+
+class disable_saved_tensors_hooks:  # noqa: N801 - torch's name
+    """Within it, `saved_tensors_hooks` raises a RuntimeError with this message."""
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+
+    def __enter__(self) -> None:
+        self._before = thread.modes.pack_hooks
+        thread.modes.pack_hooks = ((None, self._message),)
+        if self._before:
+            changed()
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.pack_hooks = self._before
+        changed()
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with disable_saved_tensors_hooks(self._message):
+                return fn(*args, **kwargs)
+
+        return call
+
+
+class _Handles:
+    """Removes several hooks at once."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> _Handles:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class _State:
+    """What of some tensors' gradients the backward pass that is running has computed."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._edges = [t._edge or leaf_edge(t) for t in tensors]
+        self._lock = threading.Lock()
+        self._pass: Any = None
+        self._grads: list[Tensor | None] = []
+        self._missing = 0
+
+    def _enter(self) -> bool:
+        """Begin anew with a pass that has not been seen; whether it was so."""
+        if self._pass is thread.modes.running_pass:
+            return False
+        self._pass = thread.modes.running_pass
+        self._grads = [None] * len(self._edges)
+        self._missing = sum(self._pass.reaches(edge[0]) for edge in self._edges)
+        return True
+
+    def first(self) -> bool:
+        """Whether a gradient that is known now is the first one in its pass."""
+        with self._lock:
+            return self._enter()
+
+    def arrived(self, i: int, grad: Tensor) -> list[Tensor | None] | None:
+        """All of the gradients, if this was the last that was missing."""
+        with self._lock:
+            self._enter()
+            self._grads[i] = grad
+            self._missing -= 1
+            return None if self._missing else self._grads
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> Any:
+    """Call `fn` when the gradients of several tensors are known.
+
+    mode: "all": once for each backward pass, with a list of the gradients (None for those that are not computed in it),
+    when the last of them is known; "any": with the first gradient that is known.
+
+    >>> import pullback
+    >>> a, b = (pullback.ones(1, requires_grad=True) for _ in range(2))
+    >>> handle = pullback.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(grads))
+    >>> (a * 2 + b).backward()
+    [tensor([2.]), tensor([1.])]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(errors.message("register_multi_grad_hook()", expected="mode 'all' or 'any'", found=repr(mode)))
+    state = _State(tensors)
+
+    def hook_of(i: int) -> Callable[[Tensor], None]:
+        def hook(grad: Tensor) -> None:
+            if mode == "any":
+                if state.first():
+                    fn(grad)
+            elif (grads := state.arrived(i, grad)) is not None:
+                fn(grads)
+
+        return hook
+
+    return _Handles([t.register_hook(hook_of(i)) for i, t in enumerate(tensors)])
