@@ -1,0 +1,153 @@
+"""Whole Jacobians: `jacrev` row by row, `jacfwd` column by column, all rows or columns in one batch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tensor import Tensor, wrap
+from ..autograd.structure import leaves, rebuild
+from .forward import jvp
+from .reverse import vjp
+from .trees import Argnums, numbers
+from .vectorize import vmap
+
+
+def _basis(like: Sequence[Tensor]) -> list[Tensor]:
+    """For tensors of n elements in all, n times tensors like them that hold a single 1, as one batch."""
+    sizes = [t.numel() for t in like]
+    rows = np.eye(sum(sizes))
+    found = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
+    return [
+        wrap(f.astype(t._data.dtype).reshape((len(rows), *t._data.shape))) for f, t in zip(found, like, strict=True)
+    ]
+
+
+def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[Tensor]]) -> Any:
+    """The blocks, one for each tensor of the output and each of the arguments, as outputs and arguments nest."""
+    rows = []
+    for row in blocks:
+        parts = iter(row)
+        if isinstance(argnums, int):
+            rows.append(rebuild(args[argnums], parts))
+        else:
+            rows.append(tuple(rebuild(args[n], parts) for n in argnums))
+    return rebuild(out, iter(rows))
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`, in reverse mode: for few outputs of many inputs.
+
+    Each block has the shape of an output followed by that of an argument. argnums, has_aux: as in `grad`. chunk_size:
+    at most so many rows at a time, to save memory.
+
+    >>> import pullback
+    >>> pullback.func.jacrev(pullback.sin)(pullback.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.func.jacrev.html.
+    """
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = numbers(args, argnums, "jacrev")
+
+        def of_chosen(*values: Any) -> Any:
+            given = list(args)
+            for n, value in zip(chosen, values, strict=True):
+                given[n] = value
+            return func(*given, **kwargs)
+
+        primals = tuple(args[n] for n in chosen)
+        out, pull, *aux = vjp(of_chosen, *primals, has_aux=has_aux)
+        outputs, inputs = list(leaves(out)), list(leaves(primals))
+
+        def rows(*cotangents: Any) -> Any:
+            return tuple(leaves(pull(rebuild(out, iter(cotangents)))))
+
+        found = vmap(rows, chunk_size=chunk_size)(*_basis(outputs))
+        ends = np.cumsum([o.numel() for o in outputs])
+        blocks = [
+            [
+                f[end - o.numel() : end].reshape((*o._data.shape, *t._data.shape))
+                for f, t in zip(found, inputs, strict=True)
+            ]
+            for o, end in zip(outputs, ends, strict=True)
+        ]
+        result = _nested(out, args, argnums, blocks)
+        return (result, aux[0]) if has_aux else result
+
+    return jacobian
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`, in forward mode: for many outputs of few inputs.
+
+    As `jacrev`; randomness: as in `vmap`.
+
+    >>> import pullback
+    >>> pullback.func.jacfwd(lambda x: (x**2).sum())(pullback.arange(3.0))
+    tensor([0., 2., 4.])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html.
+    """
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = numbers(args, argnums, "jacfwd")
+        primals = tuple(args[n] for n in chosen)
+        inputs = list(leaves(primals))
+        seen: dict[str, Any] = {}
+
+        def of_chosen(*values: Any) -> Any:
+            given = list(args)
+            for n, value in zip(chosen, values, strict=True):
+                given[n] = value
+            return func(*given, **kwargs)
+
+        def push(*tangents: Any) -> Any:
+            out, tangent, *aux = jvp(of_chosen, primals, rebuild(primals, iter(tangents)), has_aux=has_aux)
+            seen["out"], seen["aux"] = out, aux[0] if has_aux else ()
+            return tuple(leaves(tangent)), tuple(leaves(aux))
+
+        found, aux = vmap(push, randomness=randomness, chunk_size=chunk_size, out_dims=(0, None))(*_basis(inputs))
+        ends = np.cumsum([t.numel() for t in inputs])
+        blocks = [
+            [
+                f[end - t.numel() : end].movedim(0, -1).reshape((*f._data.shape[1:], *t._data.shape))
+                for t, end in zip(inputs, ends, strict=True)
+            ]
+            for f in found
+        ]
+        result = _nested(seen["out"], args, argnums, blocks)
+        return (result, rebuild(seen["aux"], iter(aux))) if has_aux else result
+
+    return jacobian
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that returns the second derivatives of `func`: ``jacfwd(jacrev(func))``.
+
+    >>> import pullback
+    >>> pullback.func.hessian(lambda x: (x**3).sum())(pullback.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

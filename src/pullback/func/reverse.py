@@ -1,0 +1,284 @@
+"""`grad` and `vjp`: reverse mode as transforms of functions.
+
+A transform follows its arguments by aliases of its own, so it finds what depends on *these*, whatever else is tracked:
+nested transforms do not confuse each other's perturbations. Its own pass is recorded only if the graph leads beyond its
+arguments, to something that another derivative may ask for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import autograd, errors
+from .._memory import LeafState
+from .._state import thread
+from .._tensor import Lifted, Tensor, wrap
+from ..autograd.structure import leaves, rebuild
+from ..interpreters.levels import to_current
+from .trees import like, numbers, shown, untracked
+
+
+class _OfTransform(LeafState):
+    """What an alias that a transform made has as a leaf. open: whether the transform still runs."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = True
+
+
+class Tracked:
+    """The arguments a transform differentiates by, as aliases whose graph begins here."""
+
+    def __init__(self, values: Sequence[Any], name: str) -> None:
+        self.recorded = thread.modes.grad_enabled
+        self.state: list[_OfTransform] = []
+        self.aliases = [self._alias(v, name) for v in values]
+
+    def _alias(self, value: Any, name: str) -> Tensor:
+        if not isinstance(value, Tensor):
+            raise ValueError(_not_to_differentiate_by(value, name))
+        if value._data.dtype.kind not in "fcV":
+            raise RuntimeError(_not_to_differentiate_by(value, name))
+        t = to_current(value)
+        if t._requires_grad and self.recorded:
+            return t.view_as(t)
+        alias = wrap(t._data)
+        alias._version_of = t._share_version()
+        alias._requires_grad = True
+        alias._leaf = _OfTransform()
+        self.state.append(alias._leaf)
+        return alias
+
+    def close(self) -> None:
+        """The transform has run: nobody else will ask for gradients by those of its aliases that are leaves."""
+        for state in self.state:
+            state.open = False
+
+    def goes_on(self, *results: Any) -> bool:
+        """Whether something besides this transform may differentiate what it computed: its graph is to be kept."""
+        return self.recorded and any(isinstance(r, Tensor) and (_inside_tracked(r) or _leads_out(r)) for r in results)
+
+    def released(self, tree: Any, recorded: bool | None = None) -> Any:
+        """Results; those that depend on nothing tracked but what this transform alone knows, without their graph."""
+        kept = self.recorded if recorded is None else recorded
+        return rebuild(tree, iter([_released(r, kept) for r in leaves(tree)]))
+
+    def gradients(
+        self, outputs: Sequence[Tensor], cotangents: Any, keep: bool, create_graph: bool
+    ) -> tuple[Tensor, ...]:
+        """The gradients of the outputs by the aliases, zeros where they do not depend on them."""
+        pairs = [(o, None if cotangents is None else c) for o, c in zip(outputs, cotangents or outputs, strict=True)]
+        pairs = [(o, c) for o, c in pairs if o._requires_grad]
+        if not pairs:
+            zeros: Any = [np.zeros_like(a.detach()) for a in self.aliases]
+            return tuple(zeros)
+        return autograd.grad(
+            [o for o, _ in pairs],
+            self.aliases,
+            None if cotangents is None else [c for _, c in pairs],
+            retain_graph=keep or create_graph,
+            create_graph=create_graph,
+            materialize_grads=True,
+        )  # type: ignore[return-value]
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the gradient of `func`, a scalar function, and its value (``(value, aux)``)."""
+
+    @functools.wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        with _Recording() as recorded:
+            tracked, given = _tracked(args, argnums, "grad", recorded)
+            out = func(*given, **kwargs)
+            out, aux = _divided(out, has_aux, "grad")
+            _check_scalar(out)
+            tracked.close()
+            taped = tracked.goes_on(out)
+            found = tracked.gradients([out], None, taped or tracked.goes_on(*leaves(aux)), taped)
+        gradient = _as_given(args, argnums, tracked.released(found))
+        value = tracked.released(out)
+        return gradient, ((value, tracked.released(aux)) if has_aux else value)
+
+    return differentiated
+
+
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of `func` by the arguments `argnums`.
+
+    Args:
+        func: returns a Tensor of one element; with `has_aux`, ``(output, aux)``.
+        argnums: which argument, or a tuple of them; each a Tensor or Tensors in tuples, lists and dicts.
+        has_aux: return ``(gradient, aux)``.
+
+    >>> import pullback
+    >>> from pullback.func import grad
+    >>> grad(grad(lambda x: x**3))(pullback.tensor(2.0))
+    tensor(12.)
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.func.grad.html; ``jax.grad`` is the same function.
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of `func` at `primals`, and the function from cotangents ``u`` to ``J^T u`` for each primal.
+
+    The second may be called any number of times, and under `vmap`.
+
+    >>> import pullback
+    >>> y, pull = pullback.func.vjp(pullback.sin, pullback.tensor([0.0, 1.0]))
+    >>> pull(pullback.ones(2))
+    (tensor([1.0000, 0.5403]),)
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.func.vjp.html.
+    """
+    with _Recording() as recorded:
+        tracked, given = _tracked(primals, tuple(range(len(primals))), "vjp", recorded)
+        out, aux = _divided(func(*given), has_aux, "vjp")
+        tracked.close()
+    outputs = list(leaves(out))
+    if not outputs:
+        raise RuntimeError("vjp(): Expected the function to have a result that is not empty.")
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(
+                errors.message("vjp()", expected="the function to return Tensors", found=errors.describe(o))
+            )
+    goes_on = tracked.goes_on(*outputs)
+
+    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        vectors = like(out, cotangents[0] if len(cotangents) == 1 else cotangents)
+        if vectors is None:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function: cotangents {shown(cotangents)}, outputs {shown(out)}."
+            )
+        tracks = thread.modes.grad_enabled and (goes_on or any(_is_tracked(v) for v in vectors))
+        found = tracked.gradients(outputs, vectors, retain_graph, tracks if create_graph is None else create_graph)
+        return tuple(rebuild(primals, iter(tracked.released(found, recorded=tracks))))
+
+    value = tracked.released(out)
+    return (value, pull, tracked.released(aux)) if has_aux else (value, pull)
+
+
+class _Recording:
+    """Record operations, and tell whether they were being recorded outside."""
+
+    def __enter__(self) -> bool:
+        self._before = thread.modes.grad_enabled
+        thread.modes.grad_enabled = True
+        return self._before
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.grad_enabled = self._before
+
+
+def _is_tracked(t: Any) -> bool:
+    """Whether operations on it are recorded, at its own level or below."""
+    return isinstance(t, Tensor) and (t._requires_grad or _inside_tracked(t))
+
+
+def _inside_tracked(t: Tensor) -> bool:
+    return isinstance(t, Lifted) and t._data.requires_grad
+
+
+def _leads_out(t: Tensor) -> bool:
+    """Whether the graph of a tensor reaches anything but leaves of transforms that have ended."""
+    if t._edge is None:
+        return t._requires_grad and not _is_closed(t)
+    stack: list[Any] = [t._edge[0]]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if not node._edges and not _is_closed(getattr(node, "variable", None)):
+            return True
+        for edge in node._edges:
+            if edge and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return False
+
+
+def _released(value: Any, kept: bool) -> Any:
+    """A result without its graph, unless that is to be `kept` and leads somewhere."""
+    if not isinstance(value, Tensor) or not value._requires_grad or (kept and _leads_out(value)):
+        return value
+    return untracked(value)
+
+
+def _is_closed(t: Any) -> bool:
+    return isinstance(t, Tensor) and isinstance(t._leaf, _OfTransform) and not t._leaf.open
+
+
+def _not_to_differentiate_by(value: Any, name: str) -> str:
+    return errors.message(
+        f"{name}()",
+        expected="floating point or complex Tensors to differentiate by",
+        found=errors.describe(value),
+        do="convert it, or choose other arguments with argnums",
+    )
+
+
+def _tracked(
+    args: Sequence[Any], argnums: int | tuple[int, ...], name: str, recorded: bool
+) -> tuple[Tracked, list[Any]]:
+    """The arguments with those that are differentiated by replaced by aliases."""
+    chosen = numbers(args, argnums, name)
+    thread.modes.grad_enabled = recorded
+    tracked = Tracked([leaf for n in chosen for leaf in leaves(args[n])], name)
+    thread.modes.grad_enabled = True
+    aliases = iter(tracked.aliases)
+    given = list(args)
+    for n in chosen:
+        given[n] = rebuild(args[n], aliases)
+    return tracked, given
+
+
+def _as_given(args: Sequence[Any], argnums: int | tuple[int, ...], found: Sequence[Tensor]) -> Any:
+    parts = iter(found)
+    if isinstance(argnums, int):
+        return rebuild(args[argnums], parts)
+    return tuple(rebuild(args[n], parts) for n in argnums)
+
+
+def _divided(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return out, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(has_aux=True)", expected="a tuple (output, aux) from the function", found=errors.describe(out)
+            )
+        )
+    return out
+
+
+def _check_scalar(out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise RuntimeError(
+            errors.message("grad()", expected="the function to return a Tensor", found=errors.describe(out))
+        )
+    if out._data.ndim:
+        raise RuntimeError(
+            errors.message(
+                "grad()",
+                expected="the function to return a scalar, a tensor without axes",
+                found=errors.describe(out),
+                do="reduce it, e.g. with .sum(), or use pullback.func.vjp or jacrev",
+            )
+        )

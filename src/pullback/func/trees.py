@@ -1,0 +1,77 @@
+"""Arguments by number and by structure: what the transforms ask of the nested tensors they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import errors
+from .._tensor import Tensor, wrap
+from ..autograd.structure import CONTAINERS
+
+Argnums = int | tuple[int, ...]
+
+
+def untracked(t: Tensor) -> Tensor:
+    """The same without its graph, but with what transforms that are running know of it (unlike `detach`)."""
+    made = wrap(t._data)
+    made._version_of = t._share_version()
+    return made
+
+
+def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
+    """The numbers of the arguments that `argnums` chooses, from 0; RuntimeError if there are no such."""
+    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    if not isinstance(chosen, tuple) or not all(isinstance(n, int) for n in chosen):
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="argnums to be an int or a tuple of ints", found=repr(argnums))
+        )
+    for n in chosen:
+        if not -len(args) <= n < len(args):
+            raise RuntimeError(
+                errors.message(
+                    f"{name}()", expected=f"argnums below {len(args)}, the number of arguments", found=str(n)
+                )
+            )
+    found = [n % len(args) for n in chosen]
+    if len(set(found)) != len(found):
+        raise RuntimeError(errors.message(f"{name}()", expected="argnums, each of them once", found=repr(argnums)))
+    return found
+
+
+def like(model: Any, tree: Any) -> list[Any] | None:
+    """The leaves of `tree` in the order of those of `model`, or None if it does not nest as `model` does.
+
+    >>> like({"a": 1, "b": (2,)}, {"b": ("y",), "a": "x"})
+    ['x', 'y']
+    >>> like([1, 2], (1, 2)) is None
+    True
+    """
+    if not isinstance(model, CONTAINERS):
+        return None if isinstance(tree, CONTAINERS) else [tree]
+    if type(tree) is not type(model) or len(tree) != len(model):
+        return None
+    if isinstance(model, dict):
+        assert isinstance(tree, dict)
+        if tree.keys() != model.keys():
+            return None
+        pairs = [(value, tree[key]) for key, value in model.items()]
+    else:
+        pairs = list(zip(model, tree, strict=True))
+    parts = [like(a, b) for a, b in pairs]
+    return None if None in parts else [leaf for part in parts for leaf in part or ()]
+
+
+def shown(tree: Any) -> str:
+    """How something nests, with a star for each leaf.
+
+    >>> shown({"a": 1, "b": [2, (3,)]})
+    "{'a': *, 'b': [*, (*,)]}"
+    """
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{key!r}: {shown(value)}" for key, value in tree.items()) + "}"
+    if isinstance(tree, list):
+        return "[" + ", ".join(map(shown, tree)) + "]"
+    if isinstance(tree, tuple):
+        return "(" + ", ".join(map(shown, tree)) + ("," if len(tree) == 1 else "") + ")"
+    return "*"

@@ -1,0 +1,183 @@
+"""`vmap`: a function of one example becomes a function of a batch of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._state import thread
+from .._tensor import Tensor
+from ..autograd.structure import CONTAINERS, leaves, rebuild
+from ..interpreters.batched import Vmap
+from .trees import untracked
+
+Dims = Any
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Dims = 0,
+    out_dims: Dims = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """``stack([func(x[0]), func(x[1]), ...])``, but with each operation done once for all.
+
+    Args:
+        func: takes and returns Tensors, in tuples, lists and dicts if so wanted.
+        in_dims: which axis of each argument holds the batch: an int, None for an argument that is the same for each,
+            or these nested as the arguments are. Keyword arguments are the same for each.
+        out_dims: where the batch goes in the results.
+        randomness: what random operations in `func` do: "error", "different" (for each), or "same".
+        chunk_size: at most so many at a time, to save memory.
+
+    Raises:
+        ValueError: axes that do not exist, or whose lengths differ; results that are no Tensors.
+        RuntimeError: in `func`, a value decides the control flow, or a tensor that does not vary is written with
+            values that do.
+
+    >>> import pullback
+    >>> a, b = pullback.ones(5, 3), pullback.arange(15.0).reshape(5, 3)
+    >>> pullback.vmap(pullback.dot)(a, b)
+    tensor([ 3., 12., 21., 30., 39.])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.func.vmap.html.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            errors.message("vmap()", expected="randomness 'error', 'different' or 'same'", found=repr(randomness))
+        )
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(errors.message("vmap()", expected="chunk_size to be greater than 0", found=str(chunk_size)))
+
+    @functools.wraps(func)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        tree = (*args, kwargs)
+        flat = list(leaves(tree))
+        dims = _dims_of(in_dims, args, flat)
+        size = _size(flat, dims)
+        moved = [v if d is None else _to_front(v, d) for v, d in zip(flat, dims, strict=True)]
+
+        def over(start: int, stop: int) -> tuple[list[Any], Any]:
+            with Vmap(stop - start, randomness) as level:
+                whole = (start, stop) == (0, size)
+                parts = [
+                    v if d is None else level.lift(v if whole else v[start:stop])
+                    for v, d in zip(moved, dims, strict=True)
+                ]
+                *given, named = rebuild(tree, iter(parts))
+                out = func(*given, **named)
+                fixed = [d is None for d in _spread(out_dims, out, "out_dims")]
+                return [_lowered(level, r, func, f) for r, f in zip(leaves(out), fixed, strict=True)], out
+
+        step = chunk_size or size or 1
+        chunks = [over(start, min(start + step, size)) for start in range(0, size or 1, step)]
+        out = chunks[0][1]
+        columns = zip(*(values for values, _ in chunks), strict=True)
+        results: list[Any] = [c[0] if len(c) == 1 else np.concatenate(c) for c in columns]
+        where = _spread(out_dims, out, "out_dims")
+        return rebuild(out, iter([_from_front(r, d) for r, d in zip(results, where, strict=True)]))
+
+    return vectorized
+
+
+def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> Tensor:
+    """What a result stands for. fixed: it is to be the same for each."""
+    if not isinstance(value, Tensor):
+        name = getattr(func, "__name__", type(func).__name__)
+        raise ValueError(
+            errors.message(f"vmap({name})", expected="the function to return Tensors", found=errors.describe(value))
+        )
+    if fixed and level.varies(value):
+        raise ValueError(
+            errors.message(
+                "vmap(): out_dims",
+                expected="a result that is the same for each, where out_dims is None",
+                found="one that varies",
+            )
+        )
+    found = level.lower(value)
+    return found if thread.modes.grad_enabled or not found._requires_grad else untracked(found)
+
+
+def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int | None]:
+    """The axis of the batch for each leaf of the arguments; None for those given by name."""
+    if not isinstance(in_dims, (int, tuple, type(None))):
+        raise ValueError(
+            errors.message("vmap(): in_dims", expected="an int, None or a tuple", found=errors.describe(in_dims))
+        )
+    if not flat:
+        raise ValueError(
+            "vmap: got no inputs.\n  What to do: give the function an argument to vary, or call it without vmap()."
+        )
+    if isinstance(in_dims, tuple) and len(in_dims) != len(args):
+        raise ValueError(
+            errors.message("vmap(): in_dims", expected=f"one for each of {len(args)} arguments", found=f"{in_dims}")
+        )
+    dims = _spread(in_dims, args, "in_dims")
+    values = flat[: len(dims)]
+    found: list[int | None] = []
+    for value, dim in zip(values, dims, strict=True):
+        if dim is None:
+            found.append(None)
+            continue
+        if not isinstance(value, Tensor):
+            raise ValueError(
+                errors.message(
+                    "vmap(): in_dims",
+                    expected=f"a Tensor where in_dims is {dim}",
+                    found=errors.describe(value),
+                    do="write None in in_dims for an argument that does not vary",
+                )
+            )
+        if not -value.ndim <= dim < value.ndim:
+            raise ValueError(
+                errors.message(
+                    "vmap(): in_dims", expected=f"an axis of a tensor with {value.ndim} axes", found=f"{dim}"
+                )
+            )
+        found.append(dim % value.ndim)
+    return found + [None] * (len(flat) - len(found))
+
+
+def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
+    """One axis for each leaf of `tree`: `dims` nests as the tree does, as far as it nests."""
+    if dims is None or isinstance(dims, int):
+        return [dims for _ in leaves(tree)]
+    parts = list(tree.values()) if isinstance(tree, dict) else tree
+    given = [dims[k] for k in tree] if isinstance(tree, dict) and isinstance(dims, dict) else dims
+    if not isinstance(tree, CONTAINERS) or not isinstance(given, (tuple, list)) or len(given) != len(parts):
+        if what == "out_dims" and isinstance(dims, tuple) and len(dims) == 1 and not isinstance(tree, CONTAINERS):
+            return _spread(dims[0], tree, what)
+        raise ValueError(
+            errors.message(f"vmap(): {what}", expected="ints and None, nested as the tensors are", found=repr(dims))
+        )
+    return [d for part, dim in zip(parts, given, strict=True) for d in _spread(dim, part, what)]
+
+
+def _size(flat: list[Any], dims: list[int | None]) -> int:
+    sizes = {v.shape[d] for v, d in zip(flat, dims, strict=True) if d is not None}
+    if not sizes:
+        raise ValueError("vmap: at least one argument has to vary; in_dims is None for all of them.")
+    if len(sizes) > 1:
+        raise ValueError(
+            errors.message(
+                "vmap: Expected all tensors to have the same size in the mapped dimension", found=str(sorted(sizes))
+            )
+        )
+    return int(sizes.pop())
+
+
+def _to_front(t: Tensor, dim: int) -> Tensor:
+    return t if dim == 0 else t.movedim(dim, 0)
+
+
+def _from_front(t: Tensor, dim: int | None) -> Tensor:
+    if dim is None:
+        return t[0]
+    return t if dim == 0 else t.movedim(0, dim)

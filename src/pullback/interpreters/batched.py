@@ -1,0 +1,266 @@
+"""The batched interpreter, behind `vmap`: a Tensor stands for one of many, and an operation on it is done on them all.
+
+A batched payload holds all of them in one Tensor with an axis more, which is always the first. How an operation takes
+that axis follows from its kind, or is said by its entry (`About.batch`); an operation that says nothing is called once
+for each and the results are stacked, which is right for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._arrays import wrap_axis
+from .._memory import Payload
+from .._tensor import Tensor, wrap
+from .functions import forward_of_vmap
+from .levels import Level, inner, mapped
+
+if TYPE_CHECKING:
+    from ..ops.table import Op
+
+_DIMS = {"dim", "dims", "dim0", "dim1", "axis"}
+
+
+class Batched(Payload):
+    """One of the many that `value` holds along its first axis; or, if it has no such axis, the same for each."""
+
+    __slots__ = ("has_axis", "value")
+
+    def __init__(self, level: Vmap, value: Tensor, has_axis: bool = True) -> None:
+        self.level, self.value, self.has_axis = level, value, has_axis
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.value._data.shape[1:] if self.has_axis else self.value._data.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.value._data.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.value.requires_grad
+
+    def detach(self) -> Batched:
+        return Batched(self.level, self.value.detach(), self.has_axis)
+
+    def clone(self) -> Batched:
+        return Batched(self.level, self.value.clone(), self.has_axis)
+
+    def like(self, array: Any) -> Batched:
+        """The same array for each, in memory of its own for each if this has an axis."""
+        if not self.has_axis:
+            return Batched(self.level, _like(self.value, array), False)
+        return Batched(self.level, _like(self.value, array[None].repeat(self.level.size, 0)))
+
+    def assign(self, new: Payload) -> None:
+        assert isinstance(new, Batched)
+        if new.has_axis and not self.has_axis:
+            raise RuntimeError(
+                "vmap: inplace arithmetic is not possible because a tensor that does not vary in vmap() would have to "
+                "hold values that do.\\n"
+                "  What to do: use the operation without the underscore, or start from a tensor that varies, e.g. "
+                "pullback.zeros_like(x)."
+            )
+        value = new.value if new.has_axis == self.has_axis else new.value[None]
+        self.value.copy_(value)
+
+    def item(self) -> Any:
+        raise RuntimeError(
+            "vmap: it looks like you are calling .item(), or using the value of a tensor in Python's control flow, "
+            "inside of vmap(): there is not one value but many.\n"
+            "  What to do: write it with operations on tensors, e.g. pullback.where(condition, a, b)."
+        )
+
+    tolist = item
+
+    def __repr__(self) -> str:
+        axis = "bdim=0" if self.has_axis else "bdim=None"
+        return f"BatchedTensor(lvl={self.level.number}, {axis}, value={self.value!r})"
+
+
+def _like(t: Tensor, array: Any) -> Tensor:
+    return wrap(t._data.like(array)) if isinstance(t._data, Payload) else wrap(array)
+
+
+class Vmap(Level):
+    """The level of one `vmap` over `size` elements. randomness: "error", "different" or "same"."""
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        super().__init__()
+        self.size, self.randomness = size, randomness
+
+    def constant(self, t: Tensor) -> Batched:
+        return Batched(self, t, False)
+
+    def lift(self, value: Tensor) -> Tensor:
+        """A tensor with the axis of the batch in front as the one that stands for all."""
+        return wrap(Batched(self, value))
+
+    def lower(self, t: Any) -> Tensor:
+        """The tensor with the axis in front that a result of this level stands for."""
+        held = inner(t, self)
+        if isinstance(held, Batched) and held.has_axis:
+            return held.value
+        value = held.value if isinstance(held, Batched) else t
+        return value[None].expand(self.size, *value.shape)
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        rule = op.about.batch or (_aligned if op.elementwise else _loop)
+        if not any(self.varies(t) for t in _tensors((*args, *kwargs.values()))):
+            found = op.call(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
+            return _payloads(self, found, False)
+        if isinstance(rule, str):
+            rule = _NAMED[rule]
+        return _payloads(self, rule(self, op, args, kwargs), True)
+
+    def constant_tensor(self, t: Tensor) -> Tensor:
+        """A tensor of this level that is the same for each."""
+        return wrap(self.constant(t))
+
+    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+        return forward_of_vmap(self, cls, node, args, kwargs, enabled)
+
+    def varies(self, t: Tensor) -> bool:
+        """Whether it is one of many."""
+        held = inner(t, self)
+        return isinstance(held, Batched) and held.has_axis
+
+    def value(self, t: Tensor) -> Tensor:
+        """What it stands for: all of them along the first axis, or a tensor that does not vary."""
+        held = inner(t, self)
+        return held.value if isinstance(held, Batched) else t
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    mapped(found.append, value)
+    return found
+
+
+def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
+    """What an operation gave for all, as payloads of the level."""
+    if isinstance(found, Tensor):
+        return Batched(level, found, has_axis)
+    if isinstance(found, (tuple, list)):
+        parts = [_payloads(level, part, has_axis) for part in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
+    return found
+
+
+def _loop(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The operation on each, the results stacked. Right for every operation, at the price of a call for each."""
+
+    def one(i: int) -> Any:
+        def pick(t: Tensor) -> Tensor:
+            return level.value(t)[i] if level.varies(t) else level.value(t)
+
+        return op.call(*mapped(pick, args), **{k: mapped(pick, v) for k, v in kwargs.items()})
+
+    if not level.size:
+        raise RuntimeError(
+            f"vmap: {op.name}() over an axis of length 0 is not possible: there is nothing to apply it to"
+        )
+    return _stacked([one(i) for i in range(level.size)], op)
+
+
+def _stacked(results: list[Any], op: Op) -> Any:
+    first = results[0]
+    if isinstance(first, Tensor):
+        if any(r._data.shape != first._data.shape for r in results):
+            raise RuntimeError(
+                f"vmap: the shape of the result of {op.name}() depends on values, and differs among those in the batch"
+            )
+        return np.stack(results)
+    if isinstance(first, (tuple, list)):
+        parts = [_stacked(list(column), op) for column in zip(*results, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+    raise RuntimeError(
+        errors.message(
+            f"vmap: {op.name}() gives a {type(first).__name__}, of which there would be as many as in the batch",
+            do="use an operation that gives a tensor",
+        )
+    )
+
+
+def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The operation itself, where all operands have their axes at the end, and axes of length 1 after the batch's."""
+    operands = [a for a in args if isinstance(a, Tensor)]
+    rank = max(t._data.ndim for t in operands)
+    dtype = None
+    if op.elementwise:
+        chosen = [args[i]._data if isinstance(args[i], Tensor) else args[i] for i in op.promoted if i < len(args)]
+        chosen = [p for p in chosen if p is not None]
+        # with the axis of a batch, what is a 0-d tensor for the promotion of dtypes would no longer be one
+        if any(getattr(p, "ndim", 1) == 0 for p in chosen):
+            dtype = _dtypes.result_type(chosen)
+            dtype = None if op.floats and dtype.kind in "biu" else dtype
+    whole = []
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor):
+            value = level.value(a)
+            if level.varies(a) and a._data.ndim < rank:
+                shape = a._data.shape
+                value = value.reshape(level.size, *(1,) * (rank - len(shape)), *shape)
+            if dtype is not None and i in op.promoted and value._data.dtype != dtype:
+                value = value.to(dtype)
+            a = value
+        whole.append(a)
+    return op.call(*whole, **kwargs)
+
+
+def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """As `_aligned`, for operations that take a batch in front."""
+    if any(not isinstance(a, Tensor) and _tensors(a) for a in (*args, *kwargs.values())) or _tensors(
+        [*kwargs.values()]
+    ):
+        return _loop(level, op, args, kwargs)
+    return _aligned(level, op, args, kwargs)
+
+
+def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The operation with the axes that its arguments name moved on by one."""
+    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+    source, ndim = args[0], args[0]._data.ndim
+    if any(_tensors(a) for name, a in given.items() if a is not source):
+        return _loop(level, op, args, kwargs)
+    if not ndim:
+        numbers = _of_numbers(level, op, given)
+        return _loop(level, op, args, kwargs) if numbers is None else numbers
+    value = level.value(source)
+    shape: tuple[int, ...] | None = None
+    for name in _DIMS & given.keys():
+        dim = given[name]
+        if isinstance(dim, int):
+            given[name] = wrap_axis(dim, ndim) + 1
+        elif isinstance(dim, (tuple, list)) and dim:
+            given[name] = tuple(wrap_axis(d, ndim) + 1 for d in dim)
+        else:  # all axes
+            value, given[name] = value.reshape(level.size, source._data.size), 1
+            shape = (level.size, *(1,) * ndim) if given.get("keepdim") else None
+    given[op.params[0]] = value
+    found = op.call(**given)
+    return found if shape is None else mapped(lambda t: t.reshape(shape), found)
+
+
+def _of_numbers(level: Vmap, op: Op, args: dict[str, Any]) -> Any:
+    """The operation on tensors without axes, as rows of one element; None if its results are no such tensors."""
+    given = dict(args)
+    for name in _DIMS & given.keys():
+        dim = given[name]
+        for d in dim if isinstance(dim, (tuple, list)) else () if dim is None else (dim,):
+            wrap_axis(d, 1)  # the axes 0 and -1 are all that may be named
+        given[name] = 1
+    given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
+    found = op.call(**given)
+    if any(t._data.size != level.size for t in _tensors([found])):
+        return None
+    return mapped(lambda t: t.reshape(level.size), found)
+
+
+Rule = Callable[[Vmap, "Op", tuple[Any, ...], dict[str, Any]], Any]
+_NAMED: dict[str, Rule] = {"leading": _leading, "dims": _moved_dims, "loop": _loop}

@@ -1,0 +1,307 @@
+"""The dual interpreter, behind forward mode: a Tensor stands for a primal and the tangent at it.
+
+What an operation does to tangents follows from its kind. An elementwise rule is its own transpose, so the rules of
+reverse mode give the tangent with tangents in the place of the cotangent; a linear operation is applied to them; a
+bilinear one by the product rule. The rest have a `jvp` in their entry or, which is always right, their vjp is
+transposed: it is linear in the cotangent u, so the vjp of ``u -> J^T u`` at t is ``J t``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._memory import Payload
+from .._state import thread
+from .._tensor import Lifted, Tensor, wrap
+from ..autograd.api import grad
+from ..autograd.engine import fit
+from .functions import forward_of_jvp
+from .levels import Level, inner, mapped
+
+if TYPE_CHECKING:
+    from ..ops.table import Op
+
+
+class Dual(Payload):
+    """A primal, and the tangent at it: a Tensor of the same shape and dtype, or None for zero."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, level: Jvp, primal: Tensor, tangent: Tensor | None) -> None:
+        self.level, self.primal, self.tangent = level, primal, tangent
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.primal._data.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.primal._data.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether what is inside is being recorded."""
+        return self.primal.requires_grad or (self.tangent is not None and self.tangent.requires_grad)
+
+    def detach(self) -> Dual:
+        return Dual(self.level, self.primal.detach(), None)
+
+    def clone(self) -> Dual:
+        return Dual(self.level, self.primal.clone(), None if self.tangent is None else self.tangent.clone())
+
+    def like(self, array: Any) -> Dual:
+        data = self.primal._data
+        return Dual(self.level, wrap(data.like(array) if isinstance(data, Payload) else array), None)
+
+    def assign(self, new: Payload) -> None:
+        assert isinstance(new, Dual)
+        self.primal.copy_(new.primal)
+        if self.tangent is None:
+            self.tangent = None if new.tangent is None else new.tangent.clone()
+        elif new.tangent is None:
+            self.tangent.zero_()
+        else:
+            self.tangent.copy_(new.tangent)
+
+    def item(self) -> Any:
+        return self.primal.item()
+
+    def tolist(self) -> Any:
+        return self.primal.tolist()
+
+    def __repr__(self) -> str:
+        return repr(self.primal)[:-1] + f", tangent={self.tangent!r})"
+
+
+class Jvp(Level):
+    """The level of one forward-mode pass. Tensors from outside that it took in become their primals when it ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken: list[weakref.ref[Tensor]] = []
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        for ref in self._taken:
+            t = ref()
+            if t is not None and isinstance(t._data, Dual):
+                held = t._data.primal
+                t.__class__, t._data = type(held), held._data
+                if not t._requires_grad:  # what was written to it may be tracked below
+                    t._edge, t._requires_grad = held._edge, held._requires_grad
+        self._taken.clear()
+
+    def remember(self, t: Tensor) -> None:
+        """Have a tensor become its primal when the level ends."""
+        if len(self._taken) & (len(self._taken) + 1) == 0:  # as the list doubles, forget those that have died
+            self._taken = [ref for ref in self._taken if ref() is not None]
+        self._taken.append(weakref.ref(t))
+
+    def take_in(self, t: Tensor) -> None:
+        base = t if t._view is None else t._view.base
+        looking = [base, *_views_of(base)]
+        if any(v._requires_grad or (v._view is not None and v._view.op is None) for v in looking):
+            super().take_in(t)
+        below = wrap(base._data)
+        below._version_of = base._share_version()
+        primals = [_same_view(view, below) for view in looking]  # views at the level below, too
+        for view, primal in zip(looking, primals, strict=True):
+            view.__class__, view._data = Lifted, Dual(self, primal, None)
+            self.remember(view)
+
+    def assign(self, t: Tensor, new: Payload) -> None:
+        held: Any = t._data
+        assert isinstance(new, Dual)
+        if held.tangent is None and new.tangent is not None:
+            self._begin_tangents(t if t._view is None else t._view.base, new.tangent)
+        held.assign(new)
+
+    def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
+        """Give a tensor without tangent, and the views of it, zeros that lie as they do and vary as `tangent` does."""
+        data = tangent._data
+        zeros = np.zeros(base._data.shape, data.dtype)
+        whole = wrap(data.like(zeros) if isinstance(data, Payload) else zeros)
+        for view in [base, *_views_of(base)]:
+            held = inner(view, self)
+            if isinstance(held, Dual) and held.tangent is None:
+                held.tangent = _same_view(view, whole)
+
+    def constant(self, t: Tensor) -> Dual:
+        return Dual(self, t, None)
+
+    def lift(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
+        """A tensor that stands for both."""
+        return wrap(Dual(self, primal, tangent))
+
+    def lower(self, t: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The primal and the tangent (None: zero) that a result of this level stands for."""
+        held = inner(t, self)
+        return (held.primal, held.tangent) if isinstance(held, Dual) else (t, None)
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        primals = mapped(self.primal, args)
+        out = op.call(*primals, **{k: mapped(self.primal, v) for k, v in kwargs.items()})
+        tangents = self._tangents(op, args, primals, kwargs, out)
+        if not isinstance(out, (Tensor, tuple, list)):
+            return out
+        outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
+        duals: list[Any] = [Dual(self, o, t) for o, t in zip(outs, tangents, strict=True)]
+        return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
+
+    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+        return forward_of_jvp(self, cls, node, args, kwargs, enabled)
+
+    def primal(self, t: Tensor) -> Tensor:
+        """The primal that a tensor stands for."""
+        return self.lower(t)[0]
+
+    def _tangents(self, op: Op, args: Any, primals: Any, kwargs: Any, out: Any) -> Sequence[Tensor | None]:
+        """One for each output; None where it is zero."""
+        outs = out if isinstance(out, (tuple, list)) else [out]
+        if op.joins:
+            given = [self.lower(t)[1] for t in args[0]]
+            if all(t is None for t in given):
+                return [None]
+            filled = [np.zeros_like(p) if t is None else t for t, p in zip(given, primals[0], strict=True)]
+            return [op.call(filled, *primals[1:])]
+        tangents: dict[int, Tensor] = {}
+        for i, _ in op.bits:
+            t = self.lower(args[i])[1] if i < len(args) and isinstance(args[i], Tensor) else None
+            if t is not None:
+                tangents[i] = t
+        if not tangents or not any(isinstance(o, Tensor) and o._data.dtype.kind in "fcV" for o in outs):
+            return [None] * len(outs)
+        if op.about.jvp is not None:
+            found = _by_rule(op, op.padded(primals, kwargs), tangents, outs)
+        elif op.kind == "linear":
+            found = [
+                _replaced(
+                    op, primals, kwargs, {i: tangents.get(i, _zeros(primals[i])) for i in self._joint(op, primals)}
+                )
+            ]
+        elif op.kind == "bilinear":
+            found = [_total([_replaced(op, primals, kwargs, {i: t}) for i, t in tangents.items()])]
+        elif op.kind == "elementwise" and _acts_alone(op, primals):
+            found = [_elementwise(op, op.padded(primals, kwargs), tangents, out)]
+        else:
+            found = transposed(op, op.padded(primals, kwargs), tangents, outs)
+        return [None if t is None else _shaped(t, o) for t, o in zip(found, outs, strict=True)]
+
+    def _joint(self, op: Op, primals: Any) -> list[int]:
+        """The arguments in which a linear operation is jointly linear."""
+        return [i for i, _ in op.bits if i < len(primals) and primals[i] is not None]
+
+
+def _views_of(base: Tensor) -> list[Tensor]:
+    """The living views of a tensor."""
+    views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
+    return [v for v in views if v is not None and v._view is not None and v._view.base is base]
+
+
+def _same_view(t: Tensor, whole: Tensor) -> Tensor:
+    """What `t` is of its base, of `whole`."""
+    view = t._view
+    return whole if view is None else view.op.call(_same_view(view.parent, whole), *view.args)
+
+
+def _zeros(value: Any) -> Any:
+    return np.zeros_like(value) if isinstance(value, Tensor) else value * 0
+
+
+def _total(terms: list[Tensor]) -> Tensor:
+    found = terms[0]
+    for term in terms[1:]:
+        found = found + term
+    return found
+
+
+def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
+    """The operation with some of its arguments replaced."""
+    return op.call(*(by.get(i, p) for i, p in enumerate(primals)), **kwargs)
+
+
+def _shaped(tangent: Tensor, out: Tensor) -> Tensor:
+    """A tangent with the shape and dtype of the result it belongs to."""
+    if tangent._data.dtype != out._data.dtype:
+        if tangent._data.dtype.kind == "c" and out._data.dtype.kind != "c":
+            tangent = np.real(tangent)
+        tangent = tangent.to(out.dtype)
+    return tangent if tangent._data.shape == out._data.shape else tangent.expand(out._data.shape)
+
+
+def _acts_alone(op: Op, primals: Any) -> bool:
+    return op.about.holomorphic or not any(isinstance(p, Tensor) and p._data.dtype.kind == "c" for p in primals)
+
+
+def _named(op: Op, primals: Any, outs: Sequence[Any], name: str) -> Any:
+    """What a rule asks for by the name of a parameter."""
+    if name in op.params:
+        return primals[op.params.index(name)]
+    if name.endswith("_shape"):
+        return primals[op.params.index(name.removesuffix("_shape"))]._data.shape
+    return outs[int(name.removeprefix("out") or 0)]
+
+
+def _needs(rule: Any) -> tuple[str, ...]:
+    code = rule.__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor) -> Tensor:
+    terms = []
+    for i, t in tangents.items():
+        rule = op.rules[op.params[i]]
+        if t._data.dtype != out._data.dtype:
+            t = t.to(out.dtype)
+        if t._data.shape != out._data.shape:
+            t = t.expand(out._data.shape)
+        terms.append(rule(t, *(_named(op, primals, [out], n) for n in _needs(rule))))
+    return _total(terms)
+
+
+def _by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> Sequence[Tensor | None]:
+    rule = op.about.jvp
+    assert rule is not None
+    given = tuple(tangents.get(i) for i, _ in op.bits)
+    found = rule(given, *(_named(op, primals, outs, n) for n in _needs(rule)))
+    return found if isinstance(found, (tuple, list)) else [found]
+
+
+def transposed(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> list[Tensor | None]:
+    """``J t`` as the vjp of the vjp, which is linear in the cotangent."""
+    modes = thread.modes
+    recorded = modes.grad_enabled
+    modes.grad_enabled = True
+    try:
+        floats = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._data.dtype.kind in "fcV"]
+        cotangents = {i: _leaf(np.zeros_like(outs[i])) for i in floats}
+        g: Any = [cotangents.get(i) for i in range(len(outs))] if len(outs) > 1 else cotangents[0]
+        pulled = []
+        for i in tangents:
+            rule = op.rules[op.params[i]]
+            grad_in = rule(g, *(_named(op, primals, outs, n) for n in _needs(rule)))
+            data = primals[i]._data
+            pulled.append(fit(grad_in, (None, 0, data.shape, data.dtype), None))
+        pairs = [(p, t) for p, t in zip(pulled, tangents.values(), strict=True) if p is not None and p._requires_grad]
+        if not pairs:
+            return [None] * len(outs)
+        found = grad(
+            [p for p, _ in pairs],
+            list(cotangents.values()),
+            [t for _, t in pairs],
+            create_graph=recorded,
+            allow_unused=True,
+        )
+    finally:
+        modes.grad_enabled = recorded
+    by_output = dict(zip(cotangents, found, strict=True))
+    return [by_output.get(i) for i in range(len(outs))]
+
+
+def _leaf(t: Any) -> Tensor:
+    t._requires_grad = True
+    return t

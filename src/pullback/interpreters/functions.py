@@ -1,0 +1,289 @@
+"""How a user's Function is read by a transform: through the `vmap` and `jvp` it defines."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._state import thread
+from .._tensor import Tensor
+from ..autograd.context import FunctionNode
+from ..autograd.function import Function
+from ..autograd.structure import aligned, leaves, matches, rebuild
+
+VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
+"""What a Function's `vmap` is told of the batch."""
+
+
+class recording:  # noqa: N801 - a context manager
+    """Have operations recorded, or not."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+
+    def __enter__(self) -> None:
+        self._before = thread.modes.grad_enabled
+        thread.modes.grad_enabled = self._enabled
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.grad_enabled = self._before
+
+
+def changed(change: Callable[[Tensor], Any], tree: Any) -> Any:
+    """Nested arguments with every tensor among them changed."""
+    return rebuild(tree, iter([change(t) if isinstance(t, Tensor) else t for t in leaves(tree)]))
+
+
+def forward_of_jvp(
+    level: Any, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool
+) -> Any:
+    """The result of a Function on duals: forward of the primals, and its `jvp` of the tangents."""
+    _check_jvp(cls)
+    primals, named = changed(level.primal, args), changed(level.primal, kwargs)
+    inputs = (*args, *kwargs.values())
+    if cls._contract.separate:
+        with recording(enabled):
+            out = cls.apply(*primals, **named)
+        ctx = cls._node_class()
+        ctx._edges = node._edges
+        cls.setup_context(ctx, (*primals, *named.values()), out)
+    else:
+        tracked = enabled and any(isinstance(p, Tensor) and p.requires_grad for p in leaves((primals, named)))
+        if tracked:
+            raise _needs_setup_context(cls)
+        ctx, out = node, cls.forward(node, *primals, **named)
+    tangents = [_tangent(level, ctx, t) for t in inputs]
+    with recording(enabled), _saved_for_jvp(ctx):
+        pushed = cls.jvp(ctx, *tangents)
+    outs = list(leaves(out))
+    pushed = list(leaves(pushed)) if isinstance(pushed, (tuple, list)) else [pushed]
+    if len(pushed) != len(outs):
+        raise RuntimeError(
+            errors.message(
+                f"{cls.__name__}.jvp", expected=f"one tangent for each of {len(outs)} outputs", found=f"{len(pushed)}"
+            )
+        )
+    fixed = [id(t) for t in ctx._non_differentiable]
+    duals = [
+        level.lift(o, None if id(o) in fixed else _checked(cls, o, t)) if isinstance(o, Tensor) else o
+        for o, t in zip(outs, pushed, strict=True)
+    ]
+    lifted = rebuild(out, iter(duals))
+    if cls._contract.separate:
+        cls.setup_context(node, inputs, lifted)
+    else:  # what forward saved of its arguments and results, it saved of the duals
+        pairs = [*zip(leaves((primals, named)), leaves((args, kwargs)), strict=True), *zip(outs, duals, strict=True)]
+        for name in ("_saved", "_dirty", "_non_differentiable"):
+            setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
+    return lifted
+
+
+@contextlib.contextmanager
+def _saved_for_jvp(ctx: Any) -> Iterator[None]:
+    """Have `saved_tensors` give what was kept by `save_for_forward`; if that is nothing, by `save_for_backward`."""
+    before = ctx._saved, ctx._versions
+    ctx._saved = getattr(ctx, "saved_for_forward", ctx._saved)
+    ctx._versions = tuple(0 if t is None or t._version_of is None else t._version_of.n for t in ctx._saved)
+    try:
+        yield
+    finally:
+        ctx._saved, ctx._versions = before
+
+
+def _tangent(level: Any, ctx: Any, value: Any) -> Any:
+    """What `jvp` gets for an argument: its tangent, zeros or None where it has none."""
+
+    def of(t: Any) -> Any:
+        if not isinstance(t, Tensor):
+            return None
+        primal, tangent = level.lower(t)
+        wanted = tangent is None and ctx._materialize and primal._data.dtype.kind in "fcV"
+        return np.zeros_like(primal.detach()) if wanted else tangent
+
+    return rebuild(value, iter([of(t) for t in leaves(value)]))
+
+
+def _checked(cls: Any, out: Tensor, tangent: Any) -> Any:
+    if tangent is None:
+        return None
+    if not isinstance(tangent, Tensor):
+        raise RuntimeError(
+            errors.message(f"{cls.__name__}.jvp", expected="a Tensor or None", found=errors.describe(tangent))
+        )
+    if tangent._data.shape != out._data.shape:
+        raise RuntimeError(
+            errors.message(
+                f"{cls.__name__}.jvp: a tangent has another shape than its output",
+                expected=f"{list(out._data.shape)}",
+                found=f"{list(tangent._data.shape)}",
+            )
+        )
+    return tangent
+
+
+def forward_of_vmap(
+    level: Any, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool
+) -> Any:
+    """The result of a Function on a batch: by the `vmap` it defines, or by its forward in operations on batches."""
+    inputs = (*args, *kwargs.values())
+    own = getattr(cls, "vmap", None)
+    generated = getattr(cls, "generate_vmap_rule", False)
+    if not cls._contract.separate:
+        raise _needs_setup_context(cls)
+    if own is not None and generated:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and a vmap staticmethod.\n"
+            "  What to do: remove one of the two."
+        )
+    if own is None and not generated:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support.\n"
+            "  What to do: define the vmap staticmethod, or, if forward and backward are written in operations on "
+            "tensors, set generate_vmap_rule = True."
+        )
+    if generated:
+        batch = Batch(level, cls, inputs, tuple(kwargs))
+        with recording(enabled):
+            out = changed(level.lift, Generated.apply(batch, *changed(level.value, inputs)))
+    else:
+        values, dims = changed(level.value, inputs), changed(lambda t: 0 if level.varies(t) else None, inputs)
+        dims = rebuild(inputs, iter([d if isinstance(t, Tensor) else None for t, d in _pairs(inputs, dims)]))
+        with recording(enabled):
+            found = cls.vmap(VmapInfo(level.size, level.randomness), dims, *values)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise RuntimeError(
+                errors.message(
+                    f"{cls.__name__}.vmap", expected="a tuple (output, out_dims)", found=errors.describe(found)
+                )
+            )
+        out = _lifted(level, *found)
+    cls.setup_context(node, inputs, out)
+    return out
+
+
+class Batch:
+    """One call of a Function on a batch: which of its arguments vary, to read it so again in its backward."""
+
+    def __init__(self, level: Any, cls: Any, inputs: tuple[Any, ...], names: tuple[str, ...]) -> None:
+        self.level, self.cls, self.names = level, cls, names
+        self.varying = _varying(level, inputs)
+
+    def again(self) -> Any:
+        """A level like that of the call."""
+        return type(self.level)(self.level.size, self.level.randomness)
+
+    def forward(self, inputs: tuple[Any, ...]) -> Any:
+        """The Function's forward, for all at once."""
+        given = _lift(self.level, inputs, self.varying)
+        n = len(given) - len(self.names)
+        out = self.cls.forward(*given[:n], **dict(zip(self.names, given[n:], strict=True)))
+        return changed(self.level.lower, out)
+
+    def keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Have `ctx` keep, as tensors with the axis of the batch, what the Function keeps of one of them."""
+        level, one = self.level, self.cls._node_class()
+        one._edges = ctx._edges[1:]
+        self.cls.setup_context(one, _lift(level, inputs, self.varying), changed(level.lift, output))
+        ctx.batch, ctx.saved_varying = self, _varying(level, one._saved)
+        ctx.save_for_backward(*changed(level.value, one._saved))
+        if one._non_differentiable:
+            ctx.mark_non_differentiable(*changed(level.value, one._non_differentiable))
+        ctx.set_materialize_grads(one._materialize)
+        own = {name: value for name, value in vars(one).items() if name not in vars(FunctionNode)}
+        ctx.attributes = {name: (changed(level.value, v), _varying(level, v)) for name, v in own.items()}
+
+    def one(self, ctx: Any, level: Any) -> Any:
+        """The context of one of them at a new level, from what `keep` kept."""
+        one = self.cls._node_class()
+        one._edges = ctx._edges[1:]
+        one._arguments = None if ctx._arguments is None else ctx._arguments[1:]
+        one._saved = _lift(level, ctx.saved_tensors, ctx.saved_varying)
+        for name, (value, varying) in ctx.attributes.items():
+            setattr(one, name, _lift(level, value, varying))
+        return one
+
+    def lowered(self, level: Any, gradients: Any) -> list[Any]:
+        """The gradients of the arguments for all: summed for those that are the same for each."""
+        if len(self.varying) == 1 and matches(gradients, self.varying[0]):
+            gradients = (gradients,)
+        found = []
+        for tree, varying in zip(gradients, self.varying, strict=False):
+            pairs = zip(aligned(tree, varying, self.cls.__name__), leaves(varying), strict=True)
+            parts = [g if g is None else level.lower(g) if varies else level.lower(g).sum(0) for g, varies in pairs]
+            found.append(rebuild(varying, iter(parts)))
+        return [*found, *gradients[len(found) :]]
+
+
+class Generated(Function):
+    """A Function on a batch, whose forward, backward and jvp are those of the Function, for all at once."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(batch: Batch, *inputs: Any) -> Any:
+        return batch.forward(inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        inputs[0].keep(ctx, inputs[1:], output)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        batch = ctx.batch
+        with batch.again() as level:
+            found = batch.cls.backward(batch.one(ctx, level), *changed(level.lift, gradients))
+            return (None, *batch.lowered(level, found))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Any) -> Any:
+        batch = ctx.batch
+        _check_jvp(batch.cls)
+        with batch.again() as level:
+            one = batch.one(ctx, level)
+            with _saved_for_jvp(one):
+                found = batch.cls.jvp(one, *_lift(level, tangents, batch.varying))
+            return changed(level.lower, found)
+
+
+def _varying(level: Any, tree: Any) -> Any:
+    """For each leaf of `tree`, whether it is a tensor that varies."""
+    return rebuild(tree, iter([isinstance(t, Tensor) and level.varies(t) for t in leaves(tree)]))
+
+
+def _lift(level: Any, tree: Any, varying: Any) -> Any:
+    pairs = zip(leaves(tree), leaves(varying), strict=True)
+    return rebuild(tree, iter([level.lift(t) if varies and t is not None else t for t, varies in pairs]))
+
+
+def _check_jvp(cls: Any) -> None:
+    if getattr(cls, "jvp", None) is None:
+        raise NotImplementedError(  # a RuntimeError, too
+            f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
+            "implemented yet.\n  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
+        )
+
+
+def _pairs(tree: Any, dims: Any) -> list[tuple[Any, Any]]:
+    return list(zip(leaves(tree), leaves(dims), strict=True))
+
+
+def _lifted(level: Any, out: Any, dims: Any) -> Any:
+    if isinstance(out, Tensor):
+        return level.constant_tensor(out) if dims is None else level.lift(out.movedim(dims, 0) if dims else out)
+    if isinstance(out, (tuple, list)):
+        each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)
+        return type(out)(_lifted(level, o, d) for o, d in zip(out, each, strict=True))
+    return out
+
+
+def _needs_setup_context(cls: Any) -> RuntimeError:
+    return RuntimeError(
+        "In order to use an autograd.Function with function transforms (vmap, grad, jvp, jacrev, ...), it must "
+        f"override the setup_context staticmethod; {cls.__name__} has forward(ctx, ...) instead.\n"
+        "  What to do: write forward(*args) without ctx, and setup_context(ctx, inputs, output) which saves."
+    )

@@ -1,0 +1,136 @@
+"""Levels: how interpreters nest.
+
+A transform (`vmap`, `jvp`) opens a level, and wraps what it varies in Tensors whose payload belongs to that level: a
+payload holds Tensors of lower levels. An operation is read by the highest level among its arguments: `interpret` hands
+it to that level, which calls the operation again on the Tensors inside, so that whatever levels are below read it in
+their turn. Nobody writes the nested cases.
+
+Reverse mode needs no level. The graph of a Tensor records what was done to it *at the level of its payload*; what is
+tracked below goes on being tracked by the operations on the Tensors inside. A Tensor of a lower level is a constant to
+a higher one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from .._memory import Payload
+from .._state import LEVELS, thread
+from .._tensor import Lifted, Tensor, wrap
+
+if TYPE_CHECKING:
+    from ..ops.table import Op
+
+
+class Level:
+    """One transform that is running: a context manager that is the innermost level of its thread while it is open."""
+
+    def __init__(self) -> None:
+        self.number = 0  # its depth, from 1
+        self.open = False
+
+    def __enter__(self) -> Any:
+        stack = thread.modes.levels
+        stack.append(self)
+        self.number, self.open = len(stack), True
+        LEVELS.n += 1
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.levels.remove(self)
+        self.open = False
+        LEVELS.n -= 1
+
+    shares_graph = False
+    """Whether what is tracked below is recorded at this level, together with what belongs to it."""
+
+    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+        """The result of a user's Function, whose context is `node`. enabled: whether operations are recorded."""
+        raise NotImplementedError
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The payload (or the tuple of payloads) of ``op(*args)``, some of whose Tensors are of this level."""
+        raise NotImplementedError
+
+    def register(self, t: Tensor) -> None:
+        """Take note of a Tensor of this level that was made."""
+
+    def take_in(self, t: Tensor) -> None:
+        """Make a tensor from outside one of this level, because it is written with values of it."""
+        raise RuntimeError(
+            f"{type(self).__name__.lower()}(): a tensor from outside cannot be written with values that belong to the "
+            "transform, which it would carry out of it.\n"
+            "  What to do: use the operation without the underscore, or write to a tensor made inside, e.g. with "
+            "pullback.zeros_like(x)."
+        )
+
+    def assign(self, t: Tensor, new: Payload) -> None:
+        """Write the values of `new` into the memory of `t`, a Tensor of this level."""
+        data: Any = t._data
+        data.assign(new)
+
+    def adopt(self, t: Tensor) -> Tensor:
+        """A Tensor from below as the argument of an operation at this level, if it shares the graph."""
+        return t
+
+    def constant(self, t: Tensor) -> Payload:
+        """A Tensor of a lower level as a payload of this one, of which nothing depends on what this level varies."""
+        raise NotImplementedError
+
+
+def lifted(value: Any) -> Iterator[Lifted]:
+    """The Tensors of any level among the arguments of an operation, which may be sequences of them."""
+    if isinstance(value, Lifted):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from lifted(part)
+
+
+def any_lifted(values: Any) -> bool:
+    """Whether there is a Tensor of some level among the arguments of an operation."""
+    return next(lifted(values), None) is not None
+
+
+def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
+    """The arguments of an operation with every Tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (tuple, list)):
+        parts = [mapped(change, part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def highest(values: Sequence[Any]) -> Level | None:
+    """The highest level among the Tensors in some arguments."""
+    found: Level | None = None
+    for t in lifted(values):
+        level = t._data.level
+        if not level.open:
+            raise RuntimeError(
+                errors.message(
+                    "a tensor was used after the transform it belongs to had ended",
+                    found=f"a tensor of {type(level).__name__.lower()}() with shape {list(t._data.shape)}",
+                    do="return it from the function that is transformed instead of keeping it outside",
+                )
+            )
+        if found is None or level.number > found.number:
+            found = level
+    return found
+
+
+def inner(t: Tensor, level: Level) -> Payload | None:
+    """The payload of a Tensor, if it is one of `level`."""
+    data = t._data
+    return data if type(t) is not Tensor and isinstance(data, Payload) and data.level is level else None
+
+
+def to_current(t: Tensor) -> Tensor:
+    """The same values as a Tensor of the innermost level that is open: what a gradient is to be recorded at."""
+    for level in thread.modes.levels:
+        if not (isinstance(t._data, Payload) and t._data.level.number >= level.number):
+            t = wrap(level.constant(t))
+    return t
