@@ -6,16 +6,20 @@ are called most; `general` is theirs where operands differ in type; `apply` is t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _dtypes, errors
-from .._state import thread
-from .._tensor import WRITES, Edge, Tensor, View, blank, wrap
+from .._dtypes import NARROW
+from .._memory import INFERENCE, WRITES, Payload, View
+from .._state import INFERENCES, LEVELS, thread
+from .._tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from ..autograd.node import leaf_edge, next_order
-from .nodes import SAVED_OUTPUT
+from ..interpreters.levels import any_lifted, highest, inner, mapped
+from .nodes import SAVED_OUTPUTS, OpNode
 
 if TYPE_CHECKING:
     from .table import Op, Plan
@@ -30,26 +34,35 @@ def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
     if plan.with_out or plan.with_shapes:
         args = (*args, _detached(out) if plan.with_out else None, *(args[i]._data.shape for i in plan.with_shapes))
     node = out._edge[0]  # type: ignore[index]
-    node.saved = saved = plan.pick(args)
-    node.versions = _versions(saved) if WRITES.n else None
+    node.saved = plan.pick(args)
+    if WRITES.n:
+        seal(node)
     return out
 
 
 def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
     """A Tensor around `r` and the node that made it; what the node saves is the caller's to set."""
-    node = op.complex_class() if r.dtype.kind == "c" else op.node_class()
+    node = plan.complex_class() if r.dtype.kind == "c" else plan.node_class()
     node._hooks = None
     node.plan = plan
     node.writes = WRITES.n
     node.versions = None
     node._edges = edges
     node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
-    out = blank()
+    out = blank() if type(r) is _ndarray else wrap(r)
     out._data = r
     out._edge = (node, 0, r.shape, r.dtype)
     out._requires_grad = True
     out._grad = out._leaf = out._view = out._version_of = None
     return out
+
+
+def seal(node: OpNode) -> None:
+    """Note the versions of what a new node saved, and tell whoever watches of it."""
+    node.versions = _versions(node.saved)
+    watch = thread.modes.watch
+    if watch is not None:
+        watch(node)
 
 
 def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
@@ -60,29 +73,112 @@ def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
     return None
 
 
-def _detached(out: Tensor) -> Tensor:
+def _detached(out: Tensor, number: int = 0) -> Tensor:
     alias = wrap(out._data)
     alias._version_of = out._share_version()
-    alias._view = SAVED_OUTPUT
+    alias._view = SAVED_OUTPUTS[number]
     return alias
+
+
+def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
+    """`record` for an operation with several results: those of floating point or complex numbers are its outputs."""
+    plan = op.plan(mask)
+    node = op.tuple_class()
+    node._hooks = node.versions = None
+    node.plan, node.writes, node._outputs = plan, WRITES.n, len(results)
+    node._edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
+    node._order = next_order()
+    outs = _like_tuple(results, [wrap(r) for r in results])
+    for i, out in enumerate(outs):
+        if out._data.dtype.kind in "fcV":
+            out._edge, out._requires_grad = (node, i, out._data.shape, out._data.dtype), True
+    saved_outs = [_detached(outs[i], i) for i in plan.with_out] if plan.with_out else [None]
+    args = (*args, *saved_outs, *(args[i]._data.shape for i in plan.with_shapes))
+    node.saved = plan.pick(args)
+    if WRITES.n:
+        seal(node)
+    return outs
+
+
+def _like_tuple(model: Any, values: list[Any]) -> Any:
+    """The values as a tuple of the same class, perhaps a named one."""
+    return type(model)(*values) if hasattr(model, "_fields") else tuple(values)
+
+
+def write_out(name: str, out: Any, result: Any) -> Any:
+    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(
+                errors.message(f"{name}()", expected=f"out= to be {len(result)} Tensors", found=errors.describe(out))
+            )
+        for o, r in zip(out, result, strict=True):
+            _check_out(name, o, r)
+        return _like_tuple(result, [_put_out(o, r) for o, r in zip(out, result, strict=True)])
+    _check_out(name, out, result)
+    return _put_out(out, result)
+
+
+def _check_out(name: str, out: Any, result: Tensor) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
+    if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
+        )
+    if _dtypes.CATEGORY[result._data.dtype.kind] > _dtypes.CATEGORY[out._data.dtype.kind]:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): result type {result.dtype} can't be cast to the desired output type {out.dtype}",
+                do="pass an out= of that dtype, or convert the operands first",
+            )
+        )
+
+
+def _put_out(out: Tensor, result: Tensor) -> Tensor:
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which "
+                f"does not match the required output shape {list(result._data.shape)}.",
+                stacklevel=4,
+            )
+        out._data = np.empty(result._data.shape, out._data.dtype)
+    out._data[...] = result._data
+    out._bump()
+    return out
 
 
 def _as_view(view: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
     """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
     source, base = args[0], view._data.base if isinstance(view._data, np.ndarray) else None
     if base is not None and (base is source._data or base is source._data.base):
-        view._version_of = source._share_version()
-        view._view = View(source, op, args[1:], thread.modes.grad_enabled)
-        view._version_of.add_view(view)
+        _tie(view, op, args)
     return view
+
+
+def _tie(view: Tensor, op: Op, args: tuple[Any, ...]) -> None:
+    if view._version_of is INFERENCE and args[0]._version_of is INFERENCE:
+        return
+    view._version_of = args[0]._share_version()
+    view._view = View(args[0], op, args[1:], thread.modes.grad_enabled)
+    view._version_of.add_view(view)
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an entry: forward on the payloads, then a record. The way of all but elementwise operations."""
     if kwargs:
+        if "out" in kwargs and "out" not in op.params:
+            out = kwargs.pop("out")
+            return apply(op, args, kwargs) if out is None else write_out(op.name, out, apply(op, args, kwargs))
         args, kwargs = op.bind(args, kwargs)
+    if LEVELS.n and any_lifted((*args, *kwargs.values())):
+        return interpret(op, args, kwargs)
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
+    if NARROW.n and not op.view and op.name != "_to_copy" and any_narrow((*args, *kwargs.values())):
+        return NARROW.compute(op, args, kwargs)
     payloads = [a._data if isinstance(a, Tensor) else a for a in args]
     try:
         r = op.forward(*payloads, **kwargs)
@@ -93,11 +189,56 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for i, bit in op.bits:
             if i < len(args) and isinstance(args[i], Tensor) and args[i]._requires_grad:
                 mask |= bit
-        if mask and (r.dtype.kind in "fc"):
+        if mask and type(r) is not _ndarray and isinstance(r, tuple):
+            if any(part.dtype.kind in "fcV" for part in r):
+                return record_tuple(op, mask, op.padded(args, kwargs), r)
+        elif mask and r.dtype.kind in "fcV":
             r = r if isinstance(r, _ndarray) or not isinstance(r, np.generic) else np.asarray(r)
             args = op.padded(args, kwargs)
             return _as_view(record(op, mask, args, r), op, args) if op.view else record(op, mask, args, r)
+    if type(r) is not _ndarray and isinstance(r, tuple):
+        return _like_tuple(r, [wrap(part) for part in r])
     return _as_view(wrap(r), op, op.padded(args, kwargs)) if op.view else wrap(r)
+
+
+def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with tensors of a transform among its arguments: as the highest of their levels reads it."""
+    level = highest((*args, *kwargs.values()))
+    assert level is not None
+    if kwargs:
+        args, kwargs = op.bind(args, kwargs)
+    if op.elementwise:
+        args = tuple(wrap(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args)
+    if level.shares_graph and thread.modes.grad_enabled:
+        args = mapped(level.adopt, args)
+    result = level.run(op, args, kwargs)
+    if not isinstance(result, (Payload, tuple)):  # not a tensor: a bool, a size
+        return result
+    full = op.padded(args, kwargs)
+    if op.joins:
+        return _joined(op, full, result)
+    mask = 0
+    if thread.modes.grad_enabled:
+        mask = sum(bit for i, bit in op.bits if _tracked(full[i]) and inner(full[i], level))
+    if isinstance(result, tuple):
+        if mask and any(part.dtype.kind in "fcV" for part in result):
+            return record_tuple(op, mask, full, result)
+        return _like_tuple(result, [wrap(part) for part in result])
+    out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
+    if op.view and inner(full[0], level):
+        _tie(out, op, full)
+    return out
+
+
+def _tracked(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._requires_grad
+
+
+def any_narrow(value: Any) -> bool:
+    """Whether there is a Tensor of bfloat16 among the arguments of an operation."""
+    if isinstance(value, Tensor):
+        return value._data.dtype.kind == "V"
+    return isinstance(value, (tuple, list)) and any(any_narrow(part) for part in value)
 
 
 def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
@@ -122,7 +263,9 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
 
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
-    """An elementwise call off the fast path: operands of different types, arrays among Tensors, nested payloads."""
+    """An elementwise call off the fast path: operands of different types, arrays among Tensors, tensors of levels."""
+    if LEVELS.n and any_lifted(args):
+        return interpret(op, args, {})
     payloads = [a._data if isinstance(a, Tensor) else a for a in args]
     found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]  # None: left out
     if not any(isinstance(a, Tensor) for a in args):
@@ -145,6 +288,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 )
             )
     dtype = _dtypes.result_type(found)
+    if dtype.kind == "V":
+        return NARROW.compute(op, args, {})
     if op.floats and dtype.kind in "biu":
         dtype = _dtypes.default()
     operands = [_cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
@@ -156,7 +301,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
         r = np.asarray(r) if isinstance(r, np.generic) else r
     if thread.modes.grad_enabled:
         mask = sum(bit for i, bit in op.bits if isinstance(args[i], Tensor) and args[i]._requires_grad)
-        if mask and r.dtype.kind in "fc":
+        if mask and r.dtype.kind in "fcV":
             return record(op, mask, args, r)
     return wrap(r)
 
@@ -172,8 +317,14 @@ def unary(op: Op) -> Callable[..., Any]:
     """The function that calls an elementwise operation of one argument: the hot path."""
     fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
 
-    def call(input: Any) -> Any:
-        if not isinstance(input, Tensor):
+    def call(input: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return write_out(op.name, out, call(input))
+        if type(input) is not Tensor and type(input) not in PLAIN:
+            if isinstance(input, Lifted):
+                return interpret(op, (input,), {})
+            if isinstance(input, Tensor):
+                return general(op, (input,))
             raise TypeError(
                 errors.message(
                     f"{op.name}()",
@@ -183,7 +334,7 @@ def unary(op: Op) -> Callable[..., Any]:
                 )
             )
         x = input._data
-        if floats and x.dtype.kind in "biu":
+        if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
             return general(op, (input,))
         try:
             r = fn(x)
@@ -191,7 +342,7 @@ def unary(op: Op) -> Callable[..., Any]:
             raise errors.translate(op.name, (x,), error) from None
         if type(r) is not _ndarray and isinstance(r, np.generic):
             r = np.asarray(r)
-        if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fc":
+        if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
             return record(op, 1, (input,), r)
         return wrap(r)
 
@@ -208,18 +359,21 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     operator: it stands behind `a + b`, so an operand it does not know is left to the other side. reflected: behind
     ``__radd__``.
     """
-    fn, floats, node_class = op.forward, op.floats, op.node_class
+    fn, floats = op.forward, op.floats
     plans: list[Plan | None] = [None, None, None, None]  # by mask, filled when first needed
     differentiable = sum(bit for _, bit in op.bits)
 
-    def call(input: Any, other: Any) -> Any:
-        if type(input) is Tensor and type(other) is Tensor and not reflected:
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return write_out(op.name, out, call(input, other))
+        plain = type(input) is Tensor or type(input) in PLAIN
+        if plain and (type(other) is Tensor or type(other) in PLAIN) and not reflected:
             x, y = input._data, other._data
-            if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fc"):
+            if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fcV") or (NARROW.n and x.dtype.kind == "V"):
                 return general(op, (input, other))
             wanted = other._requires_grad
             mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
-        elif type(input) is Tensor and type(other) in _NUMBERS and input._data.dtype.kind == "f":
+        elif plain and type(other) in _NUMBERS and input._data.dtype.kind == "f":
             x, y, mask = input._data, other, 1 if input._requires_grad else 0
             if reflected:
                 input, other, x, y, mask = other, input, y, x, 2 * mask
@@ -233,25 +387,26 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             raise errors.translate(op.name, (x, y), error) from None
         if type(r) is not _ndarray and isinstance(r, np.generic):
             r = np.asarray(r)
-        out = blank()
-        out._data = r
-        out._grad = out._leaf = out._view = out._version_of = None
-        if not mask & differentiable or not thread.modes.grad_enabled:
-            out._edge, out._requires_grad = None, False
-            return out
+        result = blank()
+        result._data = r
+        result._grad = result._leaf = result._view = result._version_of = None
         mask &= differentiable
+        if not mask or not thread.modes.grad_enabled:
+            result._edge, result._requires_grad = None, False
+            if INFERENCES.n and thread.modes.inference:
+                result._version_of = INFERENCE
+            return result
         plan = plans[mask]
         if plan is None:
             plan = plans[mask] = op.plan(mask)
         which, dtype = plan.from_operands, r.dtype
         if which < 0 or dtype.kind == "c":
             return record(op, mask, (input, other), r)
-        node = node_class()
-        node._hooks = None
+        node = plan.node_class()
+        node._hooks = node.versions = None
         node.plan = plan
         node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
         node.writes = writes = WRITES.n
-        node.versions = _versions(node.saved) if writes else None
         if mask == 1:
             node._edges = (input._edge or leaf_edge(input),)
         elif mask == 2:
@@ -259,9 +414,10 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         else:
             node._edges = (input._edge or leaf_edge(input), other._edge or leaf_edge(other))
         node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
-        out._edge = (node, 0, r.shape, dtype)
-        out._requires_grad = True
-        return out
+        result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
+        if writes:
+            seal(node)
+        return result
 
     return call
 
@@ -281,6 +437,8 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         )
     if not tensors:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
+    if LEVELS.n and any_lifted(tensors):
+        return interpret(op, (tensors, dim), {})
     tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
@@ -289,14 +447,25 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
             )
     payloads = [t._data for t in tensors]
     dtype = _dtypes.result_type(payloads)
+    if dtype.kind == "V":
+        return NARROW.compute(op, (tensors, dim), {})
     try:
         r = op.forward([_cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and dtype.kind in "fc"):
+    return _joined(op, (tensors, dim), r)
+
+
+def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
+    """The result `r` of joining tensors, recorded if one of them is."""
+    tensors, dim = args
+    if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
         return wrap(r)
     edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
     plan = op.plan(1)
     out = made_by(op, plan, edges, r)
-    out.grad_fn.saved = plan.pick((None, dim, None, tuple(p.shape for p in payloads)))
+    node = out._edge[0]  # type: ignore[index]
+    node.saved = plan.pick((None, dim, None, tuple(t._data.shape for t in tensors)))
+    if WRITES.n:
+        seal(node)
     return out

@@ -18,9 +18,9 @@ from .._state import thread
 from .._tensor import Tensor, wrap, wrap_as
 from ..autograd.grad_mode import enable_grad
 from .calls import apply, on
-from .indexing import _getitem, _scatter
 from .nodes import OpNode
 from .pattern import Pattern, _sparse_mm
+from .subscripts import _add_up, _index
 from .table import linear
 
 # What `SparseTensor` redefines, as Tensor has it.
@@ -60,6 +60,9 @@ class SparseArray:
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise _refused(func.__name__)
+
+    def __getitem__(self, index: Any) -> Any:
+        raise _refused("indexing")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
@@ -129,8 +132,8 @@ def _coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
     if pattern.coalesced:
         return values, pattern
     if unique.nnz == pattern.nnz:
-        return on(_getitem, values, (first,)), unique
-    return on(_scatter, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
+        return on(_index, values, (first,)), unique
+    return on(_add_up, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
 
 
 def _pattern(a: SparseTensor | SparseArray) -> Pattern:
@@ -141,7 +144,7 @@ def _pattern(a: SparseTensor | SparseArray) -> Pattern:
 def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
     """The gradient of a sparse tensor, given that of its values, which is the same for entries at the same place."""
     unique, first, _ = pattern.unique()
-    return sparse_at(g if unique is pattern else on(_getitem, g, (first,)), unique)
+    return sparse_at(g if unique is pattern else on(_index, g, (first,)), unique)
 
 
 def _at(g: Any, pattern: Pattern) -> Any:
@@ -149,15 +152,15 @@ def _at(g: Any, pattern: Pattern) -> Any:
     if isinstance(g, Tensor) and not thread.modes.grad_enabled:
         g = g._data  # an ordinary backward pass runs on payloads
     if not isinstance(g, SparseTensor | SparseArray):
-        return on(_getitem, g, tuple(pattern.indices))
+        return on(_index, g, tuple(pattern.indices))
     unique, _, inverse = pattern.unique()
     if _pattern(g) is unique:
-        return _entries(g) if unique is pattern else on(_getitem, _entries(g), (inverse,))
+        return _entries(g) if unique is pattern else on(_index, _entries(g), (inverse,))
     # an element of g that is not among its entries is zero: join the two patterns, and sum what g has at each place
     joint, _, places = _joined(pattern, _pattern(g)).unique()
     values = _entries(g)
-    sums = on(_scatter, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
-    return on(_getitem, sums, (places[: pattern.nnz],))
+    sums = on(_add_up, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
+    return on(_index, sums, (places[: pattern.nnz],))
 
 
 def _joined(a: Pattern, b: Pattern) -> Pattern:
@@ -182,7 +185,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _dense(a: SparseTensor | SparseArray) -> Any:
-    return on(_scatter, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
+    return on(_add_up, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
 
 
 # Products -----------------------------------------------------------------------------------------------------------
@@ -428,7 +431,7 @@ class SparseTensor(Tensor):
         """The tensor with all of its zeros."""
         return _dense(self)
 
-    def clone(self) -> SparseTensor:
+    def clone(self) -> SparseTensor:  # type: ignore[override]
         """A copy with values of its own, through which gradients flow."""
         return sparse_at(_entries(self).clone(), self._data.pattern)
 
@@ -438,7 +441,7 @@ class SparseTensor(Tensor):
         converted = values.to(*args, **kwargs)
         return self if converted is values else sparse_at(converted, self._data.pattern)
 
-    def conj(self) -> SparseTensor:
+    def conj(self) -> SparseTensor:  # type: ignore[override]
         """The complex conjugate; a real tensor is its own."""
         return sparse_at(_entries(self).conj(), self._data.pattern)
 
@@ -502,9 +505,9 @@ class SparseTensor(Tensor):
     def __rsub__(self, other: Any) -> Tensor:
         return _sum(-self, other) if isinstance(other, Tensor) else NotImplemented
 
-    __radd__ = add = __add__
-    __rmul__ = mul = __mul__
-    div, neg, sub = __truediv__, __neg__, __sub__
+    __radd__ = add = __add__  # type: ignore[assignment]
+    __rmul__ = mul = __mul__  # type: ignore[assignment]
+    div, neg, sub = __truediv__, __neg__, __sub__  # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc is np.add and method == "__call__" and not kwargs:

@@ -1,436 +1,406 @@
-"""Making tensors: from values, filled, random; and converting their dtype."""
+"""Making tensors of a size: filled, evenly spaced, or like another tensor.
+
+Each function is written as one that returns an array; `factory` makes it the public one, with the arguments that all
+of torch's have: ``out``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad``.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
+import operator
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _dtypes, errors
-from .._tensor import NUMPY, Tensor, wrap
-from .calls import apply
+from .._tensor import NUMPY, Lifted, Tensor, wrap
+from .calls import write_out
+from .conversion import order_of
 from .shape import sizes
-from .table import composite, linear
+from .table import alias
+from .values import finish, fitting
+
+_CO_VARARGS = 4
+_SHARED = [
+    inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d)
+    for n, d in {"out": None, "layout": None, "device": None, "pin_memory": False, "requires_grad": False}.items()
+]
 
 
-def _finish(data: Any, device: Any, requires_grad: bool) -> Tensor:
-    _dtypes.check_device(device)
-    t = wrap(data)
-    if requires_grad:
-        t.requires_grad = True
-    return t
+def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
+    """Publish a function that returns an array (or a tensor) of a size and `dtype` as one that creates tensors.
 
-
-def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """An array of its own from numbers, nested sequences, arrays and tensors, of the dtype torch would give it."""
-    if isinstance(data, (list, tuple)):
-        data = _unwrapped(data)
-    try:
-        array = np.array(data)
-    except ValueError as error:
-        raise ValueError(errors.message("tensor()", expected="sequences of equal length", found=str(error))) from None
-    _refuse_all_but_numbers(array)
-    if dtype is not None:
-        return array.astype(_dtypes.to_numpy(dtype))
-    kind = array.dtype.kind
-    if array.size == 0 and isinstance(data, (list, tuple)):
-        return array.astype(_dtypes.default())
-    if isinstance(data, (np.ndarray, np.generic)):
-        return array.astype(_dtypes.to_numpy(array.dtype), copy=False)
-    if kind == "f":
-        return array.astype(_dtypes.default())
-    if kind == "c":
-        return array.astype(_dtypes.complex_of(_dtypes.default()))
-    return array
-
-
-def _refuse_all_but_numbers(array: np.ndarray[Any, Any]) -> None:
-    if array.dtype.kind in "biufc":
-        return
-    if array.dtype.kind != "O":
-        raise TypeError(errors.message("tensor()", expected="numbers", found=f"values of type {array.dtype}"))
-    if all(isinstance(v, int) for v in array.flat):
-        raise ValueError(
-            errors.message("tensor()", expected="integers of at most 64 bits", found=f"{array.flat[0]}, ...")
-        )
-    raise RuntimeError(
-        errors.message("tensor()", expected="numbers", found="Python objects", do="make an array of numbers first")
-    )
-
-
-def _unwrapped(data: Any) -> Any:
-    """Nested sequences with the tensors among them replaced by their values."""
-    if isinstance(data, Tensor):
-        return data.tolist()
-    if isinstance(data, (list, tuple)):
-        return [_unwrapped(d) for d in data] if any(isinstance(d, (list, tuple, Tensor)) for d in data) else data
-    return data
-
-
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data`: a number, nested sequences, an array.
-
-    Python floats get the default dtype (float32), integers int64; an array keeps its dtype. TypeError for text,
-    RuntimeError for other objects that are no numbers, ValueError for ragged sequences.
-
-    >>> import pullback
-    >>> pullback.tensor([[1, 2], [3, 4]])
-    tensor([[1, 2],
-            [3, 4]])
+    home: the module below `pullback` whose function it is.
     """
-    if isinstance(data, Tensor):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() rather than "
-            "pullback.tensor(sourceTensor).",
-            stacklevel=2,
-        )
-        data = data._data
-    return _finish(_values(data, dtype), device, requires_grad)
+    name = make.__name__.rstrip("_")
+    takes_sizes = "size" in make.__code__.co_varnames and bool(make.__code__.co_flags & _CO_VARARGS)
+
+    @functools.wraps(make)
+    def call(
+        *args: Any,
+        out: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        **named: Any,
+    ) -> Tensor:
+        if takes_sizes and not args:
+            if "size" not in named:
+                raise TypeError(errors.message(f"{name}()", expected="sizes, as integers or as a tuple", found="none"))
+            args = (named.pop("size"),)
+        if out is None:
+            return finish(make(*args, **named), device, requires_grad, layout, pin_memory)
+        named["dtype"] = _dtype_of_out(name, out, named.get("dtype"))
+        return write_out(name, out, finish(make(*args, **named), device, requires_grad, layout, pin_memory))
+
+    call.__name__ = call.__qualname__ = name
+    call.__signature__ = _signature(make)  # type: ignore[attr-defined]
+    call.__module__ = f"pullback.{home}".rstrip(".")
+    alias(f"{home}.{name}".lstrip("."), call)
+    return call
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is a tensor or an array of the dtype already."""
-    _dtypes.check_device(device)
-    if isinstance(data, Tensor):
-        return data if dtype is None else to(data, dtype)
-    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == _dtypes.to_numpy(dtype)):
-        return from_numpy(data)
-    return tensor(data, dtype=dtype)
+def _signature(make: Callable[..., Any]) -> inspect.Signature:
+    """That of a function, with the arguments that all functions of creation have."""
+    own = list(inspect.signature(make).parameters.values())
+    last = [own.pop()] if own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    return inspect.Signature([*own, *_SHARED, *last])
 
 
-def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor on the memory of a NumPy array: a write to one is seen in the other.
-
-    TypeError for what is not an array, or for a dtype no tensor has; ValueError for a foreign byte order.
-    """
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    if not ndarray.dtype.isnative or ndarray.dtype not in _dtypes.BY_NUMPY:
-        raise (TypeError if ndarray.dtype.isnative else ValueError)(
+def _dtype_of_out(name: str, out: Any, dtype: Any) -> Any:
+    """The dtype of what is written into `out`; RuntimeError if another is asked for."""
+    if not isinstance(out, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
+    if dtype is not None and _dtypes.to_numpy(dtype) != out._data.dtype:
+        raise RuntimeError(
             errors.message(
-                "from_numpy()",
-                expected="an array of bool, integer, floating point or complex native dtype",
-                found=str(ndarray.dtype),
-                do="convert it with astype() first",
+                f"{name}(): dtype {dtype} does not match dtype of out parameter ({out.dtype})", do="leave dtype= out"
             )
         )
-    return wrap(ndarray)
+    return out.dtype
 
 
-# Filled -------------------------------------------------------------------------------------------------------------
-
-
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given sizes, filled with 0."""
-    return _finish(np.zeros(_sizes(size), _or_default(dtype)), device, requires_grad)
-
-
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given sizes, filled with 1."""
-    return _finish(np.ones(_sizes(size), _or_default(dtype)), device, requires_grad)
-
-
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given sizes whose values are whatever was in the memory."""
-    return _finish(np.empty(_sizes(size), _or_default(dtype)), device, requires_grad)
-
-
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of shape `size` filled with one number, whose kind gives the dtype unless that is given."""
-    fill_value = _number(fill_value)
-    found = _dtypes.result_type([fill_value]) if dtype is None else _dtypes.to_numpy(dtype)
-    return _finish(np.full(_sizes((size,)), fill_value, found), device, requires_grad)
-
-
-def _number(value: Any) -> Any:
-    """What a tensor is filled with: a number, or the one in a tensor."""
-    value = value.item() if isinstance(value, Tensor) else value
-    if not isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        raise TypeError(errors.message("fill_value", expected="a number", found=errors.describe(value)))
-    return value
-
-
-def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
+def sizes_of(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes, separate or in a sequence, as a tuple of integers that are not negative."""
+    if any(isinstance(n, bool) for n in size):
+        raise TypeError(errors.message("size", expected="integers", found=str(size)))
     found = sizes(size)
     if any(n < 0 for n in found):
         raise RuntimeError(f"Trying to create tensor with negative dimension: {list(found)}")
     return found
 
 
-def _or_default(dtype: Any) -> np.dtype[Any]:
+def or_default(dtype: Any) -> np.dtype[Any]:
+    """NumPy's dtype, the default one for None."""
     return _dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)
 
 
-def _like(input: Tensor, dtype: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+# Filled ---------------------------------------------------------------------------------------------------------------
+
+
+@factory
+def zeros(*size: Any, dtype: Any = None) -> Any:
+    """A tensor of the given sizes, filled with 0.
+
+    >>> import pullback
+    >>> pullback.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    return np.zeros(sizes_of(size), or_default(dtype))
+
+
+@factory
+def ones(*size: Any, dtype: Any = None) -> Any:
+    """A tensor of the given sizes, filled with 1."""
+    return np.ones(sizes_of(size), or_default(dtype))
+
+
+@factory
+def empty(*size: Any, dtype: Any = None, memory_format: Any = None) -> Any:
+    """A tensor of the given sizes whose values are whatever was in the memory."""
+    order_of(memory_format)
+    return np.empty(sizes_of(size), or_default(dtype))
+
+
+@factory
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+    """A tensor of shape `size` filled with one number, whose kind gives the dtype unless that is given.
+
+    >>> import pullback
+    >>> pullback.full((2,), 3)
+    tensor([3, 3])
+    """
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(errors.message("full()", expected="size to be a tuple", found=errors.describe(size)))
+    value = _number(fill_value)
+    return _filled(sizes_of((size,)), value, _dtypes.result_type([value]) if dtype is None else _dtypes.to_numpy(dtype))
+
+
+def _filled(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> Any:
+    return np.full(shape, fitting(np.asarray(value), dtype), dtype)
+
+
+def _number(value: Any) -> Any:
+    """What a tensor is filled with: a number, or the one in a 0-d tensor."""
+    found = value.item() if isinstance(value, Tensor) and not value._data.ndim else value
+    if not isinstance(found, (bool, int, float, complex, np.number, np.bool_)):
+        raise TypeError(errors.message("fill_value", expected="a number", found=errors.describe(value)))
+    if isinstance(found, int) and not -(2**63) <= found < 2**64:
+        raise OverflowError(errors.message("fill_value", expected="an integer of 64 bits", found=str(found)))
+    return found
+
+
+def _strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Uninitialised memory of just the length that is needed, with distances between neighbours given in elements."""
+    count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    return np.ndarray(shape, dtype, np.empty(count, dtype), strides=tuple(s * dtype.itemsize for s in strides))
+
+
+@factory
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None) -> Any:
+    """Uninitialised memory of shape `size`, in which neighbours along each axis lie `stride` elements apart."""
+    shape, strides = sizes_of((size,)), sizes((stride,))
+    if len(shape) != len(strides) or any(s < 0 for s in strides):
+        raise RuntimeError(
+            errors.message(
+                "empty_strided()",
+                expected="a stride that is not negative for each size",
+                found=f"sizes {list(shape)} and strides {list(strides)}",
+            )
+        )
+    return _strided(shape, strides, or_default(dtype))
+
+
+@factory
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None) -> Any:
+    """Uninitialised memory of shape `size`, in which the axes lie in the order `physical_layout`, outermost first."""
+    shape, axes = sizes_of((size,)), sizes((physical_layout,))
+    if sorted(axes) != list(range(len(shape))):
+        raise RuntimeError(
+            errors.message("empty_permuted()", expected="each axis once in physical_layout", found=str(list(axes)))
+        )
+    strides, count = [0] * len(shape), 1
+    for axis in reversed(axes):
+        strides[axis], count = count, count * max(shape[axis], 1)
+    return _strided(shape, tuple(strides), or_default(dtype))
+
+
+@factory
+def eye(n: Any, m: Any = None, *, dtype: Any = None) -> Any:
+    """The n x n identity matrix, or n x m with ones on the diagonal."""
+    return np.eye(*sizes_of((n, n if m is None else m)), dtype=or_default(dtype))
+
+
+# Like another tensor --------------------------------------------------------------------------------------------------
+
+
+def _like(fill: Callable[..., Any], input: Tensor, value: Any, dtype: Any, memory_format: Any) -> Any:
+    """A tensor with the shape, and unless given the dtype, of `input`, whose axes lie in memory as its axes do.
+
+    It is at the level of `input` if that belongs to a transform.
+    """
     if not isinstance(input, Tensor):
         raise TypeError(errors.message("..._like()", expected="a Tensor", found=errors.describe(input)))
-    return input._data.shape, input._data.dtype if dtype is None else _dtypes.to_numpy(dtype)
+    order, data = order_of(memory_format, input), input._data
+    found = data.dtype if dtype is None else _dtypes.to_numpy(dtype)
+    rest = () if value is None else (fitting(np.asarray(value), found),)
+    if isinstance(input, Lifted):
+        return wrap(data.like(fill(np.empty(data.shape, np.bool_), *rest, dtype=found)))
+    return fill(data, *rest, dtype=found, order=order)
 
 
-def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory
+def zeros_like(input: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
     """Zeros with the shape, and unless given the dtype, of `input`."""
-    return _finish(np.zeros(*_like(input, dtype)), device, requires_grad)
+    return _like(np.zeros_like, input, None, dtype, memory_format)
 
 
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory
+def ones_like(input: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
     """Ones with the shape, and unless given the dtype, of `input`."""
-    return _finish(np.ones(*_like(input, dtype)), device, requires_grad)
+    return _like(np.ones_like, input, None, dtype, memory_format)
 
 
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory
+def empty_like(input: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
     """Uninitialised memory with the shape, and unless given the dtype, of `input`."""
-    return _finish(np.empty(*_like(input, dtype)), device, requires_grad)
+    return _like(np.empty_like, input, None, dtype, memory_format)
 
 
-def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
     """One number with the shape, and unless given the dtype, of `input`."""
-    shape, found = _like(input, dtype)
-    return _finish(np.full(shape, _number(fill_value), found), device, requires_grad)
+    return _like(np.full_like, input, _number(fill_value), dtype, memory_format)
 
 
 NUMPY[np.zeros_like] = lambda a, dtype=None, shape=None: zeros_like(a, dtype=dtype)
 NUMPY[np.ones_like] = lambda a, dtype=None, shape=None: ones_like(a, dtype=dtype)
+NUMPY[np.empty_like] = lambda prototype, dtype=None, shape=None: empty_like(prototype, dtype=dtype)
 NUMPY[np.full_like] = lambda a, fill_value, dtype=None: full_like(a, fill_value, dtype=dtype)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The n x n identity matrix, or n x m with ones on the diagonal."""
-    return _finish(np.eye(*_sizes((n, n if m is None else m)), dtype=_or_default(dtype)), device, requires_grad)
+def _new(make: Callable[..., Tensor]) -> Any:
+    def call(self: Tensor, *args: Any, dtype: Any = None, **place: Any) -> Tensor:
+        made = make(*args, dtype=self.dtype if dtype is None else dtype, **place)
+        if not isinstance(self, Lifted):
+            return made
+        lifted = wrap(self._data.like(made._data))
+        return lifted.requires_grad_() if made._requires_grad else lifted
 
-
-def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
-    """``arange(end)``, ``arange(start, end)``, ``arange(start, end, step)``; int64 if all three are integers."""
-    values = dict(zip(("start", "end", "step"), bounds if len(bounds) > 1 else (0, *bounds), strict=False)) | named
-    if "end" not in values:
-        raise TypeError("arange() missing required argument 'end'")
-    start, end, step = values.get("start", 0), values["end"], values.get("step", 1)
-    if step == 0 or (end - start) / step < 0:
-        raise RuntimeError(
-            errors.message("arange()", expected="bounds that step leads from one to the other", found=str(values))
-        )
-    integral = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
-    found = (np.dtype(np.int64) if integral else _dtypes.default()) if dtype is None else _dtypes.to_numpy(dtype)
-    count = max(int(np.ceil((end - start) / step)), 0)
-    return _finish((start + step * np.arange(count)).astype(found), device, requires_grad)
-
-
-def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """`steps` numbers from `start` to `end`, evenly spaced, both included."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    return _finish(np.linspace(start, end, steps).astype(_or_default(dtype)), device, requires_grad)
-
-
-# Random -------------------------------------------------------------------------------------------------------------
-
-
-class Generator:
-    """A stream of random numbers (NumPy's PCG64), reproducible from `manual_seed`.
-
-    >>> import pullback
-    >>> g = pullback.Generator().manual_seed(0)
-    >>> bool((pullback.rand(3, generator=g) == pullback.rand(3, generator=pullback.Generator().manual_seed(0))).all())
-    True
-    """
-
-    def __init__(self, device: Any = "cpu") -> None:
-        _dtypes.check_device(device)
-        self.seed()
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start the stream that belongs to `seed`."""
-        self._seed = int(seed)
-        self._stream = np.random.default_rng(self._seed % 2**64)
-        return self
-
-    def seed(self) -> int:
-        """Start a stream from the system's entropy, and return its seed."""
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 1)
-        return self._seed
-
-    def initial_seed(self) -> int:
-        """The seed this stream started from."""
-        return self._seed
-
-    def get_state(self) -> Any:
-        """Where the stream is; pass it to `set_state` to go back there."""
-        return self._stream.bit_generator.state
-
-    def set_state(self, state: Any) -> Generator:
-        """Go to where another stream, or this one, was."""
-        self._stream.bit_generator.state = state
-        return self
-
-
-default_generator = Generator()
-
-
-def manual_seed(seed: int) -> Generator:
-    """Seed the default generator, from which all random tensors come unless they are given their own."""
-    return default_generator.manual_seed(seed)
-
-
-def _stream(generator: Generator | None) -> np.random.Generator:
-    return (default_generator if generator is None else generator)._stream
-
-
-def rand(
-    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Uniform on [0, 1)."""
-    found = _floating("rand", dtype)
-    drawn = _stream(generator).random(_sizes(size), np.float64 if found == np.float64 else np.float32)
-    return _finish(np.asarray(drawn, found), device, requires_grad)
-
-
-def randn(
-    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Standard normal; complex numbers have variance 1, half of it in each part."""
-    found = _floating("randn", dtype)
-    shape, stream = _sizes(size), _stream(generator)
-    if found.kind == "c":
-        drawn = (stream.standard_normal(shape) + 1j * stream.standard_normal(shape)) * np.sqrt(0.5)
-    else:
-        drawn = stream.standard_normal(shape, np.float64 if found == np.float64 else np.float32)
-    return _finish(np.asarray(drawn, found), device, requires_grad)
-
-
-def randint(
-    low: int,
-    high: Any = None,
-    size: Any = None,
-    *,
-    generator: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Integers, uniform on [low, high); ``randint(high, size)`` starts at 0."""
-    if size is None:
-        low, high, size = 0, low, high
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(errors.message("randint()", expected="size to be a tuple", found=errors.describe(size)))
-    if high <= low:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    found = np.dtype(np.int64) if dtype is None else _dtypes.to_numpy(dtype)
-    return _finish(_stream(generator).integers(low, high, _sizes((size,))).astype(found), device, requires_grad)
-
-
-def randperm(
-    n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """The integers 0 to n - 1 in random order."""
-    found = np.dtype(np.int64) if dtype is None else _dtypes.to_numpy(dtype)
-    (n,) = _sizes((n,))
-    return _finish(_stream(generator).permutation(n).astype(found), device, requires_grad)
-
-
-def _floating(name: str, dtype: Any) -> np.dtype[Any]:
-    found = _or_default(dtype)
-    if found.kind not in ("fc" if name == "randn" else "f"):
-        raise NotImplementedError(
-            errors.message(f"{name}()", expected="a floating point dtype", found=str(found), do="use randint()")
-        )
-    return found
-
-
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform on [0, 1), with the shape and dtype of `input`."""
-    shape, found = _like(input, dtype)
-    return rand(*shape, dtype=found, device=device, requires_grad=requires_grad)
-
-
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Standard normal, with the shape and dtype of `input`."""
-    shape, found = _like(input, dtype)
-    return randn(*shape, dtype=found, device=device, requires_grad=requires_grad)
-
-
-def randint_like(
-    input: Tensor, low: int, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Integers, uniform on [low, high), with the shape and dtype of `input`."""
-    shape, found = _like(input, dtype)
-    low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, shape, dtype=found, device=device, requires_grad=requires_grad)
-
-
-# Conversion ---------------------------------------------------------------------------------------------------------
-
-
-@linear(
-    method=False,
-    input=lambda g: g,
-    numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype)} if hasattr(np, "astype") else {},
-)
-def _convert(input: Any, dtype: Any) -> Any:
-    if input.dtype.kind == "c" and dtype.kind not in "cb":
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
-        input = np.real(input)
-    return input.astype(dtype)
-
-
-@composite()
-def to(
-    input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
-) -> Tensor:
-    """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``).
-
-    The tensor itself if nothing changes and `copy` is False. RuntimeError for a device other than the CPU.
-    """
-    for arg in args:
-        if isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif isinstance(arg, (str, _dtypes.device)):
-            device = arg
-        elif arg is not None and not isinstance(arg, bool):
-            dtype = arg
-    _dtypes.check_device(device)
-    found = input._data.dtype if dtype is None else _dtypes.to_numpy(dtype)
-    if found == input._data.dtype:
-        return input.clone() if copy else input
-    return apply(_convert.op, (input, found), {})
-
-
-def _conversion(name: str, dtype: Any) -> None:
-    def convert(self: Tensor) -> Tensor:
-        return to(self, dtype)
-
-    convert.__name__ = name
-    convert.__doc__ = f"The tensor as {dtype!r}."
-    setattr(Tensor, name, convert)
-
-
-for _name in ("bool", "half", "float", "double", "short", "int", "long", "cfloat", "cdouble"):
-    _conversion(_name, getattr(_dtypes, _name))
-_conversion("byte", _dtypes.uint8)
-
-
-def _type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor with the dtype of `other`."""
-    return to(self, other)
-
-
-def _cpu(self: Tensor) -> Tensor:
-    """The tensor itself: it lies on the CPU."""
-    return self
-
-
-def _new(make: Any) -> Any:
-    def call(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        return make(*size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
-
+    call.__name__ = f"new_{make.__name__}"
+    call.__qualname__ = f"Tensor.{call.__name__}"
     call.__doc__ = f"`{make.__name__}` with this tensor's dtype unless another is given."
     return call
 
 
-Tensor.type_as = _type_as  # type: ignore[attr-defined]
-Tensor.cpu = _cpu  # type: ignore[attr-defined]
-for _make in (zeros, ones, empty):
+for _make in (zeros, ones, empty, full, empty_strided):
     setattr(Tensor, f"new_{_make.__name__}", _new(_make))
+
+
+# Evenly spaced --------------------------------------------------------------------------------------------------------
+
+
+def _bound(name: str, value: Any, refused: type[Exception] = TypeError) -> Any:
+    """A bound as a number: itself, or the one in a 0-d tensor."""
+    if isinstance(value, Tensor):
+        if value._data.ndim:
+            raise refused(errors.message(f"{name}()", expected="0-d tensors as bounds", found=errors.describe(value)))
+        value = value.item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(errors.message(f"{name}()", expected="numbers as bounds", found=errors.describe(value)))
+    return value
+
+
+def _check_bounds(name: str, start: Any, end: Any, step: Any) -> None:
+    if isinstance(start, complex) or isinstance(end, complex) or isinstance(step, complex):
+        raise RuntimeError(errors.message(f"{name}()", expected="real bounds", found=f"{start}, {end}, {step}"))
+    if step == 0:
+        raise RuntimeError(f"{name}(): step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"{name}(): unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): upper bound and lower bound inconsistent with step sign",
+                found=f"start {start}, end {end}, step {step}",
+            )
+        )
+
+
+def _check_kind(name: str, dtype: np.dtype[Any], refused: str) -> None:
+    if dtype.kind in refused:
+        raise NotImplementedError(errors.message(f'"{name}" not implemented for {_dtypes.BY_NUMPY[dtype]}'))
+
+
+def _progression(start: Any, step: Any, count: int, dtype: np.dtype[Any]) -> Any:
+    """``start + i * step``, in integers of 64 bits or in float64, as the dtype wants."""
+    if dtype.kind in "iu":
+        return (int(start) + int(step) * np.arange(count)).astype(dtype)
+    if (start, step) == (0, 1) and dtype.kind in "fV":
+        return np.arange(count, dtype=dtype)
+    values = np.arange(count, dtype=np.float64)
+    values *= step
+    values += start
+    return values.astype(dtype, copy=False)
+
+
+@factory
+def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
+    """``arange(end)``, ``arange(start, end)``, ``arange(start, end, step)``; int64 if all three are integers.
+
+    >>> import pullback
+    >>> pullback.arange(1, 2, 0.25)
+    tensor([1.0000, 1.2500, 1.5000, 1.7500])
+    """
+    if len(bounds) == 1 and type(bounds[0]) is int and bounds[0] >= 0 and dtype is None and not named:
+        return np.arange(bounds[0], dtype=np.int64)
+    only_end = len(bounds) == 1 and "end" not in named
+    values = dict(zip(("start", "end", "step"), (0, *bounds) if only_end else bounds, strict=False))
+    if len(bounds) > 3 or named.keys() & (values.keys() - {"start"} if only_end else values.keys()):
+        raise TypeError(errors.message("arange()", expected="at most start, end and step", found=f"{bounds}, {named}"))
+    values |= named
+    if "end" not in values or values.keys() - {"start", "end", "step"}:
+        raise TypeError(errors.message("arange()", expected="start, end and step", found=str(sorted(values))))
+    start, end, step = (_bound("arange", values.get(n, d)) for n, d in (("start", 0), ("end", None), ("step", 1)))
+    _check_bounds("arange", start, end, step)
+    integral = all(isinstance(v, int) for v in (start, end, step))
+    found = np.dtype(np.int64) if integral and dtype is None else or_default(dtype)
+    _check_kind("arange", found, "bc")
+    if found.kind in "iu" and not int(step):
+        raise ValueError(errors.message("arange()", expected=f"a step that is not 0 as {found}", found=str(step)))
+    if found == np.int64:
+        start, end, step = int(start), int(end), int(step)
+        count = -((start - end) // step)  # exact, where a quotient of floats would not be
+    else:
+        count = math.ceil((end - start) / step)
+    return _progression(start, step, max(count, 0), found)
+
+
+@factory
+def range_(start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> Any:
+    """The numbers from `start` to `end`, both included. Deprecated in torch, as it is not what Python's range is."""
+    warnings.warn("range() is deprecated, because it includes its end; use arange().", stacklevel=3)
+    start, end, step = (_bound("range", v) for v in (start, end, step))
+    _check_bounds("range", start, end, step)
+    found = or_default(dtype)
+    _check_kind("range", found, "bc")
+    return _progression(start, step, math.floor((end - start) / step) + 1, found)
+
+
+def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[Any, np.dtype[Any]]:
+    """Evenly spaced numbers, each counted from the nearer of its ends; and the dtype they are to have."""
+    start, end = _bound(name, start, RuntimeError), _bound(name, end, RuntimeError)
+    if isinstance(steps, (float, complex)) or not hasattr(steps, "__index__"):
+        raise TypeError(errors.message(f"{name}()", expected="steps to be an integer", found=errors.describe(steps)))
+    steps = operator.index(steps)
+    if steps < 0:
+        raise RuntimeError(f"{name}(): number of steps must be non-negative, found {steps}")
+    found = or_default(dtype)
+    if isinstance(start, complex) or isinstance(end, complex):
+        found = _dtypes.complex_of(found)
+    _check_kind(name, found, "b")
+    if found.kind in "iu":
+        start, end = int(start), int(end)
+    step = (end - start) / (steps - 1) if steps > 1 else 0
+    # as torch does it, in the precision of the result (of integers and of 16 bits: in more)
+    precision = np.result_type(np.float64 if found.kind in "iu" else np.float32, _dtypes.widened(found))
+    half = max(steps // 2, 1)
+    values = np.arange(steps, dtype=_dtypes.real_of(precision)).astype(precision, copy=False)
+    values[half:] = values[half:] - (steps - 1)
+    values *= step
+    values[:half] += start
+    values[half:] += end
+    return values, found
+
+
+@factory
+def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None) -> Any:
+    """`steps` numbers from `start` to `end`, evenly spaced, both included.
+
+    >>> import pullback
+    >>> pullback.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    values, found = _spaced("linspace", start, end, steps, dtype)
+    return values.astype(found, copy=False)
+
+
+@factory
+def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, dtype: Any = None) -> Any:
+    """``base ** x`` for `steps` numbers x from `start` to `end`, evenly spaced, both included.
+
+    >>> import pullback
+    >>> pullback.logspace(0, 3, 4, base=2)
+    tensor([1., 2., 4., 8.])
+    """
+    values, found = _spaced("logspace", start, end, steps, dtype)
+    with np.errstate(all="ignore"):
+        return np.power(float(base), values).astype(found)

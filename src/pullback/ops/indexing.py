@@ -1,269 +1,146 @@
-"""Indexing: `x[index]`, `x[index] = value`, and selection by arrays of positions.
+"""Selection by positions and masks: gathered along an axis, taken from the flattened tensor, where a mask is True.
 
-An index is made plain first: tensors in it become arrays, and its parts are split the way torch reads them (integers
-select before arrays do, so ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them).
+`x[index]` itself is in `subscripts.py`.
 """
 
 from __future__ import annotations
 
-import operator
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import errors
-from .._arrays import broadcasts_to, wrap_axis
-from .._state import thread
-from .._tensor import NUMPY, Tensor, wrap
-from .calls import apply, on, record
-from .creation import to
-from .elementwise import where
-from .shape import expand, reshape
-from .table import composite, linear
-from .writing import refuse_write, take_history
+from .._arrays import wrap_axis
+from .._tensor import Tensor, wrap
+from .batching import by_positions, by_row, read
+from .calls import on
+from .choices import where
+from .conversion import to
+from .positions import add_at, along, positions, vector
+from .samples import A, Differs, S, V, index, mask
+from .shape import expand, reshape, sizes
+from .subscripts import _add_up, _full, _index
+from .table import composite, constant, linear
 
-_full = slice(None)
+if TYPE_CHECKING:
+    from ..interpreters.batched import Vmap
+    from .table import Op
 
 
-def _plain_part(part: Any) -> Any:
-    """One part of an index as NumPy takes it."""
-    if part is None or part is Ellipsis or isinstance(part, (bool, int)):
-        return part
-    if isinstance(part, slice):
-        step = None if part.step is None else operator.index(part.step)
-        if step is not None and step <= 0:
-            raise ValueError(
-                errors.message(
-                    "slice",
-                    expected="a step greater than zero",
-                    found=f"step {step}",
-                    do="reverse an axis with flip(dim)",
-                )
-            )
-        start, stop = (None if v is None else operator.index(v) for v in (part.start, part.stop))
-        return slice(start, stop, step)
-    array = part._data if isinstance(part, Tensor) else np.asarray(part)
-    if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iub":
-        raise IndexError(
+def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any]:
+    """What positions along an axis select from, as a shape, axis and index of as many axes; at least of one axis each.
+
+    RuntimeError where the numbers of axes differ, or where the index goes on beyond the shape along another axis.
+    """
+    axis = wrap_axis(dim, len(shape))
+    found = positions(name, index, shape[axis] if shape else 1, RuntimeError)
+    if not found.size:
+        return shape, axis, found
+    shape, found = shape or (1,), np.atleast_1d(found)
+    if found.ndim != len(shape):
+        raise RuntimeError(
             errors.message(
-                "index",
-                expected="integers, slices, None, Ellipsis, or integer or bool tensors",
-                found=errors.describe(part),
-                do="use a mask such as x > 0, or positions with .long()",
+                f"{name}(): Index tensor must have the same number of dimensions as input tensor",
+                found=f"{list(index.shape)} and {list(shape)}",
             )
         )
-    if array.dtype == np.uint8:
-        raise IndexError(
-            errors.message(
-                "index",
-                expected="a bool mask or positions",
-                do="convert it with .bool() or .long()",
-                found="uint8, which torch once took for a mask",
-            )
+    if any(m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=True)) if i != axis):
+        raise RuntimeError(
+            f"Size does not match at dimension: expected index {list(found.shape)} to be no larger than self "
+            f"{list(shape)} apart from dimension {axis}"
         )
-    if array.ndim == 0 and array.dtype.kind != "b":
-        return int(array)
-    return array
+    return shape, axis, found
 
 
-def plain_index(index: Any) -> tuple[Any, ...]:
-    """An index as a tuple of integers, slices, None, Ellipsis and arrays."""
-    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, _MAKE_A_TUPLE) for i in index):
-        warnings.warn(
-            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, "
-            "and torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
-            stacklevel=3,
-        )
-        index = tuple(index)
-    parts = index if isinstance(index, tuple) else (index,)
-    return tuple(_plain_part(p) for p in parts)
-
-
-_MAKE_A_TUPLE = (list, tuple, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
-
-
-def _is_basic(index: tuple[Any, ...]) -> bool:
-    return not any(isinstance(p, (np.ndarray, bool)) for p in index)
-
-
-def _split(index: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
-    """The basic part of an index, and the part made of arrays that applies to its result (None where there is none)."""
-    arrays = [p for p in index if isinstance(p, (np.ndarray, bool))]
-    if not arrays or not any(isinstance(p, int) and not isinstance(p, bool) for p in index):
-        return index, None
-    taken = sum(
-        1 if isinstance(p, (int, slice)) and not isinstance(p, bool) else p.ndim if _is_mask(p) else 1
-        for p in index
-        if p is not None and p is not Ellipsis and not isinstance(p, bool)
-    )
-    first: list[Any] = []
-    second: list[Any] = []
-    for part in index:
-        if isinstance(part, np.ndarray):
-            width = part.ndim if _is_mask(part) else 1
-            first += [_full] * width
-            second.append(part)
-        elif part is Ellipsis:
-            first += [_full] * (ndim - taken)
-            second += [_full] * (ndim - taken)
-        elif isinstance(part, bool):
-            first.append(None)
-            second.append(np.array([part]) if part else np.array([False]))
-        else:
-            first.append(part)
-            if part is None or isinstance(part, slice):
-                second.append(_full)
-    return tuple(first), tuple(second)
-
-
-def _is_mask(part: Any) -> bool:
-    return isinstance(part, np.ndarray) and part.dtype.kind == "b"
-
-
-def _read(data: Any, index: tuple[Any, ...]) -> Any:
-    try:
-        return data[index]
-    except IndexError as error:
-        raise IndexError(f"index: {error}; the tensor has shape {list(data.shape)}.") from None
-
-
-@linear(method=False, input=lambda g, index: on(_getitem, g, index))
-def _scatter(input: Any, index: Any, shape: Any) -> Any:
-    """Zeros of `shape` to which `input` is added at `index`: the adjoint of reading there."""
+@linear(method=False, batch=by_positions, input=lambda g, dim, index: on(gather, g, dim, index))
+def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` to which `input` is added where `gather` with these positions takes it from: its adjoint."""
     out = np.zeros(shape, dtype=input.dtype)
-    if _is_basic(index) or all(_is_mask(p) or not isinstance(p, np.ndarray) for p in index):
-        out[index] = input  # no position occurs twice
-    else:
-        np.add.at(out, index, input)
+    full, axis, found = one_axis("gather", shape, index, dim)
+    if found.size:
+        np.add.at(out.reshape(-1), along(found, axis, full).reshape(-1), input.reshape(-1))
     return out
-
-
-@linear(method=False, view=True, input=lambda g, index, input_shape: on(_scatter, g, index, input_shape))
-def _getitem(input: Any, index: Any) -> Any:
-    """`input[index]`, for an index that is plain already."""
-    found = _read(input, index)
-    # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
-    return found if np.ndim(found) or not _is_basic(index) or Ellipsis in index else _read(input, (*index, Ellipsis))
-
-
-def _subscript(self: Tensor, index: Any) -> Tensor:
-    first, second = _split(plain_index(index), self._data.ndim)
-    out = apply(_getitem.op, (self, first), {})
-    return out if second is None else apply(_getitem.op, (out, second), {})
 
 
 @linear(
-    method=False,
-    input=lambda g, index: on(_index_put, g, 0.0, index),
-    values=lambda g, index: on(_getitem, g, index),
+    batch=by_positions,
+    input=lambda g, dim, index, input_shape: on(_scatter_sum, g, dim, index, input_shape),
+    samples=lambda: [
+        S(A(3, 4), 1, index(4, 3, 2)),
+        S(A(3, 4), 0, index(3, 2, 4)),
+        S(A(3, 4), -1, index(4, 3, 6)),
+        S(A(5), 0, index(5, 8)),
+        S(A(), 0, index(1)),
+        S(A(), 0, V([0, 0], "int64")),
+        S(A(3), 0, index(3)),
+        S(A(3, 4), 0, index(3, 1, 2)),
+        S(A(2, 3, 2), 1, index(3, 2, 4, 2)),
+        S(A(3, 2, layout="T"), dim=0, index=index(3, 2, 2)),
+        S(A(3, 4, layout="step"), 1, V([[0, 0, 3]] * 3, "int32")),
+        S(A(3), 0, index(3, 0)),
+        S(A(3, 2), 0, index(3, 0, 9)),
+        S(A(3, 4), 1, index(4, 3, 2), sparse_grad=False),
+    ],
+    refused=lambda: [
+        S(A(3, 4), 2, index(3, 2, 2)),
+        S(A(3), 0, V([3], "int64")),
+        S(A(3), 0, V([-1], "int64")),
+        S(A(3), 0, V([0.0], "float64")),
+        S(A(3), 0, V([0], "int16")),
+        S(A(3, 4), 0, index(3, 2)),
+        S(A(2, 2), 0, index(2, 2, 3)),
+        S(A(3), 0, [0]),
+        S(A(3), 0),
+    ],
 )
-def _index_put(input: Any, values: Any, index: Any) -> Any:
-    """A copy of `input` with `values` at `index`."""
-    out = np.array(input)
-    out[index] = values
-    return out
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`.
 
+    `index` has as many axes as `input` and is not longer, except along `dim`. Gradients of positions that occur more
+    than once add up. RuntimeError for positions that do not exist, negative ones included.
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    write(self, plain_index(index), value)
-
-
-def write(t: Tensor, index: tuple[Any, ...], value: Any) -> None:
-    """``t[index] = value``, recorded where either requires grad."""
-    refuse_write(t, (value,))
-    source = value._data if isinstance(value, Tensor) else value
-    if not hasattr(source, "dtype"):
-        source = np.asarray(source)
-    if source.dtype.kind not in "biufc":
-        raise TypeError(
-            errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
-        )
-    if source.dtype.kind == "c" and t._data.dtype.kind != "c":
-        raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(source.dtype)))
-    first, second = _split(index, t._data.ndim)
-    if second is not None:  # one index for both steps: where each element of the result lies
-        positions = _read(_read(np.arange(t._data.size).reshape(t._data.shape), first), second)
-        first = np.unravel_index(positions, t._data.shape)
-    target = _read(t._data, first)
-    while source.ndim > np.ndim(target) and source.shape[0] == 1:
-        source = source[0]
-    if not broadcasts_to(source.shape, np.shape(target)):
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(np.shape(target))}"
-        )
-    t._data[first] = source
-    mask = 0
-    if thread.modes.grad_enabled:
-        mask = (1 if t._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
-    if mask:
-        take_history(t, record(_index_put.op, mask, (t, value, first), t._data))
-    else:
-        t._bump()
-
-
-Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
-Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
-
-
-def _positions(name: str, index: Any, n: int, outside: type[Exception]) -> np.ndarray[Any, Any]:
-    """The values of a tensor of positions along an axis of length `n`; none is counted from its end, as `[]` does."""
-    if not isinstance(index, Tensor):
-        raise TypeError(
-            errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index))
-        )
-    found = index._data
-    if found.dtype not in (np.int64, np.int32):
-        raise RuntimeError(
-            errors.message(f"{name}()", expected="an index of int64 or int32", found=errors.describe(index))
-        )
-    if found.size and (found.min() < 0 or found.max() >= n):
-        span = f"{int(found.min())} to {int(found.max())}"
-        raise outside(
-            errors.message(f"{name}(): index out of range", expected=f"positions in [0, {n - 1}]", found=span)
-        )
-    return found
-
-
-@linear(method=False, input=lambda g, dim, index, input_shape: on(_scatter, g, _along(index, dim), input_shape))
-def _gather(input: Any, dim: int, index: Any) -> Any:
-    return _read(input, _along(index, dim))
-
-
-def _along(index: Any, dim: int) -> tuple[Any, ...]:
-    """The index tuple that goes along `dim` by `index` and straight along every other axis."""
-    grids = np.ogrid[tuple(slice(n) for n in index.shape)]
-    return tuple(index if i == dim else grid for i, grid in enumerate(grids))
-
-
-@composite()
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`."""
-    shape, ndim = input._data.shape, input._data.ndim
-    axis = wrap_axis(dim, ndim)
-    found = _positions("gather", index, shape[axis] if shape else 1, RuntimeError)
-    if not ndim or not found.ndim:  # what has no axes counts as having one
-        if max(ndim, found.ndim) > 1 and found.size:
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-        return reshape(gather(reshape(input, -1), 0, reshape(index, -1)), found.shape)
-    if found.ndim != ndim and found.size:
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    if any(m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=False)) if i != axis):
-        raise RuntimeError(
-            f"Size does not match: expected index {list(found.shape)} to be no larger than input {list(shape)} apart "
-            f"from dimension {axis}"
-        )
-    return apply(_gather.op, (input, axis, found), {})
+    >>> import pullback
+    >>> pullback.gather(pullback.tensor([[1, 2], [3, 4]]), 1, pullback.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    shape, axis, found = one_axis("gather", input.shape, index, dim)
+    if not found.size:
+        return np.empty(index.shape, input.dtype)
+    if input.flags.c_contiguous:
+        return input.reshape(-1).take(along(found, axis, shape)).reshape(index.shape)
+    grids = np.ogrid[tuple(slice(n) for n in found.shape)]
+    return input[tuple(found if i == axis else grid for i, grid in enumerate(grids))].reshape(index.shape)
 
 
 @composite(
-    numpy={np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(arr, wrap(np.asarray(indices)), axis)}
+    numpy={
+        np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(
+            arr, indices if isinstance(indices, Tensor) else wrap(np.asarray(indices)), axis
+        )
+    },
+    samples=lambda: [
+        S(A(3, 4), index(4, 3, 2), 1),
+        S(A(3, 4), index(12, 5)),
+        S(A(3, 4), index(4, 1, 2), dim=-1),
+        S(A(3, 1), index(3, 2, 4), 0),
+        S(A(3, 4), V([[-1], [0], [-4]], "int64"), 1),
+    ],
+    refused=lambda: [
+        S(A(3, 4), index(3, 2), 0),
+        S(A(3), V([3], "int64"), 0),
+        S(A(3), V([0.0], "float64"), 0),
+        S(A(3, 4), index(3, 2, 2), 1),
+    ],
+    differs=lambda: [
+        Differs("positions beyond the end are refused; torch takes their remainder", "refused", sample="[3], 0")
+    ],
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor."""
+    """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor.
+
+    Negative positions are counted from the end.
+    """
     if dim is None:
         return take_along_dim(reshape(input, -1), reshape(indices, -1), 0)
     shape, found = input._data.shape, indices._data.shape
@@ -276,42 +153,137 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             )
         )
     axis = wrap_axis(dim, len(shape))
-    indices = where(indices < 0, indices + shape[axis], indices)
-    before = np.broadcast_shapes(shape[:axis], found[:axis])
-    after = np.broadcast_shapes(shape[axis + 1 :], found[axis + 1 :])
-    input = expand(input, (*before, shape[axis], *after))
-    return gather(input, axis, expand(indices, (*before, found[axis], *after)))
+    if indices._data.dtype.kind == "i":
+        indices = where(indices < 0, indices + shape[axis], indices)
+    one = [(*s[:axis], 1, *s[axis + 1 :]) for s in (shape, found)]
+    text = errors.broadcast_message(one)
+    if text:
+        raise RuntimeError(text)
+    full = np.broadcast_shapes(*one)
+    before, after = full[:axis], full[axis + 1 :]
+    return gather(expand(input, (*before, shape[axis], *after)), axis, expand(indices, (*before, found[axis], *after)))
 
 
-@linear(method=False, input=lambda g, dim, index, input_shape: on(_scatter, g, _straight(index, dim), input_shape))
-def _index_select(input: Any, dim: int, index: Any) -> Any:
-    return _read(input, _straight(index, dim))
+# Slices, elements -----------------------------------------------------------------------------------------------------
 
 
-def _straight(index: Any, dim: int) -> tuple[Any, ...]:
-    return (*[_full] * dim, index)
+def straight(index: Any, dim: int) -> tuple[Any, ...]:
+    """The positions along axis `dim` as an index, everything along the axes before it."""
+    return (*[None] * dim, np.reshape(index, (-1,)))
 
 
-@composite()
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists."""
-    shape = input._data.shape
-    axis = wrap_axis(dim, len(shape))
-    found = _positions("index_select", index, shape[axis] if shape else 1, IndexError)
-    if found.ndim > 1:
-        raise IndexError(
-            errors.message("index_select()", expected="index to be a vector", found=errors.describe(index))
-        )
-    if not shape:
-        return reshape(index_select(reshape(input, 1), 0, index), ())
-    return apply(_index_select.op, (input, axis, np.atleast_1d(found)), {})
+def _index_select_rule(g: Any, dim: Any, index: Any, input_shape: Any) -> Any:
+    if not input_shape:
+        return np.reshape(g, ())
+    return on(_add_up, g, straight(index, wrap_axis(dim, len(input_shape))), input_shape)
+
+
+def _select_all(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    source, dim, index = op.padded(args, kwargs)
+    if not level.varies(index) or not source._data.ndim:
+        return by_row(level, op, args, kwargs)
+    return read(level, _index.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
+
+
+@linear(
+    batch=_select_all,
+    input=_index_select_rule,
+    samples=lambda: [
+        S(A(3, 4), 1, index(4, 5)),
+        S(A(3, 4), 0, index(3, 2)),
+        S(A(3, 4), -1, index(4, 1)),
+        S(A(5), 0, index(5, 0)),
+        S(A(3, 2, layout="T"), 0, index(3, 4)),
+        S(A(2, 3, 2), dim=1, index=index(3, 4)),
+        S(A(3, 4), 0, index(3)),
+        S(A(3, 4), 0, V([2, 0], "int32")),
+        S(A(), 0, index(1, 1)),
+    ],
+    refused=lambda: [
+        S(A(3), 1, index(3, 1)),
+        S(A(3), 0, V([3], "int64")),
+        S(A(3), 0, V([-1], "int64")),
+        S(A(3), 0, V([0.0], "float64")),
+        S(A(3), 0, index(3, 1, 1)),
+        S(A(3), 0, [0]),
+    ],
+)
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists; none is negative.
+
+    >>> import pullback
+    >>> pullback.index_select(pullback.tensor([[1, 2], [3, 4]]), 1, pullback.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
+    axis = wrap_axis(dim, input.ndim)
+    found = vector("index_select", index, input.shape[axis] if input.ndim else 1)
+    return input.take(found, axis) if input.ndim else np.array(input)
+
+
+@linear(method=False, input=lambda g, index: on(take, g, index))
+def _take_sum(input: Any, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` to which `input` is added where `take` takes it from."""
+    out = np.zeros(shape, dtype=input.dtype)
+    add_at(out.reshape(-1), (index,), input)
+    return out
+
+
+@linear(
+    input=lambda g, index, input_shape: on(_take_sum, g, index, input_shape),
+    numpy={np.take: lambda a, indices, axis=None, mode="raise": _numpy_take(a, indices, axis, mode)},
+    samples=lambda: [
+        S(A(3, 4), index(12, 2, 3)),
+        S(A(3, 4), V(-1, "int64")),
+        S(A(3), V([0, -3, 2, 0], "int64")),
+        S(A(), V([0], "int64")),
+        S(A(0, 2), index(1, 0)),
+        S(A(3, 2, layout="T"), index(6, 4)),
+    ],
+    refused=lambda: [
+        S(A(3, 4), V([12], "int64")),
+        S(A(3, 4), V([-13], "int64")),
+        S(A(3, 4), V([0], "int32")),
+        S(A(3, 4), V([0.0], "float64")),
+        S(A(0), V([0], "int64")),
+        S(A(3), [0]),
+    ],
+)
+def take(input: Any, index: Any) -> Any:
+    """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`.
+
+    >>> import pullback
+    >>> pullback.take(pullback.tensor([[1, 2], [3, 4]]), pullback.tensor([0, -1]))
+    tensor([1, 4])
+    """
+    return input.take(positions("take", index, input.size, negative=True, dtypes=("int64",)))
+
+
+def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:
+    """numpy.take, whose positions may be negative and of any shape."""
+    found = indices if isinstance(indices, Tensor) else np.asarray(indices)
+    if axis is None:
+        a, axis = reshape(a, -1), 0
+    axis = wrap_axis(axis, a.ndim)
+    if mode != "raise":
+        n, found = a._data.shape[axis], found.detach().numpy() if isinstance(found, Tensor) else found
+        found = found % n if mode == "wrap" else np.clip(found, 0, n - 1)
+    return a[(*[_full] * axis, found)]
+
+
+# Masks --------------------------------------------------------------------------------------------------------------
 
 
 def check_mask(name: str, mask: Any) -> None:
     """Refuse a mask that is not a bool tensor."""
     if not isinstance(mask, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="mask to be a bool Tensor", found=errors.describe(mask)))
-    if mask._data.dtype.kind != "b":
+    check_bool(name, mask._data)
+
+
+def check_bool(name: str, mask: Any) -> None:
+    """Refuse a mask that is not of bools."""
+    if mask.dtype.kind != "b":
         raise RuntimeError(
             errors.message(
                 f"{name}()", expected="a bool mask", found=errors.describe(mask), do="compare, e.g. mask != 0"
@@ -319,18 +291,120 @@ def check_mask(name: str, mask: Any) -> None:
         )
 
 
-@composite()
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
-    check_mask("masked_fill", mask)
-    value = fitting_number("masked_fill", input, value)
-    return where(mask, value, input)
+@linear(method=False, input=lambda g, mask: on(masked_select, g, mask))
+def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
+    """Zeros of `shape` with the elements of `input`, one after the other, where `mask` is True."""
+    out = np.zeros(shape, dtype=input.dtype)
+    out[np.broadcast_to(mask, shape)] = input
+    return out
+
+
+@linear(
+    input=lambda g, mask, input_shape: on(
+        _masked_place, g, mask, np.broadcast_shapes(np.shape(mask), tuple(input_shape))
+    ),
+    samples=lambda: [
+        S(A(2, 3), mask(2, 3)),
+        S(A(2, 3), mask(3)),
+        S(A(3), mask(2, 1)),
+        S(A(), mask(3)),
+        S(A(2, 3), V(True, "bool")),
+        S(A(0), mask(0)),
+        S(A(3, 2, layout="T"), mask(3, 2)),
+    ],
+    refused=lambda: [S(A(3), mask(2)), S(A(3), A(3)), S(A(3), [True] * 3), S(A(3))],
+)
+def masked_select(input: Any, mask: Any) -> Any:
+    """The elements where `mask`, a bool tensor, is True, one after the other; the two broadcast.
+
+    >>> import pullback
+    >>> x = pullback.tensor([3, 1, 2])
+    >>> pullback.masked_select(x, x > 1)
+    tensor([3, 2])
+    """
+    if not isinstance(mask, np.ndarray):
+        raise TypeError(
+            errors.message("masked_select()", expected="mask to be a bool Tensor", found=errors.describe(mask))
+        )
+    check_bool("masked_select", mask)
+    values, chosen = np.broadcast_arrays(input, mask)
+    # one axis: NumPy's loop over several is slower
+    return values.reshape(-1)[np.flatnonzero(chosen)]
+
+
+@constant(
+    method=True,
+    numpy={np.nonzero: lambda a: nonzero(a, as_tuple=True), np.flatnonzero: lambda a: nonzero(reshape(a, -1))[:, 0]},
+    samples=lambda: [
+        S(V([[0.0, 2.0], [3.0, 0.0]])),
+        S(V([[0.0, 2.0], [3.0, 0.0]]), as_tuple=True),
+        S(A(3), as_tuple=False),
+        S(A()),
+        S(A(), as_tuple=True),
+        S(V(0.0)),
+        S(A(0, 2)),
+        S(A(3, 2, layout="T")),
+    ],
+    refused=lambda: [S([1.0]), S(A(2), True), S(A(2), nonsense=1)],
+)
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis.
+
+    >>> import pullback
+    >>> pullback.nonzero(pullback.tensor([[0, 2], [3, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    found = np.nonzero(np.atleast_1d(input))
+    return found if as_tuple else np.stack(found[: input.ndim], 1) if input.ndim else np.empty((found[0].size, 0), int)
+
+
+@composite(
+    numpy={np.argwhere: lambda a: argwhere(a)},
+    samples=lambda: [S(V([[0.0, 2.0], [3.0, 0.0]])), S(A(3)), S(A()), S(V(0.0)), S(A(0, 2))],
+    refused=lambda: [S([1.0])],
+)
+def argwhere(input: Tensor) -> Tensor:
+    """`nonzero`, by NumPy's name."""
+    return nonzero(input)
+
+
+@composite(
+    method=False,
+    numpy={np.unravel_index: lambda indices, shape: unravel_index(indices, shape)},
+    samples=lambda: [
+        S(V(5, "int64"), (3, 4)),
+        S(V([5, 7], "int64"), (3, 4)),
+        S(V([5, -12, 13], "int64"), [3, 4]),
+        S(V([[5]], "int32"), 6),
+        S(index(1, 0), shape=(3, 4)),
+    ],
+    refused=lambda: [S(V([5.0], "float64"), (3, 4)), S(V([True], "bool"), (3, 4)), S(V([5], "int64"), (3, -4))],
+)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Flat positions in a tensor of `shape` as a tensor of positions along each axis."""
+    if indices._data.dtype.kind not in "iu":
+        raise TypeError(
+            errors.message("unravel_index()", expected="indices of integers", found=errors.describe(indices))
+        )
+    lengths = sizes((shape,))
+    if any(n < 0 for n in lengths):
+        raise ValueError(errors.message("unravel_index()", expected="no negative length", found=str(shape)))
+    found = []
+    indices = to(indices, np.int64)
+    for n in reversed(lengths):
+        found.append(indices % n)
+        indices = indices // n
+    return tuple(reversed(found))
+
+
+# Numbers to be written ----------------------------------------------------------------------------------------------
 
 
 def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
     """A number, or a 0-d tensor, with the dtype of the tensor it is to be written into."""
     found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
-    if found._data.dtype.kind not in "biufc":
+    if found._data.dtype.kind not in "biufcV":
         raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
     if found._data.ndim:
         raise RuntimeError(
@@ -340,20 +414,8 @@ def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
         )
-    if t._data.dtype.kind in "iu" and not np.isfinite(found._data):
+    if t._data.dtype.kind in "iu" and isinstance(found._data, np.ndarray) and not np.isfinite(found._data):
         raise RuntimeError(
             errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
         )
     return to(found, t.dtype)
-
-
-def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """numpy.take, whose positions may be negative and of any shape."""
-    indices = indices if isinstance(indices, Tensor) else np.asarray(indices)
-    return a[_straight(indices, wrap_axis(axis, a.ndim))] if axis is not None else reshape(a, -1)[indices]
-
-
-NUMPY[np.take] = _take
-NUMPY[np.shape] = lambda a: np.shape(a._data)
-NUMPY[np.ndim] = lambda a: np.ndim(a._data)
-NUMPY[np.size] = lambda a, axis=None: np.size(a._data, axis)

@@ -15,16 +15,12 @@ import numpy as np
 from .. import _dtypes, errors
 from .._state import thread
 from .._tensor import Tensor
-from .creation import default_generator
-from .indexing import check_mask, fitting_number, write
+from .indexing import check_mask, fitting_number
 from .shape import expand
-from .table import TABLE, Op
-from .writing import before_write, refuse_write, take_history
+from .subscripts import write
+from .table import NAMES, TABLE, Op
+from .writing import before_write, put, refuse_write, take_history
 
-_TWINS = (
-    "add sub mul div neg pow remainder floor_divide exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin "
-    "cos tan sinh cosh tanh sigmoid relu abs sign clamp floor ceil trunc round"
-).split()
 _OPERATORS = {
     "add": "add",
     "sub": "sub",
@@ -33,45 +29,71 @@ _OPERATORS = {
     "pow": "pow",
     "mod": "remainder",
     "floordiv": "floor_divide",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
 }
 
 
-def _twin(op: Op) -> Callable[..., Tensor]:
-    call: Callable[..., Tensor] = op.call
+def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
+    """The twin of an operation: of its function, or of the method of that name."""
+    name, method = name or op.name.rpartition(".")[2], method or op.call
 
-    @functools.wraps(call)
+    @functools.wraps(method)
     def twin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
         refuse_write(self, others)
-        recorded = thread.modes.grad_enabled and (
-            self._requires_grad or any(isinstance(o, Tensor) and o._requires_grad for o in others)
+        recorded = thread.modes.grad_enabled and (  # here, or at a level below
+            self.requires_grad or any(isinstance(o, Tensor) and o.requires_grad for o in others)
         )
-        result = call(before_write(self) if recorded else self, *args, **kwargs)
-        data = result._data
-        if data.shape != self._data.shape:
-            raise RuntimeError(
-                f"output with shape {list(self._data.shape)} doesn't match the broadcast shape {list(data.shape)}"
-            )
-        if _dtypes.CATEGORY[data.dtype.kind] > _dtypes.CATEGORY[self._data.dtype.kind]:
-            raise RuntimeError(
-                errors.message(
-                    f"{op.name}_(): result type {result.dtype} can't be cast to the desired output type {self.dtype}",
-                    do=f"use {op.name}() without the underscore, or convert the tensor first",
-                )
-            )
-        self._data[...] = data
+        result = method(before_write(self) if recorded else self, *args, **kwargs)
+        _check_fit(name, self, result)
+        put(self, result)
         take_history(self, result)
         return self
 
-    twin.__name__ = twin.__qualname__ = f"{op.name}_"
-    twin.__doc__ = f"`{op.name}`, written into this tensor, which is returned."
+    twin.__name__ = twin.__qualname__ = f"{name}_"
+    twin.__doc__ = f"`{name}`, written into this tensor, which is returned."
     return twin
 
 
-for _name in _TWINS:
-    setattr(Tensor, f"{_name}_", _twin(TABLE[_name]))
-for _operator, _name in _OPERATORS.items():
-    setattr(Tensor, f"__i{_operator}__", getattr(Tensor, f"{_name}_"))
+def _check_fit(name: str, t: Tensor, result: Tensor) -> None:
+    """Refuse a result that `t` cannot hold."""
+    old, new = t._data, result._data
+    if new.shape != old.shape:
+        raise RuntimeError(f"output with shape {list(old.shape)} doesn't match the broadcast shape {list(new.shape)}")
+    lost = _dtypes.CATEGORY[new.dtype.kind] > _dtypes.CATEGORY[old.dtype.kind]
+    if lost or (name == "float_power" and new.dtype != old.dtype):
+        raise RuntimeError(
+            errors.message(
+                f"{name}_(): result type {result.dtype} can't be cast to the desired output type {t.dtype}",
+                do=f"use {name}() without the underscore, or convert the tensor first",
+            )
+        )
+    if old.dtype.kind == "c" and new.dtype.kind in "fV":
+        raise RuntimeError(
+            errors.message(
+                f"In-place {name} is not supported for complex tensors", do=f"use {name}() without the underscore"
+            )
+        )
+
+
+def enter_twins() -> None:
+    """Give every entry that has one its in-place twin, under each of its names: a method and a function."""
+    for op in list(TABLE.values()):
+        wanted = op.kind == "elementwise" if op.about.inplace is None else op.about.inplace
+        names = [op.name, *op.about.also.split()]
+        for name in names if wanted else []:
+            method = None if "." in name else getattr(Tensor, name, None)
+            if method is not None and not hasattr(Tensor, f"{name}_"):
+                twin = _twin(op, name, method)
+                setattr(Tensor, f"{name}_", twin)
+                NAMES[""][f"{name}_"] = twin
+    for operator, name in _OPERATORS.items():
+        setattr(Tensor, f"__i{operator}__", getattr(Tensor, f"{name}_"))
+
 
 _ALL = (Ellipsis,)
 
@@ -100,21 +122,7 @@ def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` wherever `mask` is True."""
     check_mask("masked_fill_", mask)
     value = fitting_number("masked_fill_", self, value)
-    write(self, (expand(mask, self._data.shape)._data,), value)
-    return self
-
-
-def _normal(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Values drawn from a normal distribution."""
-    stream = (generator or default_generator)._stream
-    write(self, _ALL, (mean + std * stream.standard_normal(self._data.shape)).astype(self._data.dtype))
-    return self
-
-
-def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Values drawn uniformly from [from, to)."""
-    stream = (generator or default_generator)._stream
-    write(self, _ALL, (from_ + (to - from_) * stream.random(self._data.shape)).astype(self._data.dtype))
+    write(self, (expand(mask, self._data.shape),), value)
     return self
 
 
@@ -123,8 +131,6 @@ for _name, _method in {
     "zero_": _zero,
     "copy_": _copy,
     "masked_fill_": _masked_fill,
-    "normal_": _normal,
-    "uniform_": _uniform,
 }.items():
     _method.__name__ = _name
     setattr(Tensor, _name, _method)

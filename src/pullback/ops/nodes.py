@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _dtypes
-from .._tensor import WRITES, Tensor, View, wrap
+from .._memory import WRITES, View
+from .._tensor import Tensor, wrap
 from ..autograd.node import FREED, Node, second_backward, written_since
+from ..autograd.watching import PackedTuple, pack_all
 
 if TYPE_CHECKING:
     from .table import Op, Plan
@@ -52,9 +54,16 @@ class OpNode(Node):
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
         """What the rules get for what was saved: payloads or, when taped, Tensors."""
+        if type(saved) is PackedTuple:
+            saved = saved.unpacked(self)
         if not taped:
             return [v._data if isinstance(v, Tensor) else v for v in saved]
-        return [self._output(v) if isinstance(v, Tensor) and v._view is SAVED_OUTPUT else v for v in saved]
+        return [self._output(v) if isinstance(v, Tensor) and type(v._view) is SavedOutput else v for v in saved]
+
+    def _pack(self, pack: Any, unpack: Any) -> None:
+        """Have hooks pack what was saved; its versions are then theirs to look after."""
+        self.saved = pack_all(self.saved, lambda i, v: _place(v), pack, unpack)
+        self.versions = None
 
     def check(self) -> None:
         """Refuse to go on if what was saved was freed, or written to since."""
@@ -69,7 +78,8 @@ class OpNode(Node):
     def _output(self, saved: Tensor) -> Tensor:
         """This node's result with its place in the graph, without which it is saved: they form no cycle."""
         out = wrap(saved._data)
-        out._edge = (self, 0, out._data.shape, out._data.dtype)
+        assert saved._view is not None
+        out._edge = (self, saved._view.args[0], out._data.shape, out._data.dtype)
         out._requires_grad = True
         return out
 
@@ -85,6 +95,11 @@ class OpNode(Node):
         slots = [i for i, p in enumerate(self.op.params) if p in self.op.rules]
         found = [edges.get(i) for i in slots]
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
+
+
+def _place(value: Tensor) -> int | None:
+    """Which of its own node's results a saved tensor is."""
+    return value._view.args[0] if type(value._view) is SavedOutput else None
 
 
 class ComplexNode(OpNode):
@@ -121,5 +136,24 @@ class ManyNode(OpNode):
         return Node.next_functions.fget(self)  # type: ignore[attr-defined]
 
 
-# Marks the detached copies of a node's own result among what it saved: they are nobody's view.
-SAVED_OUTPUT = View(wrap(np.empty(0)))
+class TupleNode(OpNode):
+    """A recorded call with several results: its rules get a list of cotangents, None for those that did not come."""
+
+    __slots__ = ("_outputs",)
+
+
+class SavedOutput(View):
+    """Marks the detached copy of a node's own result, whose number it holds, among what the node saved.
+
+    It is nobody's view, and no tensor that anybody else has: so the node and its result form no cycle.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, number: int) -> None:
+        self.args = (number,)
+        self.base = self.parent = self.op = None  # type: ignore[assignment]
+        self.recorded = False
+
+
+SAVED_OUTPUTS = tuple(SavedOutput(i) for i in range(8))

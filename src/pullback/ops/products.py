@@ -1,15 +1,25 @@
-"""Matrix products. Each is linear in both operands, so an entry is the product and its two adjoints."""
+"""Products of matrices and vectors. Each is linear in both operands, so an entry is the product and its two adjoints;
+all but `matmul` are made of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from .._arrays import broadcasts_to
 from .._tensor import Tensor, wrap
 from .calls import apply
+from .elementwise import where
+from .samples import A, Differs, S, Sample, V, nan
 from .table import bilinear, composite
+
+_NO_BOOL = [
+    Differs("torch has no kernel for bool; the operation is defined all the same, with True as 1", "values", "bool")
+]
 
 
 def _as_matrices(g: Any, left: int, right: int) -> Any:
@@ -20,19 +30,43 @@ def _as_matrices(g: Any, left: int, right: int) -> Any:
 
 def _left(g: Any, other: Any, input_shape: Any) -> Any:
     right = len(np.shape(other))
+    if right == 1:
+        return np.multiply(np.expand_dims(g, -1), other)
     g = _as_matrices(g, len(input_shape), right)
-    found = np.matmul(g, np.swapaxes(np.expand_dims(other, -1) if right == 1 else other, -1, -2))
+    found = np.matmul(g, np.swapaxes(other, -1, -2))
     return np.squeeze(found, -2) if len(input_shape) == 1 else found
 
 
 def _right(g: Any, input: Any, other_shape: Any) -> Any:
     left = len(np.shape(input))
+    if left == 1:
+        many = len(other_shape) > 1
+        return np.multiply(np.expand_dims(input, -1), np.expand_dims(g, -2)) if many else np.multiply(g, input)
     g = _as_matrices(g, left, len(other_shape))
-    found = np.matmul(np.swapaxes(np.expand_dims(input, -2) if left == 1 else input, -1, -2), g)
+    found = np.matmul(np.swapaxes(input, -1, -2), g)
     return np.squeeze(found, -1) if len(other_shape) == 1 else found
 
 
-@bilinear(method=False, input=_left, other=_right)
+def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
+    """What a tensor of a vmap stands for, each of the batch with so many axes."""
+    value, missing = level.value(t), ndim - t._data.ndim
+    return value.reshape(level.size, *(1,) * missing, *t._data.shape) if missing > 0 and level.varies(t) else value
+
+
+def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: one product if the right hand side is one matrix, or a batch of them; vectors become matrices first."""
+    input, other = args
+    if not level.varies(other) and other._data.ndim <= 2:
+        return op.call(level.value(input), level.value(other))
+    row, column = input._data.ndim == 1, other._data.ndim == 1
+    input, other = input.unsqueeze(0) if row else input, other.unsqueeze(-1) if column else other
+    ndim = max(input._data.ndim, other._data.ndim)
+    found = op.call(with_axes(level, input, ndim), with_axes(level, other, ndim))
+    found = found.squeeze(-1) if column else found
+    return found.squeeze(-1 if column else -2) if row else found
+
+
+@bilinear(method=False, batch=_product_of_each, input=_left, other=_right)
 def _matmul(input: Any, other: Any) -> Any:
     for value in (input, other):
         if not hasattr(value, "dtype"):
@@ -66,7 +100,51 @@ def _matmul(input: Any, other: Any) -> Any:
     return np.matmul(input, other)
 
 
-@composite(numpy={np.matmul: lambda x1, x2: matmul(x1, x2)})
+def _matmul_samples() -> list[Sample]:
+    return [
+        S(A(3), A(3)),
+        S(A(2, 3), A(3)),
+        S(A(3), A(3, 2)),
+        S(A(2, 3), A(3, 4)),
+        S(A(2, 2, 3), A(3, 4)),
+        S(A(2, 3), A(4, 3, 2)),
+        S(A(2, 1, 2, 3), A(3, 3, 2)),
+        S(A(2, 2, 3), A(3)),
+        S(A(3), A(2, 3, 2)),
+        S(A(0, 3), A(3, 2)),
+        S(A(2, 0), A(0, 3)),
+        S(A(0), A(0)),
+        S(A(1, 1), A(1, 1)),
+        S(A(3, 2, layout="T"), A(2, 3, layout="step")),
+        S(A(2, 3, layout="readonly"), A(3, 2, layout="T")),
+        S(A(2, 3), other=A(3)),
+    ]
+
+
+def _matmul_refused() -> list[Sample]:
+    return [
+        S(A(2, 3), A(2, 3)),
+        S(A(3), A(2)),
+        S(A(), A(3)),
+        S(A(3), A()),
+        S(A(2, 2, 3), A(3, 3, 2)),
+        S(A(2, 3), 2.0),
+        S(A(2, 3), A(3, dtype="int32")),
+        S(A(2, 3)),
+        S([1.0], A(1)),
+    ]
+
+
+@composite(
+    also="linalg.matmul",
+    numpy={
+        np.matmul: lambda x1, x2: matmul(x1, x2),
+        np.linalg.matmul: lambda x1, x2: matmul(x1, x2),
+    },
+    samples=_matmul_samples,
+    refused=_matmul_refused,
+    differs=_NO_BOOL,
+)
 def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
     """The matrix product; vectors and batches of matrices as in NumPy. ``dA = g B^T``, ``dB = A^T g``.
 
@@ -83,53 +161,300 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
     return apply(_matmul.op, (input, other), {})
 
 
-def _checked(name: str, a: Tensor, b: Tensor, left: int, right: int) -> Tensor:
-    for value, ndim, which in ((a, left, "first"), (b, right, "second")):
+def check_ndim(name: str, **expected: tuple[Any, int]) -> None:
+    """Refuse operands (by their names: the value and how many axes it should have) that are not Tensors like that."""
+    for which, (value, ndim) in expected.items():
         if not isinstance(value, Tensor) or value.ndim != ndim:
             raise (RuntimeError if isinstance(value, Tensor) else TypeError)(
-                errors.message(
-                    f"{name}()", expected=f"the {which} operand to be a {ndim}D tensor", found=errors.describe(value)
-                )
+                errors.message(f"{name}()", expected=f"{which} to be a {ndim}-D tensor", found=errors.describe(value))
             )
-    if name == "bmm" and a._data.shape[0] != b._data.shape[0]:
+
+
+def _batches(name: str, a: Tensor, b: Tensor) -> Tensor:
+    """The products of two stacks of matrices, which must be of the same height."""
+    if a._data.shape[0] != b._data.shape[0]:
         raise RuntimeError(
-            errors.message("bmm()", expected="equal batch sizes", found=f"{a.shape[0]} and {b.shape[0]}")
+            errors.message(f"{name}()", expected="equal batch sizes", found=f"{a.shape[0]} and {b.shape[0]}")
         )
     return matmul(a, b)
 
 
-@composite()
+@composite(
+    samples=lambda: [
+        S(A(2, 3), A(3, 4)),
+        S(A(1, 3), A(3, 1)),
+        S(A(0, 3), A(3, 2)),
+        S(A(2, 0), A(0, 3)),
+        S(A(3, 2, layout="T"), A(2, 3, layout="step")),
+        S(A(2, 3), mat2=A(3, 1)),
+    ],
+    refused=lambda: [S(A(2, 3), A(2, 3)), S(A(3), A(3)), S(A(2, 3), A(3)), S(A(2, 3), 1.0)],
+    differs=_NO_BOOL,
+)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
-    return _checked("mm", input, mat2, 2, 2)
+    check_ndim("mm", input=(input, 2), mat2=(mat2, 2))
+    return matmul(input, mat2)
 
 
-@composite()
+@composite(
+    samples=lambda: [
+        S(A(2, 2, 3), A(2, 3, 4)),
+        S(A(0, 2, 3), A(0, 3, 1)),
+        S(A(1, 2, 2, layout="T"), A(1, 2, 1)),
+        S(A(2, 1, 3), mat2=A(2, 3, 1)),
+    ],
+    refused=lambda: [
+        S(A(2, 2, 3), A(3, 3, 2)),
+        S(A(1, 2, 3), A(3, 3, 2)),
+        S(A(2, 3), A(3, 2)),
+        S(A(2, 2, 3), A(2, 2, 3)),
+    ],
+    differs=_NO_BOOL,
+)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two stacks of matrices, pair by pair."""
-    return _checked("bmm", input, mat2, 3, 3)
+    check_ndim("bmm", input=(input, 3), mat2=(mat2, 3))
+    return _batches("bmm", input, mat2)
 
 
-@composite()
+@composite(
+    samples=lambda: [
+        S(A(2, 3), A(3)),
+        S(A(0, 3), A(3)),
+        S(A(2, 0), A(0)),
+        S(A(3, 2, layout="T"), A(2, layout="step")),
+        S(A(2, 3), vec=A(3)),
+    ],
+    refused=lambda: [S(A(2, 3), A(2)), S(A(3), A(3)), S(A(2, 3), A(3, 1))],
+    differs=_NO_BOOL,
+)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
-    return _checked("mv", input, vec, 2, 1)
+    check_ndim("mv", input=(input, 2), vec=(vec, 1))
+    return matmul(input, vec)
 
 
-@composite(numpy={np.dot: lambda a, b: matmul(a, b) if np.ndim(a) and np.ndim(b) else np.multiply(a, b)})
+def _dot_samples() -> list[Sample]:
+    return [S(A(3), A(3)), S(A(1), A(1)), S(A(0), A(0)), S(A(3, layout="step"), A(3, layout="readonly"))]
+
+
+_NO_DOT = [S(A(3), A(2)), S(A(3), A(1)), S(A(2, 2), A(2, 2)), S(A(3), 1.0), S(A(3), A(3, dtype="int32")), S(A(3), A())]
+
+
+@composite(samples=_dot_samples, refused=_NO_DOT, differs=_NO_BOOL)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The product of two vectors, not conjugated."""
-    return _checked("dot", input, tensor, 1, 1)
+    check_ndim("dot", input=(input, 1), tensor=(tensor, 1))
+    return matmul(input, tensor)
 
 
-@composite(numpy={np.outer: lambda a, b: np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))})
+def _flat(a: Any) -> Any:
+    return np.reshape(a, (-1,))
+
+
+@composite(
+    numpy={np.vdot: lambda a, b: np.dot(np.conj(_flat(a)), _flat(b))},
+    samples=_dot_samples,
+    refused=_NO_DOT,
+    differs=_NO_BOOL,
+)
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
+    check_ndim("vdot", input=(input, 1), other=(other, 1))
+    return matmul(np.conj(input), other)
+
+
+@composite(
+    also="ger",
+    numpy={
+        np.outer: lambda a, b: np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1))),
+        np.linalg.outer: lambda x1, x2: np.outer(x1, x2),
+    },
+    samples=lambda: [
+        S(A(3), A(2)),
+        S(A(1), A(1)),
+        S(A(0), A(2)),
+        S(A(3, layout="step"), A(2)),
+        S(A(3), A(2, dtype="int64")),
+        S(A(3), vec2=A(2)),
+    ],
+    refused=lambda: [S(A(2, 2), A(2)), S(A(2), A()), S(A(2), 1.0)],
+)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
-    for name, value in (("input", input), ("vec2", vec2)):
-        if not isinstance(value, Tensor) or value._data.ndim != 1:
-            kind = RuntimeError if isinstance(value, Tensor) else TypeError
-            raise kind(errors.message("outer()", expected=f"{name} to be a 1D tensor", found=errors.describe(value)))
+    check_ndim("outer", input=(input, 1), vec2=(vec2, 1))
     return input[:, None] * vec2[None, :]
+
+
+# A product added to something -----------------------------------------------------------------------------------------
+
+
+def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """``beta * input + alpha * product``; with beta 0, not even a NaN of `input` counts."""
+    dtype, shape = product._data.dtype, product._data.shape
+    for which, factor in (("beta", beta), ("alpha", alpha)):
+        if not isinstance(factor, (bool, int, float, complex)):
+            raise TypeError(
+                errors.message(f"{name}()", expected=f"{which} to be a number", found=errors.describe(factor))
+            )
+        if (isinstance(factor, float) and dtype.kind in "biu") or (isinstance(factor, complex) and dtype.kind != "c"):
+            raise RuntimeError(
+                errors.message(
+                    f"{name}()",
+                    expected=f"{which} to be a number that {dtype} can hold",
+                    found=repr(factor),
+                    do="convert the tensors first, e.g. with .double()",
+                )
+            )
+    if not broadcasts_to(input._data.shape, shape):
+        raise RuntimeError(
+            errors.message(
+                f"{name}()",
+                expected=f"input to be broadcast to the shape of the product, {list(shape)}",
+                found=str(list(input._data.shape)),
+            )
+        )
+    if dtype.kind == "b":
+        beta, alpha = bool(beta), bool(alpha)
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return where(wrap(np.asarray(True)), scaled, input)
+    return (input if beta == 1 else input * beta) + scaled
+
+
+def _check_dtype(name: str, input: Any, product: Tensor) -> None:
+    if not isinstance(input, Tensor) or input._data.dtype != product._data.dtype:
+        raise (RuntimeError if isinstance(input, Tensor) else TypeError)(
+            errors.message(
+                f"{name}()", expected=f"input to be a tensor of {product.dtype}", found=errors.describe(input)
+            )
+        )
+
+
+_FRACTION = Differs(
+    "a factor that is not a whole number is refused; torch drops its fraction", "values", "int64", "0.5"
+)
+
+
+def _added(first: tuple[int, ...], second: tuple[int, ...], *inputs: tuple[int, ...]) -> Callable[[], list[Sample]]:
+    """Samples of ``beta * input + alpha * product``, of each shape of input."""
+
+    def samples() -> list[Sample]:
+        whole = inputs[0]
+        return [
+            *(S(A(*shape), A(*first), A(*second)) for shape in inputs),
+            S(A(*whole), A(*first), A(*second), beta=2, alpha=-3),
+            S(A(*whole), A(*first), A(*second), beta=0.5),
+            S(A(*whole), A(*first), A(*second), alpha=0.5),
+            S(A(*whole), A(*first), A(*second), beta=0),
+            S(A(*whole, layout="T"), A(*first, layout="step"), A(*second, layout="readonly"), alpha=0),
+        ]
+
+    return samples
+
+
+def _unadded(first: tuple[int, ...], second: tuple[int, ...], whole: tuple[int, ...]) -> Callable[[], list[Sample]]:
+    """Calls that are refused: shapes, dtypes, factors."""
+
+    def samples() -> list[Sample]:
+        mats = A(*first), A(*second)
+        return [
+            S(A(4, *whole), *mats),
+            S(A(5), *mats),
+            S(A(*whole), A(*first[:-1], 7), A(*second)),
+            S(A(*whole), A(*first, 1), A(*second)),
+            S(A(*whole), *mats, beta="x"),
+            S(A(*whole), *mats, 2),
+            S(A(*whole), *mats, alpha=1j),
+            S(A(*whole), *mats, nonsense=1),
+            S(1.0, *mats),
+            S(A(*whole), A(*first), 2.0),
+        ]
+
+    return samples
+
+
+_KINKS = [S(V([[nan, 1.0], [1.0, nan]]), V([[1.0, 2.0], [3.0, 4.0]]), V([[1.0, 0.0], [0.0, 1.0]]), beta=0)]
+
+
+@composite(
+    inplace=True,
+    samples=_added((2, 3), (3, 4), (2, 4), (4,), (2, 1), ()),
+    kinks=_KINKS,
+    refused=lambda: [*_unadded((2, 3), (3, 4), (2, 4))(), S(A(2, 2, dtype="int64"), A(2, 2), A(2, 2))],
+    differs=[*_NO_BOOL, _FRACTION],
+)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``; `input` is broadcast.
+
+    >>> import pullback
+    >>> pullback.addmm(pullback.ones(2), pullback.eye(2), pullback.eye(2), beta=2, alpha=3)
+    tensor([[5., 2.],
+            [2., 5.]])
+    """
+    check_ndim("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
+    product = matmul(mat1, mat2)
+    _check_dtype("addmm", input, product)
+    return _plus("addmm", input, product, beta, alpha)
+
+
+@composite(
+    inplace=True,
+    samples=_added((2, 3), (3,), (2,), (1,), ()),
+    refused=lambda: [*_unadded((2, 3), (3,), (2,))(), S(A(2, dtype="int64"), A(2, 2), A(2))],
+    differs=[*_NO_BOOL, _FRACTION],
+)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``; `input` is broadcast."""
+    check_ndim("addmv", mat=(mat, 2), vec=(vec, 1))
+    product = matmul(mat, vec)
+    _check_dtype("addmv", input, product)
+    return _plus("addmv", input, product, beta, alpha)
+
+
+@composite(
+    inplace=True,
+    samples=_added((3, 2, 3), (3, 3, 4), (2, 4), (4,), (2, 1), ()),
+    refused=lambda: [*_unadded((3, 2, 3), (3, 3, 4), (2, 4))(), S(A(2, 2), A(1, 2, 2), A(3, 2, 2))],
+    differs=[*_NO_BOOL, _FRACTION],
+)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * sum_b (batch1[b] @ batch2[b])``; `input` is broadcast."""
+    check_ndim("addbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    product = _batches("addbmm", batch1, batch2).sum(0, dtype=batch1.dtype)
+    _check_dtype("addbmm", input, product)
+    return _plus("addbmm", input, product, beta, alpha)
+
+
+@composite(
+    inplace=True,
+    samples=_added((3, 2, 3), (3, 3, 4), (3, 2, 4), (2, 4), (4,), (3, 1, 1), ()),
+    refused=lambda: [*_unadded((3, 2, 3), (3, 3, 4), (3, 2, 4))(), S(A(2, 2), A(1, 2, 2), A(3, 2, 2))],
+    differs=[*_NO_BOOL, _FRACTION],
+)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (batch1[b] @ batch2[b])`` for each b; `input` is broadcast."""
+    check_ndim("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    product = _batches("baddbmm", batch1, batch2)
+    _check_dtype("baddbmm", input, product)
+    return _plus("baddbmm", input, product, beta, alpha)
+
+
+@composite(
+    inplace=True,
+    samples=_added((2,), (3,), (2, 3), (3,), (2, 1), ()),
+    refused=lambda: [
+        S(A(4, 2, 3), A(2), A(3)),
+        S(A(2, 3), A(2, 2), A(3)),
+        S(A(2, 3), A(2), A(3), 2),
+        S(1.0, A(2), A(2)),
+    ],
+)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``; `input` is broadcast."""
+    check_ndim("addr", vec1=(vec1, 1), vec2=(vec2, 1))
+    return _plus("addr", input, outer(vec1, vec2), beta, alpha)
 
 
 def _operator(self: Tensor, other: Any) -> Any:

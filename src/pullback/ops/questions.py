@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
-from .._tensor import NUMPY, Tensor, wrap
+from .. import _dtypes, errors
+from .._tensor import NUMPY, Tensor
+from .samples import NO_PAIR, A, S, V, inf, nan, pairs
 from .table import composite
 
 
@@ -30,6 +31,18 @@ def is_complex(input: Tensor) -> bool:
 
 
 @composite()
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once, no tensor waits for it."""
+    return False
+
+
+@composite()
+def is_neg(input: Tensor) -> bool:
+    """False: negatives are computed at once, no tensor waits for it."""
+    return False
+
+
+@composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements; NaN equals nothing.
 
@@ -37,14 +50,32 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> pullback.equal(pullback.tensor([1, 2]), pullback.tensor([1, 2]))
     True
     """
-    return np.array_equal(input._data, other._data)
+    return input.shape == other.shape and bool(input.eq(other).all())
 
 
-@composite()
+@composite(
+    samples=lambda: [
+        *pairs(),
+        S(V([1.0, 2.0, nan, inf], "float32"), V([1.000001, 2.1, nan, inf], "float32")),
+        S(V([1.0, 2.0, nan, inf], "float64"), V([1.0, 2.1, nan, inf], "float64"), equal_nan=True),
+        S(V([1.0, 100.0], "float64"), V([1.1, 101.0], "float64"), 0.05, 0.05),
+        S(V([1, 2, 100], "int64"), V([1, 3, 101], "int64"), rtol=0.02),
+        S(A(3), A(3), rtol=0.0, atol=0.0),
+    ],
+    refused=[*NO_PAIR, S(A(2), A(2, dtype="float64")), S(A(2), A(2), rtol=-1.0), S(A(2), A(2), atol=-1.0)],
+)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Elementwise, whether ``|input - other| <= atol + rtol * |other|``."""
-    _refuse_mixed("isclose", input, other)
-    return wrap(np.asarray(np.isclose(input._data, other._data, rtol, atol, equal_nan)))
+    """Elementwise, whether ``|input - other| <= atol + rtol * |other|``; infinities are close to themselves."""
+    _check_close("isclose", input, other, rtol, atol)
+    close: Tensor = input.eq(other)
+    if not (input.is_floating_point() or input.is_complex()):
+        input, other = (t.to(_dtypes.get_default_dtype()) for t in (input, other))
+    elif equal_nan:
+        close = close | (input.isnan() & other.isnan())
+    if rtol == 0 and atol == 0:
+        return close
+    distance = (input - other).abs()
+    return close | (distance.isfinite() & (distance <= atol + rtol * other.abs()))
 
 
 @composite()
@@ -55,12 +86,14 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     >>> pullback.allclose(pullback.tensor([1.0]), pullback.tensor([1.0 + 1e-7]))
     True
     """
-    _refuse_mixed("allclose", input, other)
-    return bool(np.allclose(input._data, other._data, rtol, atol, equal_nan))
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def _refuse_mixed(name: str, a: Tensor, b: Tensor) -> None:
-    if a._data.dtype != b._data.dtype:
+def _check_close(name: str, a: Any, b: Any, rtol: Any, atol: Any) -> None:
+    for value in (a, b):
+        if not isinstance(value, Tensor):
+            raise TypeError(errors.message(f"{name}()", expected="two Tensors", found=errors.describe(value)))
+    if a.dtype != b.dtype:
         raise RuntimeError(
             errors.message(
                 f"{name}()",
@@ -68,6 +101,14 @@ def _refuse_mixed(name: str, a: Tensor, b: Tensor) -> None:
                 found=f"{a.dtype} and {b.dtype}",
                 do="convert one of them with .to(dtype)",
             )
+        )
+    for tolerance in (rtol, atol):
+        if not isinstance(tolerance, (int, float)):
+            found = errors.describe(tolerance)
+            raise TypeError(errors.message(f"{name}()", expected="rtol and atol to be numbers", found=found))
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="rtol and atol of at least 0", found=f"rtol={rtol}, atol={atol}")
         )
 
 

@@ -1,26 +1,18 @@
-"""Reductions: sums, products, extremes and moments along axes.
-
-Extremes over several elements share the gradient evenly among ties (`amax`, `amin`, `max()` of all); `max(dim)` and
-`min(dim)` give it all to the element whose index they return, as torch does.
-"""
+"""Sums, means, products and the like along axes; whether all or any elements are nonzero, and how many."""
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 
 from .. import _dtypes, errors
-from .._arrays import insert_axes, wrap_axes, wrap_axis
-from .._tensor import Tensor, wrap
-from .creation import to
-from .elementwise import plain, sign
-from .indexing import gather
-from .table import composite, linear, special
-
-MaxResult = namedtuple("MaxResult", ["values", "indices"])
-MinResult = namedtuple("MinResult", ["values", "indices"])
+from .._arrays import insert_axes, wrap_axes
+from .._tensor import Tensor
+from .conversion import to
+from .elementwise import plain, somewhere
+from .samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
+from .table import composite, constant, linear, special
 
 
 def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
@@ -32,20 +24,50 @@ def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
     return (fold if type(input) is np.ndarray else function)(input, **how)
 
 
-def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
-    return insert_axes(g, wrap_axes(dim, len(input_shape)), input_shape, keepdim)
+_LONG = 256  # elements in a row, from which on many rows are worked on one by one
 
 
-def _accumulator(input: Any, dtype: Any) -> Any:
+def accumulator(input: Any, dtype: Any) -> Any:
     """The dtype of a sum: the one asked for, int64 for integers and bools, else the tensor's."""
     if dtype is not None:
         return _dtypes.to_numpy(dtype)
     return np.dtype(np.int64) if input.dtype.kind in "biu" else input.dtype
 
 
+def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    axes = wrap_axes(dim, input.ndim)
+    return quiet(np.add.reduce, np.sum, input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
+
+
+def _count(shape: Any, dim: Any) -> int:
+    axes = wrap_axes(dim, len(shape))
+    return int(np.prod([n for i, n in enumerate(shape) if axes is None or i in axes], dtype=np.int64))
+
+
+def _samples() -> list[Sample]:
+    return [
+        *whole(),
+        *along(0, 1, -1, None, ()),
+        *EMPTY,
+        S(A(2, 3), dtype=D("float64")),
+        S(A(2, 3, dtype="int64"), 0, dtype=D("float32")),
+        S(A(2, 3), axis=1, keepdims=True),
+    ]
+
+
+# Sums and means -------------------------------------------------------------------------------------------------------
+
+
+def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
+    return insert_axes(g, wrap_axes(dim, len(input_shape)), input_shape, keepdim)
+
+
 @linear(
+    batch="dims",
     input=_sum_rule,
     numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*_samples(), S(A(2, 3, dtype="float64"), dtype=D("int64")), S(A(2, 3), 0, dtype=D("bool"))],
+    refused=NO_DIM,
 )
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64.
@@ -57,357 +79,280 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return _total(input, dim, keepdim, dtype)
 
 
-def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    axes = wrap_axes(dim, input.ndim)
-    return quiet(np.add.reduce, np.sum, input, axis=axes, keepdims=keepdim, dtype=_accumulator(input, dtype))
-
-
-def _count(shape: Any, dim: Any) -> int:
-    axes = wrap_axes(dim, len(shape))
-    return int(np.prod([n for i, n in enumerate(shape) if axes is None or i in axes], dtype=np.int64))
-
-
 def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     return np.true_divide(_sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1)
 
 
 @linear(
+    batch="dims",
     input=_mean_rule,
-    numpy={np.mean: lambda a, axis=None, dtype=None, *, keepdims=False: mean(a, axis, keepdims, dtype=dtype)},
+    samples=_samples,
+    kinks=[S(V([nan, 1.0])), S(V([inf, -inf]))],
+    refused=[*NO_DIM, S(A(3, dtype="int64")), S(A(3), dtype=D("int64"))],
 )
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
-    if dtype is None and input.dtype.kind not in "fc":
+    if (input.dtype if dtype is None else _dtypes.to_numpy(dtype)).kind not in "fcV":
         raise RuntimeError(
             errors.message(
                 "mean()",
                 expected="a floating point or complex dtype",
-                found=errors.describe(input),
-                do="convert it first, x.float().mean(), or pass dtype=",
+                found=errors.describe(input) if dtype is None else str(dtype),
+                do="convert it first, x.float().mean(), or pass such a dtype=",
             )
         )
     total = _total(input, dim, keepdim, dtype)
     return np.true_divide(total, total.dtype.type(_count(np.shape(input), dim)))
 
 
-def _cast_first(input: Tensor, dtype: Any) -> Tensor:
-    """What a product is of: `input` in the dtype asked for, or else in that of a sum."""
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message("prod()", expected="a Tensor", found=errors.describe(input)))
-    return to(input, _accumulator(input._data, dtype))
+def _nansum_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
+    values = plain(input)
+    spread = _sum_rule(g, np.shape(values), dim, keepdim)
+    return np.where(np.isnan(values), 0, spread)
 
 
-def _products(values: Any, axis: int) -> Any:
-    return quiet(np.multiply.accumulate, np.cumprod, values, axis=axis)
+def _refuse_complex(name: str, input: Any) -> None:
+    if input.dtype.kind == "c":
+        raise RuntimeError(errors.message(f"{name}()", expected="real numbers", found=errors.describe(input)))
 
 
-def _prod_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
-    # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
+_MISSING = [[nan, 1.0, 2.0], [nan, nan, nan]]
+
+
+def _nan_kinks() -> list[Sample]:
+    return [*(S(V(_MISSING), *dim) for dim in ((), (0,), (1,), (0, True))), S(V([inf, -inf])), S(V([inf, nan]))]
+
+
+@special(
+    batch="dims",
+    input=_nansum_rule,
+    samples=_samples,
+    kinks=_nan_kinks,
+    refused=[*NO_DIM, S(A(2, dtype="complex64"))],
+)
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over `dim` of what is not NaN; the gradient of NaN is 0."""
+    _refuse_complex("nansum", input)
+    total = _total(input, dim, keepdim, dtype) if dtype is None else None
+    if total is None or np.any(np.isnan(total)):  # or infinities cancelled
+        total = _total(np.where(np.isnan(input), 0, input), dim, keepdim, dtype)
+    return total
+
+
+@composite(
+    samples=lambda: [s for s in _samples() if "axis" not in s.kwargs],
+    kinks=_nan_kinks,
+    refused=[*NO_DIM, S(A(2, dtype="complex64")), S(A(2, dtype="int64"))],
+    differs=[
+        Differs("no gradient comes of no elements; torch's is 0 times infinity", "kinks", "float64", "[nan, nan, nan]")
+    ],
+)
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean over `dim` of what is not NaN; NaN where there is nothing else.
+
+    >>> import pullback
+    >>> pullback.tensor([1.0, pullback.nan, 3.0]).nanmean()
+    tensor(2.)
+    """
+    if input._data.dtype.kind not in "fV":
+        raise RuntimeError(
+            errors.message("nanmean()", expected="a floating point tensor", found=errors.describe(input))
+        )
+    number = sum(np.logical_not(np.isnan(input)), dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / number
+
+
+def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
+    best, g = (insert_axes(v, axes, shape, keepdim) for v in (out, g))
+    return np.multiply(g, np.conj(np.exp(np.subtract(input, best))))
+
+
+@special(
+    batch="dims",
+    also="special.logsumexp",
+    input=_logsumexp_rule,
+    samples=lambda: [
+        *along(0, 1, -1),
+        S(A(0), 0),
+        S(A(2, 0), 1),
+        S(A(2, 0), 0),
+        S(A(2, 3), axis=0, keepdims=True),
+        S(A(2, 3), dim=1),
+    ],
+    kinks=lambda: [
+        *(S(V(v), 0) for v in ([1000.0, 1000.0], [-1000.0, -1001.0], [1e30, 1.0], [-inf, 1.0], [-inf, -inf])),
+        *(S(V(v), 0) for v in ([inf, 1.0], [inf, inf], [inf, -inf], [nan, 1.0], [nan, inf])),
+        S(V([[-inf, -inf], [0.0, 800.0]]), 1),
+    ],
+    refused=[*NO_DIM, S(A(2, 3))],
+)
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
+    """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing.
+
+    >>> import pullback
+    >>> pullback.tensor([1000.0, 1000.0, -1000.0]).logsumexp(0).item() - 1000
+    0.69317...
+    """
+    axes = wrap_axes(dim, input.ndim)
+    if input.dtype.kind in "biu":
+        input = input.astype(_dtypes.default())
+    best: Any = np.maximum.reduce(np.real(input), axis=axes, keepdims=True, initial=-np.inf)
+    best = np.where(np.isfinite(best), best, 0)
+    total = np.log(quiet(np.add.reduce, np.sum, np.exp(input - best), axis=axes, keepdims=keepdim))
+    return total + np.reshape(best, np.shape(total))
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+def cast_first(name: str, input: Tensor, dtype: Any) -> Tensor:
+    """What a product is of: `input` in the dtype asked for, or else in that of a sum."""
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
+    return to(input, accumulator(input._data, dtype))
+
+
+def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
+    """``ufunc.accumulate``, by whole rows where they lie in one piece: NumPy's own goes from element to element.
+
+    >>> running(np.add, np.ones((3, 2)), 0)[-1]
+    array([3., 3.])
+    """
+    rows = np.moveaxis(values, axis, 0)
+    if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
+        return ufunc.accumulate(values, axis=axis, dtype=dtype)
+    out = np.empty(values.shape, dtype or values.dtype)
+    into = np.moveaxis(out, axis, 0)
+    into[:1] = rows[:1]
+    for before, row, here in zip(into[:-1], rows[1:].astype(out.dtype, copy=False), into[1:], strict=True):
+        ufunc(before, row, out=here)
+    return out
+
+
+def products(values: Any, axis: int) -> Any:
+    """The running products along an axis."""
+    return running(np.multiply, values, axis) if type(values) is np.ndarray else np.cumprod(values, axis=axis)
+
+
+def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+    shape = np.shape(input)
+    axes = wrap_axes(dim, len(shape))
+    if not somewhere(np.equal(plain(input), 0)):
+        return np.multiply(
+            insert_axes(g, axes, shape, keepdim), np.conj(insert_axes(out, axes, shape, keepdim) / input)
+        )
+    # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
     flat = (
         np.reshape(input, (1, -1, 1))
         if axes is None
         else np.reshape(input, (int(np.prod(shape[: axes[0]])), shape[axes[0]], int(np.prod(shape[axes[0] + 1 :]))))
     )
     one = np.ones_like(flat[:, :1])
-    before = _products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
-    after = np.flip(_products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)
+    before = products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
+    after = np.flip(products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)
     others = np.reshape(np.multiply(before, after), shape)
     return np.multiply(insert_axes(g, axes, shape, keepdim), np.conj(others))
 
 
-@special(method=False, input=_prod_rule)
+@special(method=False, batch="dims", input=_prod_rule)
 def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
-    return quiet(np.multiply.reduce, np.prod, input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+    axes = wrap_axes(dim, input.ndim)
+    found = input.reshape(-1) if axes is None else input
+    if axes in (None, (input.ndim - 1,)):
+        # np.multiply.reduce goes from neighbour to neighbour; halves are multiplied several at a time
+        while found.shape[-1:] > (_LONG,):
+            half = found.shape[-1] // 2
+            last = found[..., 2 * half :]
+            found = found[..., :half] * found[..., half : 2 * half]
+            if last.size:
+                found[..., :1] *= last
+    rest: Any = {"axis": axes if found.ndim == input.ndim else 0, "keepdims": keepdim}
+    found = np.multiply.reduce(found, **rest)
+    return found if axes is not None or not keepdim else np.reshape(found, (1,) * input.ndim)
 
 
-@composite(numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)})
+@composite(
+    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
+    kinks=lambda: [
+        S(V([0.0, 2.0, 3.0])),
+        S(V([0.0, 0.0, 3.0])),
+        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
+        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
+    ],
+    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
+)
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product over one axis, or of all elements; its gradient is right where elements are zero."""
+    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    return _prod(_cast_first(input, dtype), dim, keepdim)
+    return _prod(cast_first("prod", input, dtype), dim, keepdim)
 
 
-def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
-    # d out_j / d x_i = prod of x_k, k <= j, k != i: a sum over j of products without x_i, O(n^2), exact with zeros.
-    if not np.ndim(input):
-        return g
-    axis = wrap_axis(dim, len(np.shape(input)))
-    moved, gm = np.moveaxis(input, axis, 0), np.moveaxis(g, axis, 0)
-    parts = []
-    for i in range(moved.shape[0]):
-        head = quiet(np.multiply.reduce, np.prod, moved[:i], axis=0)
-        tail = _products(np.concatenate([np.ones_like(moved[i : i + 1]), moved[i + 1 :]], axis=0), 0)
-        parts.append(quiet(np.add.reduce, np.sum, np.multiply(gm[i:], np.conj(np.multiply(head, tail))), axis=0))
-    return np.moveaxis(np.stack(parts), 0, axis) if parts else np.zeros_like(input)
+# Nonzero or not -------------------------------------------------------------------------------------------------------
 
 
-@special(method=False, input=_cumprod_rule)
-def _cumprod(input: Any, dim: int) -> Any:
-    axis = wrap_axis(dim, input.ndim)
-    return _products(input, axis) if input.ndim else np.copy(input)
+def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    found = ufunc.reduce(input != 0, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch: uint8 was its bool once
 
 
-@composite(numpy={np.cumprod: lambda a, axis=None: cumprod(a if axis is not None else a.flatten(), axis or 0)})
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The running product along `dim`."""
-    return _cumprod(_cast_first(input, dtype), dim)
+@constant(method=False, batch="dims")
+def _any(input: Any, dim: Any, keepdim: bool) -> Any:
+    return _holds(np.logical_or, input, dim, keepdim)
 
 
-def _cumsum_rule(g: Any, dim: Any) -> Any:
-    if not len(np.shape(g)):
-        return g
-    return np.flip(quiet(np.add.accumulate, np.cumsum, np.flip(g, axis=dim), axis=dim), axis=dim)
+@constant(method=False, batch="dims")
+def _all(input: Any, dim: Any, keepdim: bool) -> Any:
+    return _holds(np.logical_and, input, dim, keepdim)
 
 
-@linear(
-    input=_cumsum_rule,
-    numpy={np.cumsum: lambda a, axis=None: cumsum(a if axis is not None else a.flatten(), axis or 0)},
-)
-def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """The running sum along `dim`."""
-    axis = wrap_axis(dim, input.ndim)
-    found = _accumulator(input, dtype)
-    return (
-        quiet(np.add.accumulate, np.cumsum, input, axis=axis, dtype=found)
-        if input.ndim
-        else np.array(input, dtype=found)
-    )
-
-
-# Extremes -----------------------------------------------------------------------------------------------------------
-
-
-def _extreme_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
-    values, best = plain(input), plain(out)
-    axes = wrap_axes(dim, values.ndim)
-    best = insert_axes(best, axes, values.shape, keepdim)
-    ties = np.logical_or(np.equal(values, best), np.logical_and(np.isnan(values), np.isnan(best)))
-    share = np.true_divide(
-        insert_axes(g, axes, values.shape, keepdim), np.sum(ties, axis=axes, keepdims=True).astype(values.dtype)
-    )
-    return np.where(ties, share, 0)
-
-
-def _refuse_extreme(name: str, input: Any, dim: Any) -> None:
-    """Refuse to look for the largest of nothing, or of complex numbers, which have no order."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError(
-            errors.message(f"{name}()", expected="real numbers, which have an order", found=errors.describe(input))
-        )
-    if _count(input.shape, dim) == 0:
-        error = RuntimeError if dim == () else IndexError
-        raise error(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size; "
-            f"found shape {list(input.shape)}, dim {dim}."
-        )
-
-
-@special(
-    input=_extreme_rule,
-    numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)),
-)
-def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
-    """The largest element over `dim` (default: all); ties share the gradient evenly."""
-    _refuse_extreme("amax", input, dim)
-    return np.max(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
-
-
-@special(
-    input=_extreme_rule,
-    numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)),
-)
-def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
-    """The smallest element over `dim` (default: all); ties share the gradient evenly."""
-    _refuse_extreme("amin", input, dim)
-    return np.min(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
-
-
-def _argument(name: str, find: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
-    data = input._data
-    axis = None if dim is None else wrap_axis(dim, data.ndim)
-    _refuse_extreme(name, data, dim)
-    if not data.ndim:
-        return wrap(np.zeros((), np.int64))
-    return wrap(np.asarray(find(data, axis=axis, keepdims=keepdim), dtype=np.int64))
-
-
-@composite(numpy={np.argmax: lambda a, axis=None, *, keepdims=False: argmax(a, axis, keepdims)})
-def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The index of the (first) largest element, in the flattened tensor or along `dim`; int64, no derivative."""
-    return _argument("argmax", np.argmax, input, dim, keepdim)
-
-
-@composite(numpy={np.argmin: lambda a, axis=None, *, keepdims=False: argmin(a, axis, keepdims)})
-def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The index of the (first) smallest element, in the flattened tensor or along `dim`; int64, no derivative."""
-    return _argument("argmin", np.argmin, input, dim, keepdim)
-
-
-def _extreme(
-    name: str, every: Any, pair: Any, where: Any, result: Any, input: Tensor, args: tuple[Any, ...], keepdim: bool
-) -> Any:
-    if not args:
-        return every(input)
-    if isinstance(args[0], Tensor):
-        return pair(input, *args)
-    dim, keepdim = args[0], args[1] if len(args) > 1 else keepdim
-    indices = where(input, dim, True)
-    values = gather(input, dim, indices)
-    if keepdim or not input.ndim:
-        return result(values, indices)
-    return result(values.squeeze(dim), indices.squeeze(dim))
-
-
-@composite()
-def max(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: bool = False) -> Any:
-    """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`.
-
-    >>> import pullback
-    >>> pullback.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
-    MaxResult(values=tensor([5., 7.]), indices=tensor([1, 0]))
-    """
-    args = args or tuple(a for a in (dim, other) if a is not None)
-    return _extreme("max", amax, np.maximum, argmax, MaxResult, input, args, keepdim)
-
-
-@composite()
-def min(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: bool = False) -> Any:
-    """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
-    args = args or tuple(a for a in (dim, other) if a is not None)
-    return _extreme("min", amin, np.minimum, argmin, MinResult, input, args, keepdim)
-
-
-# Moments and norms --------------------------------------------------------------------------------------------------
-
-
-def _deviation(name: str, input: Tensor, dim: Any, unbiased: Any, correction: Any) -> tuple[Tensor, float]:
-    """The deviations from the mean over `dim`, and what the sum of their squares is to be divided by."""
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
-    if input._data.dtype.kind not in "fc":
-        raise RuntimeError(
-            errors.message(f"{name}()", expected="a floating point or complex tensor", found=errors.describe(input))
-        )
-    if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
-    left = _count(input._data.shape, dim) - correction
-    return input - mean(input, dim, True), left if left > 0 else 0
+def _test_samples() -> list[Sample]:
+    return [*whole(), *along(0, 1, -1, None, ()), *EMPTY, S(A(2, 3), keepdim=True), S(A(2, 3, dtype="uint8"), 0)]
 
 
 @composite(
-    numpy={np.var: lambda a, axis=None, *, ddof=0, keepdims=False: var(a, axis, correction=ddof, keepdim=keepdims)}
+    numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)},
+    samples=_test_samples,
+    kinks=[S(V([nan, 0.0])), S(V([0.0, -0.0]))],
+    refused=NO_DIM,
 )
-def var(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
-    """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``.
-
-    `correction` is 1 by default (Bessel's); ``unbiased=False`` means 0. Of complex numbers the real E|x - mean|^2.
-    """
-    if isinstance(dim, bool):  # torch's var(input, unbiased)
-        dim, unbiased = None, dim
-    deviation, left = _deviation("var", input, dim, unbiased, correction)
-    squares = np.square(deviation) if deviation._data.dtype.kind == "f" else np.square(np.abs(deviation))
-    return sum(squares, dim, keepdim) / left
-
-
-@composite(
-    numpy={np.std: lambda a, axis=None, *, ddof=0, keepdims=False: std(a, axis, correction=ddof, keepdim=keepdims)}
-)
-def std(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
-    """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    deviation, left = _deviation("std", input, dim, unbiased, correction)
-    return _euclidean(deviation, dim, keepdim) / left**0.5
-
-
-def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
-    # d|x| = x / |x|, and 0 at the origin, torch's choice of subgradient
-    shape = np.shape(input)
-    axes = wrap_axes(dim, len(shape))
-    size = insert_axes(out, axes, shape, keepdim)
-    zero = np.equal(plain(size), 0)
-    scale = np.true_divide(insert_axes(g, axes, shape, keepdim), np.where(zero, 1, size))
-    return np.multiply(np.where(zero, 0, scale), input)
-
-
-def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any) -> Any:
-    # d|x| = sgn(x_i) (|x_i| / |x|)^(p-1), and 0 where either is 0, torch's choice of subgradient
-    axes = wrap_axes(dim, len(np.shape(input)))
-    size, total = np.abs(input), insert_axes(out, axes, np.shape(input), keepdim)
-    zero = np.logical_or(np.equal(plain(size), 0), np.equal(plain(total), 0))
-    size, total = np.where(zero, 1, size), np.where(zero, 1, total)
-    slope = np.multiply(np.true_divide(input, size), np.power(np.true_divide(size, total), p - 1))
-    return np.where(zero, 0, np.multiply(insert_axes(g, axes, np.shape(input), keepdim), slope))
-
-
-@special(method=False, input=_p_norm_rule)
-def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.power(_total(np.power(np.abs(input), p), dim, keepdim, None), 1 / p)
-
-
-@special(method=False, input=_safe_root_rule)
-def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.sqrt(_total(np.square(np.abs(input)), dim, keepdim, None))
-
-
-@composite()
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus.
-
-    The 2-norm's gradient at the origin is 0.
-    """
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message("norm()", expected="a Tensor", found=errors.describe(input)))
-    if dtype is not None:
-        if input.is_complex() and not _dtypes.to_numpy(dtype).kind == "c":
-            raise RuntimeError(
-                errors.message("norm()", expected="a complex dtype for a complex tensor", found=str(dtype))
-            )
-        input = to(input, dtype)
-    if input._data.dtype.kind not in "fc":
-        raise RuntimeError(
-            errors.message("norm()", expected="a floating point or complex tensor", found=errors.describe(input))
-        )
-    if p is None or p == "fro" or p == 2:
-        return _euclidean(input, dim, keepdim)
-    size = abs(input)
-    axes = () if dim is None else dim
-    if p == float("inf"):
-        return amax(size, axes, keepdim)
-    if p == float("-inf"):
-        return amin(size, axes, keepdim)
-    if p == 0:
-        return sum(sign(size), dim, keepdim)
-    if p == 1:
-        return sum(size, dim, keepdim)
-    if not isinstance(p, (int, float)):
-        raise RuntimeError(errors.message("norm()", expected="p a number, 'fro' or inf", found=repr(p)))
-    return _p_norm(input, p, dim, keepdim)
-
-
-def _test(find: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{find.__name__}()", expected="a Tensor", found=errors.describe(input)))
-    data = input._data
-    return wrap(np.asarray(find(data != 0, axis=wrap_axes(dim, data.ndim), keepdims=keepdim)))
-
-
-@composite(numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)})
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return _test(np.any, input, dim, keepdim)
+    return input.ne(0) if dim == () or dim == [] else _any(input, dim, keepdim)
 
 
-@composite(numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)})
+@composite(
+    numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)},
+    samples=_test_samples,
+    kinks=[S(V([nan, 0.0])), S(V([nan, 1.0]))],
+    refused=NO_DIM,
+)
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return _test(np.all, input, dim, keepdim)
+    return input.ne(0) if dim == () or dim == [] else _all(input, dim, keepdim)
+
+
+@constant(
+    batch="dims",
+    numpy={np.count_nonzero: lambda a, axis=None, *, keepdims=False: sum(a != 0, axis, keepdims)},
+    samples=lambda: [
+        *whole(),
+        *(S(A(2, 3, 4), d) for d in (0, -1, None, (), (0, 2), [1, 0])),
+        S(A(3, 2, layout="T"), dim=0),
+        S(A(), 0),
+        *EMPTY,
+        S(V([0.0, -0.0, nan, 1.0], "float64")),
+    ],
+    refused=NO_DIM,
+)
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many elements are nonzero, over `dim` (default: of all); int64, no derivative.
+
+    >>> import pullback
+    >>> pullback.count_nonzero(pullback.tensor([[1, 0], [2, 3]]), dim=0)
+    tensor([2, 1])
+    """
+    return np.asarray(np.count_nonzero(input, axis=wrap_axes(dim, input.ndim)), np.int64)

@@ -1,25 +1,34 @@
-"""Shape: the same elements in another order, other axes, joined. Linear, all of them; most return views."""
+"""Shape: the same elements with other lengths of the axes. Linear, all of it; most operations return views.
+
+The arguments of most of these functions may be given one by one or as a sequence, so the function a user calls is a
+composite that makes them a tuple, in front of an entry that has the rule.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from .. import _dtypes, errors
-from .._arrays import wrap_axes, wrap_axis
-from .._tensor import Tensor, wrap
+from .._arrays import broadcasts_to, sum_to_shape, wrap_axes, wrap_axis
+from .._memory import Size
+from .._tensor import Lifted, Tensor, wrap
+from .batching import by, expanded, unchanged
 from .calls import apply
-from .table import composite, joining, linear
+from .samples import NO_UNARY, A, D, S
+from .samples import unary as unary_samples
+from .table import alias, composite, constant, linear
 
 
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given as separate integers or as one sequence, as a tuple of integers."""
     found = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     try:
-        return tuple(n.__index__() for n in found)
-    except AttributeError:
+        return tuple([operator.index(n) for n in found])
+    except TypeError:
         raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
 
 
@@ -27,31 +36,120 @@ def _back_to_shape(g: Any, input_shape: Any) -> Any:
     return np.reshape(g, input_shape)
 
 
-@linear(method=False, view=True, input=_back_to_shape)
+def _reshape_all(full: Any, shape: Any) -> Any:
+    # -1 is inferred for the elements of one, of which there may be none
+    known = math.prod(n for n in shape if n != -1)
+    one = math.prod(full[1:])
+    return ((full[0], *(one // known if n == -1 and known else n for n in shape)),)
+
+
+@linear(method=False, view=True, batch=by(_reshape_all), input=_back_to_shape)
 def _reshape(input: Any, shape: Any) -> Any:
-    if any(n < -1 for n in shape):
+    if shape and min(shape) < -1:
         raise RuntimeError(
             f"invalid shape dimension in {list(shape)}: lengths are not negative, but for one -1 to be inferred"
         )
     try:
-        return np.reshape(input, shape)
+        return input.reshape(shape)
     except ValueError:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {input.size}") from None
 
 
-@composite(numpy={np.reshape: lambda a, /, shape: reshape(a, shape), np.ravel: lambda a: flatten(a)})
+@composite(
+    numpy={np.reshape: lambda a, /, shape: reshape(a, shape), np.ravel: lambda a: ravel(a)},
+    view=True,
+    samples=lambda: [
+        S(A(2, 3), (3, 2)),
+        S(A(2, 3), (6,)),
+        S(A(2, 3), [-1]),
+        S(A(), (1, 1)),
+        S(A(1), ()),
+        S(A(0, 2), (2, 0, 3)),
+        S(A(3, 2, layout="T"), (2, 3)),
+        S(A(2, 3, layout="step"), (-1, 2)),
+        S(A(2, 3, layout="readonly"), (3, -1)),
+        S(A(2, 3), shape=(6,)),
+        S(A(2, 0), (-1, 4)),
+    ],
+    refused=lambda: [
+        S(A(2, 3), (4,)),
+        S(A(2, 3), (-1, -1)),
+        S(A(2, 3), (-2, 3)),
+        S(A(2, 3), (-1, 4)),
+        S(A(2, 3), "x"),
+        S(A(2, 3), (1.5,)),
+        S(A(0), (0, -1)),
+        S([1.0], (1,)),
+    ],
+)
 def reshape(input: Tensor, shape: Any, *more: Any) -> Tensor:
-    """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
+    """`input` with another shape (one length may be -1); a view where the memory allows, else a copy.
+
+    >>> import pullback
+    >>> pullback.arange(6).reshape(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     return apply(_reshape.op, (input, sizes((shape, *more))), {})
 
 
-@composite()
-def view(input: Tensor, size: Any, *more: Any) -> Tensor:
-    """As `reshape`, but always on the same memory: RuntimeError where that is not possible."""
-    if isinstance(size, (_dtypes.dtype, np.dtype)):
-        raise NotImplementedError("view(dtype) is not supported; use .to(dtype) to convert, or .numpy().view(...)")
+@composite(
+    function=False,
+    method=True,
+    view=True,
+    samples=lambda: [S(A(2, 3), A(3, 2)), S(A(1), A()), S(A(3, 2, layout="T"), A(6))],
+    refused=lambda: [S(A(2, 3), A(4)), S(A(2), (2,))],
+)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`reshape` to the shape of `other`."""
+    return reshape(input, other._data.shape)
+
+
+@composite(
+    function=False,
+    method=True,
+    view=True,
+    samples=lambda: [
+        S(A(2, 3), 3, 2),
+        S(A(2, 3), (6,)),
+        S(A(2, 3), [-1]),
+        S(A(), (1, 1)),
+        S(A(1), ()),
+        S(A(0, 2), (2, 0, 3)),
+        S(A(3, 2, layout="T"), (3, 2)),
+        S(A(3, 2, layout="T"), (3, 1, 2)),
+        S(A(2, 3, dtype="float32"), D("int32")),
+        S(A(2, 3, dtype="float64"), D("float32")),
+        S(A(2, 4, dtype="float32"), D("float64")),
+        S(A(2, 3, dtype="int64"), dtype=D("float64")),
+        S(A(2, 2, dtype="complex64"), D("float32")),
+        S(A(3, 2, layout="T", dtype="float32"), D("int32")),
+        S(A(2, dtype="bool"), D("uint8")),
+        S(A(2, dtype="float32"), D("float32")),
+    ],
+    refused=lambda: [
+        S(A(2, 3), (4,)),
+        S(A(3, 2, layout="T"), (6,)),
+        S(A(2, 3, layout="step"), (6,)),
+        S(A(2, 3), D("float64")),
+        S(A(), D("float64")),
+        S(A(3, 2, layout="T"), D("float16")),
+        S(A(3, 2, layout="T"), D("float64")),
+        S(A(2, 3), "x"),
+        S(A(2, 3)),
+    ],
+)
+def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tensor:
+    """As `reshape`, but always on the same memory: RuntimeError where that is not possible.
+
+    Given a dtype instead: the same bytes read as numbers of that dtype, which has no derivative.
+    """
+    if dtype is not None or isinstance(size, (_dtypes.dtype, np.dtype)):
+        return apply(_view_as_dtype.op, (input, _dtypes.to_numpy(size if dtype is None else dtype)), {})
+    if size is None:
+        raise TypeError("view() missing required argument 'size', integers or a dtype")
     out = reshape(input, size, *more)
-    if out._data.size and not np.may_share_memory(out._data, input._data):
+    if out._view is None and out._data.size and not isinstance(out, Lifted):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
             "two contiguous subspaces). Use .reshape(...) instead."
@@ -59,101 +157,176 @@ def view(input: Tensor, size: Any, *more: Any) -> Tensor:
     return out
 
 
-@composite()
+@constant(method=False, view=True, batch=by(unchanged))
+def _view_as_dtype(input: Any, dtype: Any) -> Any:
+    mine, other = input.dtype.itemsize, dtype.itemsize
+    names = f"to view {_dtypes.BY_NUMPY[input.dtype]} as {_dtypes.BY_NUMPY[dtype]} (different element sizes)"
+    if mine != other:
+        if not input.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        if input.strides[-1] != mine and input.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {input.strides[-1] // mine}")
+        if other > mine and input.shape[-1] * mine % other:
+            raise RuntimeError(f"self.size(-1) must be divisible by {other // mine} {names}, but got {input.shape[-1]}")
+    return input.view(dtype)
+
+
+@composite(
+    function=False,
+    method=True,
+    view=True,
+    samples=lambda: [S(A(2, 3), A(3, 2)), S(A(1), A()), S(A(0), A(2, 0))],
+    refused=lambda: [S(A(2, 3), A(4)), S(A(3, 2, layout="T"), A(6))],
+)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`view` with the shape of `other`."""
     return view(input, other._data.shape)
 
 
-@composite()
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(2, 3, 2)),
+        S(A(2, 3, 2), 1),
+        S(A(2, 3, 2), 0, 1),
+        S(A(2, 3, 2), start_dim=-2),
+        S(A()),
+        S(A(0, 3)),
+        S(A(3, 2, layout="T")),
+        S(A(3, 2), 1, 1),
+        S(A(3)),
+    ],
+    refused=lambda: [S(A(2, 3), 2), S(A(2, 3), 1, 0), S([1.0])],
+)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Axes `start_dim` to `end_dim`, both included, as one."""
+    """Axes `start_dim` to `end_dim`, both included, as one; the tensor itself if that is how it is."""
     shape = input._data.shape
     first, last = wrap_axis(start_dim, len(shape)), wrap_axis(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    return reshape(input, (*shape[:first], int(np.prod(shape[first : last + 1], dtype=np.int64)), *shape[last + 1 :]))
+    if first == last and shape:
+        return input
+    return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
-def _permute_rule(g: Any, dims: Any) -> Any:
-    order = [d % len(dims) for d in dims]
-    return np.transpose(g, tuple(order.index(i) for i in range(len(order))))
-
-
-@linear(method=False, view=True, input=_permute_rule)
-def _permute(input: Any, dims: Any) -> Any:
-    if len(dims) != input.ndim:
-        raise RuntimeError(
-            errors.message(
-                "permute()", expected=f"one dim for each of the {input.ndim} dimensions", found=str(list(dims))
-            )
-        )
-    axes = [wrap_axis(d, input.ndim) for d in dims]
-    if len(set(axes)) != len(axes):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return np.transpose(input, axes)
+@composite(view=True, samples=lambda: [*unary_samples(), S(A(3, 2))], refused=NO_UNARY)
+def ravel(input: Tensor) -> Tensor:
+    """All elements in a row; a view where the memory allows."""
+    return reshape(input, (-1,)) if input._data.size else reshape(input, (0,))
 
 
 @composite(
-    numpy={np.transpose: lambda a, axes=None: permute(a, axes if axes is not None else tuple(range(a.ndim))[::-1])}
+    view=True,
+    samples=lambda: [
+        S(A(2, 6), 1, (2, 3)),
+        S(A(2, 6), -1, [3, -1]),
+        S(A(6), 0, (6,)),
+        S(A(4, 2, layout="T"), dim=0, sizes=(2, 2)),
+        S(A(0, 2), 0, (3, 0)),
+    ],
+    refused=lambda: [
+        S(A(2, 6), 1, (4, -1)),
+        S(A(2, 6), 1, ()),
+        S(A(2, 6), 2, (1,)),
+        S(A(2, 6), 1, (5,)),
+        S(A(2, 6), 1),
+    ],
 )
-def permute(input: Tensor, dims: Any, *more: Any) -> Tensor:
-    """The axes in the order `dims`; a view."""
-    return apply(_permute.op, (input, sizes((dims, *more))), {})
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Axis `dim` as several of the lengths `sizes`, of which one may be -1."""
+    shape = input._data.shape
+    axis, lengths = wrap_axis(dim, len(shape)), tuple(sizes)
+    if not lengths:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    known = math.prod(n for n in lengths if n != -1)
+    if known != shape[axis] and not (-1 in lengths and known and not shape[axis] % known):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(lengths)} don't multiply up to the size of dim {axis} ({shape[axis]}) in "
+            "the input tensor"
+        )
+    return reshape(input, (*shape[:axis], *lengths, *shape[axis + 1 :]))
+
+
+# Axes of length 1 ---------------------------------------------------------------------------------------------------
 
 
 @linear(
     view=True,
-    input=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if np.ndim(g) else g,
-    numpy={np.swapaxes: lambda a, axis1, axis2: transpose(a, axis1, axis2)},
-)
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Axes `dim0` and `dim1` exchanged; a view."""
-    first, second = wrap_axis(dim0, input.ndim), wrap_axis(dim1, input.ndim)
-    return np.swapaxes(input, first, second) if input.ndim else np.reshape(input, ())
-
-
-@composite(numpy={np.moveaxis: lambda a, source, destination: movedim(a, source, destination)})
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Axes moved to new places, the others in their order; a view."""
-    n = input._data.ndim
-    sources = [wrap_axis(s, n) for s in (source if isinstance(source, (tuple, list)) else (source,))]
-    targets = [wrap_axis(d, n) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
-    rest = iter(i for i in range(n) if i not in sources)
-    return permute(input, tuple(sources[targets.index(i)] if i in targets else next(rest) for i in range(n)))
-
-
-@composite()
-def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector or a number is its own."""
-    if input._data.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D")
-    return transpose(input, 0, 1) if input._data.ndim == 2 else view(input, input._data.shape)
-
-
-@linear(
-    view=True,
+    batch=by(lambda full, dim: (wrap_axis(dim, len(full)) + 1,)),
     input=_back_to_shape,
-    numpy={np.expand_dims: lambda a, axis: unsqueeze(a, axis)},
+    numpy={np.expand_dims: lambda a, axis: _expand_dims(a, axis)},
+    samples=lambda: [
+        *(S(A(2, 3), d) for d in (0, 1, 2, -1, -3)),
+        S(A(), 0),
+        S(A(), -1),
+        S(A(0), 0),
+        S(A(3, 2, layout="T"), dim=1),
+    ],
+    refused=lambda: [S(A(2, 3), 3), S(A(2, 3), -4), S(A(2, 3)), S([1.0], 0), S(A(2), "x")],
 )
 def unsqueeze(input: Any, dim: int) -> Any:
-    """An axis of length 1 inserted at `dim`; a view."""
-    return np.expand_dims(input, wrap_axis(dim, input.ndim + 1))
+    """An axis of length 1 inserted at `dim`; a view.
+
+    >>> import pullback
+    >>> pullback.unsqueeze(pullback.tensor([1, 2]), 1)
+    tensor([[1],
+            [2]])
+    """
+    axis = wrap_axis(dim, input.ndim + 1)
+    return input[(*(slice(None),) * axis, None)]
+
+
+def _expand_dims(a: Tensor, axis: Any) -> Tensor:
+    """numpy.expand_dims, which takes several axes, places in the result."""
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank = a.ndim + len(axes)
+    for i in sorted(wrap_axis(i, rank) for i in axes):
+        a = unsqueeze(a, i)
+    return a
+
+
+def _squeeze_all(full: Any, dim: Any) -> Any:
+    axes = wrap_axes(dim, len(full) - 1) if dim is not None else tuple(range(len(full) - 1))
+    return (tuple(a + 1 for a in axes or ()),)
 
 
 @linear(
     view=True,
+    batch=by(_squeeze_all),
     input=_back_to_shape,
     numpy={np.squeeze: lambda a, axis=None: squeeze(a, axis)},
+    samples=lambda: [
+        S(A(1, 3, 1)),
+        S(A(1, 3, 1), 0),
+        S(A(1, 3, 1), -1),
+        S(A(1, 3, 1), 1),
+        S(A(1, 3, 1), (0, 2)),
+        S(A(1, 3, 1), (0, 1)),
+        S(A()),
+        S(A(), 0),
+        S(A(1)),
+        S(A(0, 1)),
+        S(A(1, 1), dim=1),
+        S(A(1, 2), ()),
+    ],
+    refused=lambda: [S(A(1, 3), 2), S(A(1, 3), (0, 0)), S([1.0])],
 )
 def squeeze(input: Any, dim: Any = None) -> Any:
-    """Without the axes of length 1, all of them or those among `dim`; a view."""
+    """Without the axes of length 1, all of them or those among `dim`; a view.
+
+    >>> import pullback
+    >>> pullback.squeeze(pullback.zeros(1, 3, 1), 0).shape
+    pullback.Size([3, 1])
+    """
     axes = wrap_axes(dim, input.ndim) if dim is not None else tuple(range(input.ndim))
-    gone = tuple(i for i in axes or () if input.shape[i] == 1)
-    return np.reshape(input, tuple(n for i, n in enumerate(input.shape) if i not in gone))
+    gone = [i for i in axes or () if input.shape[i] == 1]
+    return input.reshape([n for i, n in enumerate(input.shape) if i not in gone])
 
 
-@linear(method=False, view=True, input=lambda g: g)
+# Repeating without a copy -------------------------------------------------------------------------------------------
+
+
+@linear(method=False, view=True, batch=expanded, input=lambda g: g)
 def _expand(input: Any, shape: Any) -> Any:
     lead = len(shape) - input.ndim
     if lead < 0:
@@ -168,193 +341,174 @@ def _expand(input: Any, shape: Any) -> Any:
                 f"The expanded size of the tensor ({wanted[i + lead]}) must match the existing size ({n}) at "
                 f"non-singleton dimension {i + lead}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
             )
-    return np.broadcast_to(input, wanted)
+    out = np.broadcast_to(input, wanted)
+    if input.flags.writeable:
+        out.flags.writeable = True  # a write to what is repeated is refused, but not one to a part that is not
+    return out
 
 
-@composite(numpy={np.broadcast_to: lambda array, shape: expand(array, shape)})
+@composite(
+    function=False,
+    method=True,
+    view=True,
+    samples=lambda: [
+        S(A(3), (2, 3)),
+        S(A(2, 1), (2, 4)),
+        S(A(2, 1), (-1, 3)),
+        S(A(1), (3, -1)),
+        S(A(), (2,)),
+        S(A(), ()),
+        S(A(1), (0,)),
+        S(A(2, 1), (3, 2, 1)),
+        S(A(1, 2, layout="T"), (3, 2)),
+        S(A(2, 1), 2, 2),
+    ],
+    refused=lambda: [
+        S(A(3), (2, 4)),
+        S(A(2, 3), (3,)),
+        S(A(3), (-1, 3)),
+        S(A(3), (2, -2)),
+        S(A(3), "x"),
+        S(A(3), (2.0, 3)),
+    ],
+)
 def expand(input: Tensor, size: Any, *more: Any) -> Tensor:
-    """`input` repeated along axes of length 1, and along new ones in front, without a copy; -1 keeps a length."""
+    """`input` repeated along axes of length 1, and along new ones in front, without a copy; -1 keeps a length.
+
+    >>> import pullback
+    >>> pullback.tensor([[1], [2]]).expand(-1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return apply(_expand.op, (input, sizes((size, *more))), {})
 
 
-@composite()
+@composite(
+    function=False,
+    method=True,
+    view=True,
+    samples=lambda: [S(A(3), A(2, 3)), S(A(2, 1), A(2, 4)), S(A(), A(2)), S(A(1), A(0))],
+    refused=lambda: [S(A(2), A(3)), S(A(2), (2,))],
+)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`expand` to the shape of `other`."""
     return expand(input, other._data.shape)
 
 
-@linear(method=False, input=lambda g, dims: np.flip(g, dims))
-def _flip(input: Any, dims: Any) -> Any:
-    return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
-
-
-@composite(numpy={np.flip: lambda m, axis=None: flip(m, tuple(range(m.ndim)) if axis is None else axis)})
-def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
-    """The order along `dims` reversed; a copy."""
-    return apply(_flip.op, (input, sizes((dims, *more))), {})
-
-
-def _cat_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
-    axis = wrap_axis(dim, len(np.shape(g)))
-    ends = np.cumsum([0] + [s[axis] if len(s) > axis else 0 for s in tensors_shape])
-    lead = (slice(None),) * axis
-    pieces = [g[(*lead, slice(int(a), int(b)))] for a, b in pairwise(ends)]
-    # reshaped, because an empty tensor that was skipped may have had fewer axes
-    return [np.reshape(piece, shape) for piece, shape in zip(pieces, tensors_shape, strict=True)]
-
-
-@joining(
-    tensors=_cat_rule,
-    numpy={
-        np.concatenate: lambda arrays, axis=0: (
-            cat(arrays, axis) if axis is not None else cat([_flat(a) for a in arrays])
-        )
-    },
+@composite(
+    view=True,
+    numpy={np.broadcast_to: lambda array, shape: broadcast_to(array, sizes((shape,)))},
+    samples=lambda: [S(A(3), (2, 3)), S(A(2, 1), [2, 4]), S(A(2, 1), size=(-1, 3)), S(A(), ())],
+    refused=lambda: [S(A(3), (2, 4)), S(A(2, 3), (3,)), S([1.0], (2,))],
 )
-def cat(tensors: Any, dim: int = 0) -> Any:
-    """The tensors one after the other along `dim`; an empty 1-D tensor among them is skipped, as in torch."""
-    kept = [a for a in tensors if a.shape != (0,)] or list(tensors)
-    ndims = {a.ndim for a in kept}
-    if 0 in ndims:
-        raise RuntimeError("cat(): zero-dimensional tensor cannot be concatenated")
-    axis = wrap_axis(dim, kept[0].ndim)
-    shapes = [s[:axis] + s[axis + 1 :] for s in (a.shape for a in kept)]
-    if len(ndims) > 1 or len(set(shapes)) > 1:
-        raise RuntimeError(
-            errors.message(
-                "cat()",
-                expected=f"tensors of equal sizes except in dimension {axis}",
-                found=", ".join(str(list(a.shape)) for a in kept),
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`expand` as a function."""
+    return expand(input, size)
+
+
+@composite(
+    method=False,
+    view=True,
+    numpy={np.broadcast_arrays: lambda *args: broadcast_tensors(*args)},
+    samples=lambda: [
+        S(A(3), A(2, 1)),
+        S(A(2, 3)),
+        S(A(), A(2), A(3, 1, 1)),
+        S(A(0), A(1)),
+        S(A(3, 2, layout="T"), A(2)),
+    ],
+    refused=lambda: [S(A(2), A(3)), S(A(2), 1.0), S([A(2), A(2)])],
+)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors, each repeated without a copy to the shape they all broadcast to."""
+    found = many("broadcast_tensors", tensors, in_list=False)
+    shapes = [t._data.shape for t in found]
+    text = errors.broadcast_message(shapes)
+    if text:
+        raise RuntimeError(text)
+    shape = np.broadcast_shapes(*shapes)
+    return tuple(t if t._data.shape == shape else expand(t, shape) for t in found)
+
+
+def many(name: str, tensors: tuple[Any, ...], in_list: bool = True) -> list[Tensor]:
+    """Tensors given one by one or, if that is allowed, `in_list`; arrays among tensors are constant ones."""
+    found = tensors[0] if in_list and len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    if not found or any(isinstance(t, Tensor) for t in found):
+        found = [wrap(t) if isinstance(t, np.ndarray) else t for t in found]
+    for i, t in enumerate(found):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                errors.message(
+                    f"{name}()",
+                    expected=f"argument {i} to be a Tensor",
+                    found=errors.describe(t),
+                    do="convert it with pullback.tensor(...)",
+                )
             )
-        )
-    return np.concatenate(kept, axis=axis)
+    return [*found]
 
 
-def _flat(a: Any) -> Tensor:
-    return flatten(a if isinstance(a, Tensor) else wrap(np.asarray(a)))
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that arrays of these shapes broadcast to.
+
+    >>> import pullback
+    >>> pullback.broadcast_shapes((3, 1), (4,))
+    pullback.Size([3, 4])
+    """
+    found = [sizes((s,)) for s in shapes]
+    if any(n < 0 for s in found for n in s):
+        raise ValueError(errors.message("broadcast_shapes()", expected="no negative length", found=str(shapes)))
+    text = errors.broadcast_message(found)
+    if text:
+        raise RuntimeError(text)
+    return Size(np.broadcast_shapes(*found))
 
 
-def _stack_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
-    axis = wrap_axis(dim, len(np.shape(g)))
-    lead = (slice(None),) * axis
-    return [g[(*lead, i)] for i in range(len(tensors_shape))]
+alias("broadcast_shapes", broadcast_shapes)
 
 
-@joining(tensors=_stack_rule, numpy={np.stack: lambda arrays, axis=0: stack(list(arrays), axis)})
-def stack(tensors: Any, dim: int = 0) -> Any:
-    """Tensors of one shape side by side along a new axis `dim`."""
-    if len({a.shape for a in tensors}) > 1:
-        raise RuntimeError(
-            errors.message(
-                "stack()", expected="each tensor to be equal size", found=", ".join(str(list(a.shape)) for a in tensors)
-            )
-        )
-    return np.stack(tensors, axis=wrap_axis(dim, tensors[0].ndim + 1))
+@composite(
+    function=False,
+    method=True,
+    samples=lambda: [
+        S(A(2, 3), (1, 3)),
+        S(A(2, 3), 3),
+        S(A(4, 2, 3), (2, 1)),
+        S(A(2, 3), ()),
+        S(A(2, 3), 2, 3),
+        S(A(0), 1),
+    ],
+    refused=lambda: [S(A(2, 3), (2,)), S(A(2, 3), (1, 2, 3)), S(A(2), "x")],
+)
+def sum_to_size(input: Tensor, size: Any, *more: Any) -> Tensor:
+    """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`."""
+    shape = sizes((size, *more))
+    if not broadcasts_to(shape, input._data.shape):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(input._data.shape)}}}.")
+    return sum_to_shape(input, shape)
 
 
-@composite()
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along `dim`, without that axis."""
-    axis = wrap_axis(dim, input._data.ndim)
-    return tuple(input[(slice(None),) * axis + (i,)] for i in range(input._data.shape[axis]))
+# Copies -------------------------------------------------------------------------------------------------------------
 
 
-def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
-    """Axis `dim` counted from 0, and its length, of a tensor that is to be cut up."""
-    if not input._data.ndim:
-        raise RuntimeError(
-            errors.message(f"{name}()", expected="at least a 1-dimensional tensor", found="a 0-d tensor")
-        )
-    axis = wrap_axis(dim, input._data.ndim)
-    return axis, input._data.shape[axis]
-
-
-@composite()
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` slices along `dim` from `start`; a view."""
-    axis, n = _axis_of_some("narrow", input, dim)
-    if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
-    start = start + n if start < 0 else start
-    if length < 0 or start + length > n:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
-    return input[(slice(None),) * axis + (slice(start, start + length),)]
-
-
-@composite()
-def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
-    n = _axis_of_some("split", input, dim)[1]
-    size = split_size_or_sections
-    if isinstance(size, int) and (size < 0 or (n and not size)):
-        raise RuntimeError(
-            errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size))
-        )
-    lengths = (
-        list(size) if isinstance(size, (tuple, list)) else [min(size, n - i) for i in range(0, n, size or 1)] or [0]
-    )
-    if sum(lengths) != n or min(lengths, default=0) < 0:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
-            f"but got split_sizes={lengths}"
-        )
-    starts = np.cumsum([0, *lengths])
-    return tuple(narrow(input, dim, int(s), k) for s, k in zip(starts, lengths, strict=False))
-
-
-@composite()
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
-    if chunks < 1:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = _axis_of_some("chunk", input, dim)[1]
-    return split(input, -(-n // chunks) if n else [0] * chunks, dim)
-
-
-@linear(input=lambda g: g, numpy={np.copy: lambda a: clone(a)})
-def clone(input: Any) -> Any:
+@linear(
+    input=lambda g: g,
+    batch="leading",
+    numpy={np.copy: lambda a, order="K", subok=False: clone(a)},
+    samples=unary_samples,
+    refused=NO_UNARY,
+)
+def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy with memory of its own, in which the axes lie in the same order; gradients flow through it."""
     return np.array(input)
 
 
-@linear(method=False, input=lambda g: g)
+@linear(method=False, batch="leading", input=lambda g: g)
 def _contiguous(input: Any) -> Any:
     return np.array(input, order="C")
 
 
-@composite()
-def contiguous(input: Tensor) -> Tensor:
+@composite(function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its elements lie in order in memory, else a copy whose elements do."""
     return input if input.is_contiguous() else _contiguous(input)
-
-
-def _matrix(name: str, input: Any) -> Any:
-    if input.ndim < 2:
-        raise RuntimeError(errors.message(f"{name}()", expected="at least 2 dimensions", found=errors.describe(input)))
-    return input
-
-
-@linear(input=lambda g, diagonal: np.triu(g, diagonal), numpy={np.triu: lambda m, k=0: triu(m, k)})
-def triu(input: Any, diagonal: int = 0) -> Any:
-    """The part on and above a diagonal, zeros elsewhere."""
-    return np.triu(_matrix("triu", input), diagonal)
-
-
-@linear(input=lambda g, diagonal: np.tril(g, diagonal), numpy={np.tril: lambda m, k=0: tril(m, k)})
-def tril(input: Any, diagonal: int = 0) -> Any:
-    """The part on and below a diagonal, zeros elsewhere."""
-    return np.tril(_matrix("tril", input), diagonal)
-
-
-def _transposed(self: Tensor) -> Tensor:
-    """All axes in reverse order."""
-    return permute(self, tuple(range(self._data.ndim))[::-1])
-
-
-def _matrix_transposed(self: Tensor) -> Tensor:
-    """The last two axes exchanged."""
-    return transpose(self, -2, -1)
-
-
-Tensor.T = property(_transposed)  # type: ignore[attr-defined]
-Tensor.mT = property(_matrix_transposed)  # type: ignore[attr-defined]

@@ -13,8 +13,8 @@ from .. import _dtypes, errors
 from .._tensor import Tensor
 from . import products
 from .coo import Pattern, SparseTensor, layout, sparse_at, sparse_coo, strided
-from .creation import tensor
 from .shape import sizes
+from .values import tensor
 
 __all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided"]
 

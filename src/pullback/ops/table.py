@@ -1,18 +1,18 @@
 """The table of operations: what an entry is, and how a call through it becomes a node.
 
 An entry is one of six kinds (`elementwise`, `linear`, `bilinear`, `special`, `composite`, `constant`), each a
-decorator (elementwise: a
-function) that takes the derivative rules and the forward computation, and puts the operation where people look for
-it: a function of
-`pullback`, a method of Tensor, and the NumPy functions whose rule it is.
+decorator (elementwise: a function) that takes the derivative rules, the forward computation and what `About` lists,
+and puts the operation where people look for it: a function of `pullback` or of one of its modules, a method of Tensor,
+and the NumPy functions whose rule it is.
 
-A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions.
+A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions. It may return a
+tuple, of which the outputs of floating point or complex numbers are differentiable.
 
 A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs:
-the cotangent ``g``, any argument of the forward, the result ``out``, or ``<argument>_shape``. Only what the wanted
-rules name is saved. It returns the gradient in any shape that broadcasts to, or was broadcast from, the argument's:
-the engine makes it fit. It calls NumPy functions, so it works on raw payloads in an ordinary backward pass and on
-Tensors in a recorded one.
+the cotangent ``g`` (of a tuple: a list, with None where none came), any argument of the forward, the result ``out``
+(of a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only what the wanted rules name is saved. It returns the
+gradient in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it fit. It calls NumPy
+functions, so it works on raw payloads in an ordinary backward pass and on Tensors in a recorded one.
 
 An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent in
 the place of ``g`` it is the forward-mode rule as well. For complex numbers the reverse rule of an elementwise or
@@ -22,8 +22,10 @@ the conjugate Wirtinger derivative); that is done here, not in the rule.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -32,32 +34,54 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._tensor import NUMPY, Tensor
-from .calls import apply, binary, general, join, operand, unary
-from .nodes import ComplexNode, ManyNode, OpNode
+from .calls import any_narrow, apply, binary, general, join, operand, unary, write_out
+from .nodes import ComplexNode, ManyNode, OpNode, TupleNode
+from .samples import NO_PAIR, NO_UNARY, pairs
+from .samples import unary as unary_samples
 
 Rule = Callable[..., Any]
 
 TABLE: dict[str, Op] = {}
-"""Every operation, by its name."""
+"""Every operation, by its name: the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
+
+NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": {}, "special": {}, "nn.functional": {}}
+"""The functions of `pullback` itself ("") and of its modules, by their names there."""
 
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 
+_OUTPUT = re.compile(r"out\d+")
+
+
 class Plan:
     """For one set of wanted gradients: what to save, and which rule gets which of it."""
 
-    __slots__ = ("calls", "direct", "from_operands", "pick", "wanted", "with_out", "with_shapes")
+    __slots__ = (
+        "calls",
+        "complex_class",
+        "direct",
+        "from_operands",
+        "node_class",
+        "pick",
+        "wanted",
+        "with_out",
+        "with_shapes",
+    )
 
     def __init__(self, op: Op, mask: int) -> None:
+        self.node_class, self.complex_class = op.node_class, op.complex_class
         self.wanted = tuple(i for i in range(len(op.params)) if mask >> i & 1)
         rules = [op.rules[op.params[i]] for i in self.wanted]
         names = list(dict.fromkeys(n for rule in rules for n in _needs(rule)))
         if len(rules) > 1:
             names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
         shaped = tuple(i for i, p in enumerate(op.params) if f"{p}_shape" in names)
-        order = [*op.params, "out", *(f"{op.params[i]}_shape" for i in shaped)]
-        self.with_out = "out" in names
+        outs = sorted(n for n in names if _OUTPUT.fullmatch(n)) or ["out"]
+        order = [*op.params, *outs, *(f"{op.params[i]}_shape" for i in shaped)]
+        self.with_out: Any = "out" in names  # of an operation with several outputs: the numbers of those wanted
+        if outs != ["out"]:
+            self.with_out = tuple(int(n.removeprefix("out")) for n in outs)
         self.with_shapes = shaped
         self.pick = _picker([order.index(n) for n in names])
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
@@ -84,6 +108,52 @@ def _needs(rule: Rule) -> tuple[str, ...]:
     return code.co_varnames[1 : code.co_argcount]
 
 
+@dataclasses.dataclass(slots=True)
+class About:
+    """What an entry says besides its computation and its rules.
+
+    home: the module below `pullback` whose function it is ("linalg"), if not `pullback` itself. also: further names of
+    it, each a path below `pullback`. numpy: the NumPy functions it differentiates, each with the function that takes
+    its arguments. function: whether it is a function at all; method: whether it is a method of Tensor (None: where it
+    is a function of `pullback` itself). inplace: whether it has an in-place twin, ``name_`` (None: elementwise
+    operations do). out: whether it takes ``out=`` (None: functions outside `nn` do, unless they return a view). view:
+    it may share memory with its first argument.
+
+    jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
+    rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
+    holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
+    batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "dims" (the axes that
+    arguments name move on by one), or a function; None: by the kind, or by a loop.
+
+    samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
+    """
+
+    home: str = ""
+    also: str = ""
+    numpy: Any = None
+    function: bool = True
+    method: bool | None = None
+    inplace: bool | None = None
+    out: bool | None = None
+    view: bool = False
+    jvp: Callable[..., Any] | None = None
+    holomorphic: bool = True
+    batch: Any = None
+    samples: Any = ()
+    kinks: Any = ()
+    refused: Any = ()
+    differs: Any = ()
+
+
+_ABOUT = frozenset(f.name for f in dataclasses.fields(About))
+
+
+def _divided(given: dict[str, Any]) -> tuple[About, dict[str, Rule]]:
+    """The keywords of an entry: what it says of itself, and its rules, which are named after arguments."""
+    about = About(**{k: v for k, v in given.items() if k in _ABOUT})
+    return about, {k: v for k, v in given.items() if k not in _ABOUT}
+
+
 class Op:
     """One entry of the table."""
 
@@ -94,38 +164,58 @@ class Op:
         forward: Callable[..., Any],
         params: Sequence[str],
         rules: dict[str, Rule],
+        about: About,
         *,
-        view: bool = False,
         floats: bool = False,
     ) -> None:
         assert kind in KINDS
-        self.name, self.kind, self.forward = name, kind, forward
+        self.name = f"{about.home}.{name}" if about.home else name
+        self.kind, self.forward, self.about = kind, forward, about
         self.params = tuple(params)
         self.rules = rules
         self.call: Callable[..., Any] = forward  # what a user calls, once it is entered
-        self.public = False  # whether it is a function of `pullback` itself
-        self.view = view
+        self.view = about.view
         self.floats = floats  # integers are converted to the default floating type first
+        self.elementwise = False  # whether it acts on each element alone
+        self.joins = False  # whether the first argument is a sequence of tensors
         self.defaults: tuple[Any, ...] = ()
         self.keyword_only: tuple[str, ...] = ()
         self.plans: dict[int, Plan] = {}
         self.bits = tuple((i, 1 << i) for i, p in enumerate(self.params) if p in rules)
         # which arguments are brought to one dtype: those with a derivative; all of them where there is none
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
-        title = "".join(part.capitalize() for part in name.split("_"))
-        self.node_class = type(f"{title}Backward0", (OpNode,), {"__slots__": (), "op": self, "__module__": __name__})
-        self.complex_class = self.node_class
-        if kind in ("elementwise", "bilinear"):
-            self.complex_class = type(
-                f"{title}Backward0", (ComplexNode,), {"__slots__": (), "op": self, "__module__": __name__}
-            )
         for arg, rule in rules.items():
-            unknown = set(_needs(rule)) - {*self.params, "out", *(f"{p}_shape" for p in self.params)}
+            unknown = {n for n in _needs(rule) if not _OUTPUT.fullmatch(n)}
+            unknown -= {*self.params, "out", *(f"{p}_shape" for p in self.params)}
             if arg not in self.params or unknown:
                 raise TypeError(
                     f"table entry {name!r}: rule for {arg!r} names {sorted(unknown) or arg}, not an argument"
                 )
             _name_rule(rule, f"{name}_rule_for_{arg}")
+
+    @functools.cached_property
+    def node_class(self) -> type[OpNode]:
+        """The class of its nodes."""
+        return self._node_class(ManyNode if self.joins else OpNode)
+
+    @functools.cached_property
+    def complex_class(self) -> type[OpNode]:
+        """The class of its nodes where the result is complex."""
+        return self._node_class(ComplexNode) if self.kind in ("elementwise", "bilinear") else self.node_class
+
+    @functools.cached_property
+    def tuple_class(self) -> type[TupleNode]:
+        """The class of its nodes where the result is a tuple."""
+        return self._node_class(TupleNode)
+
+    def _node_class(self, base: Any) -> Any:
+        title = "".join(part.capitalize() for part in re.split("[._]", self.name.removeprefix("nn.functional.")))
+        return type(f"{title}Backward0", (base,), {"__slots__": (), "op": self, "__module__": __name__})
+
+    def domain(self, what: str) -> list[Any]:
+        """Its "samples", "kinks", "refused" calls, or what "differs" from torch."""
+        found = getattr(self.about, what)
+        return list(found() if callable(found) else found)
 
     def plan(self, mask: int) -> Plan:
         """The plan for the arguments whose bits are set in `mask`."""
@@ -179,21 +269,33 @@ def _name_rule(rule: Rule, name: str) -> None:
 # How an entry is written --------------------------------------------------------------------------------------------
 
 
-def _publish(
-    op: Op, call: Callable[..., Any], model: Callable[..., Any], numpy: Any, method: bool
-) -> Callable[..., Any]:
+def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any]) -> Callable[..., Any]:
     """Put the finished operation where people look for it, with the name, signature and words of `model`."""
-    call.__name__ = call.__qualname__ = op.name
+    about, name = op.about, op.name.rpartition(".")[2]
+    call.__name__ = call.__qualname__ = name
     call.__doc__ = model.__doc__
-    call.__module__ = "pullback"
+    call.__module__ = "pullback" + f".{about.home}" * bool(about.home)
     call.op = op  # type: ignore[attr-defined]
     op.call = call
-    op.public = not op.name.startswith("_") and (method or not model.__module__.startswith("pullback.nn"))
     TABLE[op.name] = op
+    method = not about.home if about.method is None else about.method
+    if about.function and not name.startswith("_"):
+        NAMES[about.home][name] = call
     if method:
-        setattr(Tensor, op.name, call)
-    NUMPY.update(numpy)
+        setattr(Tensor, name, call)
+    for path in about.also.split():
+        home, _, other = path.rpartition(".")
+        NAMES[home][other] = call
+        if method and not home:
+            setattr(Tensor, other, call)
+    NUMPY.update(about.numpy or {})
     return call
+
+
+def alias(path: str, call: Callable[..., Any]) -> None:
+    """Publish `call` under one more name, a path below `pullback`, as a function only."""
+    home, _, name = path.rpartition(".")
+    NAMES[home][name] = call
 
 
 def elementwise(
@@ -204,71 +306,166 @@ def elementwise(
     floats: bool = False,
     dunder: str = "",
     alpha: bool = False,
-    numpy: Any = None,
-    method: bool = True,
-    **rules: Rule,
+    domain: str = "real",
+    **given: Any,
 ) -> Callable[..., Any]:
     """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``); `forward` may be a
     ufunc.
 
     doc: its docstring, which begins with the formula. floats: integers are converted to the default floating type
-    first. dunder: the operator it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. numpy: the
-    NumPy functions it differentiates, if not `forward`.
+    first. dunder: the operator it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. domain: where
+    the values of its samples come from, unless `samples` are given. The rest: what `About` lists, and the rules.
     """
-    count = forward.nin if isinstance(forward, np.ufunc) else len(inspect.signature(forward).parameters)
-    op = Op(name, "elementwise" if rules else "constant", forward, ("input", "other")[:count], rules, floats=floats)
-    return _enter_elementwise(op, doc, dunder, alpha, numpy, method)
-
-
-def pointwise(*, numpy: Any = None, method: bool = True, **rules: Rule) -> Any:
-    """Enter an elementwise operation of more arguments; those with a rule are brought to one dtype."""
-
-    def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
-        op = _from_signature("elementwise", forward, False, rules)
-
-        @functools.wraps(forward)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            args, kwargs = op.bind(args, kwargs)
-            if len(args) < len(op.params) - len(op.defaults):
-                raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
-            return general(op, op.padded(args, kwargs))
-
-        return _publish(op, call, forward, numpy or {}, method)
-
-    return enter
-
-
-def constant(
-    name: str,
-    forward: Callable[..., Any],
-    doc: str,
-    *,
-    floats: bool = False,
-    dunder: str = "",
-    numpy: Any = None,
-    method: bool = True,
-) -> Callable[..., Any]:
-    """Enter an elementwise operation whose derivative is zero on purpose: a comparison, a rounding."""
-    return elementwise(name, forward, doc, floats=floats, dunder=dunder, numpy=numpy, method=method)
-
-
-def _enter_elementwise(op: Op, doc: str, dunder: str, alpha: bool, numpy: Any, method: bool) -> Callable[..., Any]:
-    call = unary(op) if len(op.params) == 1 else binary(op)
+    about, rules = _divided(given)
+    count = forward.nin if isinstance(forward, np.ufunc) else len(_parameters(forward)[0])
+    if not about.samples:
+        about.samples = functools.partial(unary_samples, domain) if count == 1 else functools.partial(pairs, domain)
+    about.refused = about.refused or (NO_UNARY if count == 1 else NO_PAIR)
+    params = ("input", "other")[:count]
+    op = Op(name, "elementwise" if rules else "constant", forward, params, rules, about, floats=floats)
+    op.elementwise = True
+    call = unary(op) if count == 1 else binary(op)
     if alpha:
         plain = call
 
-        def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-            return plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha))
+        def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+            found = plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha))
+            return found if out is None else write_out(op.name, out, found)
 
-    if dunder and len(op.params) == 1:
+    if dunder and count == 1:
         setattr(Tensor, f"__{dunder}__", call)
     elif dunder:
         setattr(Tensor, f"__{dunder}__", binary(op, operator=True))
         if op.kind != "constant" or dunder in _REFLECTED:
             setattr(Tensor, f"__r{dunder}__", binary(op, operator=True, reflected=True))
-    functions = numpy if numpy is not None else {op.forward: call} if isinstance(op.forward, np.ufunc) else {}
+    if about.numpy is None and isinstance(forward, np.ufunc):
+        about.numpy = {forward: call}
     call.__doc__ = doc
-    return _publish(op, call, call, functions, method)
+    return _publish(op, call, call)
+
+
+def constant(*named: Any, **given: Any) -> Any:
+    """Enter an operation whose derivative is zero on purpose: a comparison, a rounding, a position.
+
+    Elementwise: ``constant(name, forward, doc, ...)``, as `elementwise`. Else a decorator, as `special`.
+    """
+    return elementwise(*named, **given) if named else _entry("constant", given)
+
+
+def pointwise(**given: Any) -> Any:
+    """Enter an elementwise operation of more arguments; those with a rule are brought to one dtype."""
+
+    def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
+        op = _from_signature("elementwise", forward, given)
+        op.elementwise = True
+
+        @functools.wraps(forward)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            out = kwargs.pop("out", None) if kwargs and "out" not in op.params else None
+            args, kwargs = op.bind(args, kwargs)
+            if len(args) < len(op.params) - len(op.defaults):
+                raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
+            found = general(op, op.padded(args, kwargs))
+            return found if out is None else write_out(op.name, out, found)
+
+        return _publish(op, call, forward)
+
+    return enter
+
+
+def linear(**given: Any) -> Any:
+    """Enter an operation linear in one argument; its rule is the adjoint."""
+    return _entry("linear", given)
+
+
+def bilinear(**given: Any) -> Any:
+    """Enter an operation that is linear in each of two arguments; its rules are the two adjoints."""
+    return _entry("bilinear", given)
+
+
+def special(**given: Any) -> Any:
+    """Enter an operation with a vjp of its own for each argument it is differentiable in."""
+    return _entry("special", given)
+
+
+def composite(**given: Any) -> Any:
+    """Enter an operation whose body is other operations: it takes and returns Tensors and needs no rule."""
+
+    def enter(body: Callable[..., Any]) -> Callable[..., Any]:
+        op = _from_signature("composite", body, given)
+        annotations = body.__annotations__
+        tensors = [i for i, p in enumerate(op.params) if annotations.get(p) == "Tensor"]
+
+        @functools.wraps(body)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            out = None
+            if kwargs:
+                out = kwargs.pop("out", None) if "out" not in op.params else None
+                named = {k if k in op.params else _ALIASES.get(k, k): v for k, v in kwargs.items()}
+                if len(named) < len(kwargs):
+                    raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
+                kwargs = named
+            if _dtypes.NARROW.n and op.about.home not in ("", "fft") and any_narrow((*args, *kwargs.values())):
+                found = _dtypes.NARROW.compute(op, args, kwargs)
+                return found if out is None else write_out(op.name, out, found)
+            for i in tensors:
+                if i < len(args) and not isinstance(args[i], Tensor):
+                    args = (*args[:i], operand(op, args, i), *args[i + 1 :])
+            found = body(*args, **kwargs)
+            return found if out is None else write_out(op.name, out, found)
+
+        return _publish(op, call, body)
+
+    return enter
+
+
+def joining(**given: Any) -> Any:
+    """Enter an operation that joins a sequence of tensors; its one rule returns the gradients of all of them."""
+
+    def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
+        op = _from_signature("linear", forward, {"method": False, **given})
+        op.joins = True
+
+        @functools.wraps(forward)
+        def call(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+            found = join(op, tensors, dim)
+            return found if out is None else write_out(op.name, out, found)
+
+        return _publish(op, call, forward)
+
+    return enter
+
+
+def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
+        op = _from_signature(kind, forward, given)
+
+        @functools.wraps(forward)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return apply(op, args, kwargs)
+
+        return _publish(op, call, forward)
+
+    return enter
+
+
+def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any]) -> Op:
+    about, rules = _divided(given)
+    params, defaults, keyword_only = _parameters(forward)
+    op = Op(forward.__name__.rstrip("_") or "_", kind, forward, params, rules, about)
+    op.defaults, op.keyword_only = defaults, keyword_only
+    return op
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]:
+    """The names of a function's parameters, the defaults of those that have a place, and the keyword-only ones."""
+    code = getattr(function, "__code__", None)
+    if code is None:  # not a plain function: a partial, a builtin
+        found = inspect.signature(function).parameters.values()
+        return tuple(p.name for p in found if p.kind is not p.KEYWORD_ONLY), (), ()
+    places, total = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames
+    return names[:total], function.__defaults__ or (), names[places:total]
 
 
 def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
@@ -286,79 +483,3 @@ def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
 
 
 _REFLECTED = ("and", "or", "xor", "floordiv", "lshift", "rshift")
-
-
-def _from_signature(kind: str, forward: Callable[..., Any], view: bool, rules: dict[str, Rule]) -> Op:
-    parameters = inspect.signature(forward).parameters.values()
-    op = Op(forward.__name__.rstrip("_"), kind, forward, [p.name for p in parameters], rules, view=view)
-    op.keyword_only = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-    op.defaults = tuple(p.default for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is not p.empty)
-    return op
-
-
-def _entry(
-    kind: str, numpy: Any, method: bool, view: bool, rules: dict[str, Rule]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
-        op = _from_signature(kind, forward, view, rules)
-
-        @functools.wraps(forward)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return apply(op, args, kwargs)
-
-        return _publish(op, call, forward, numpy or {}, method)
-
-    return enter
-
-
-def linear(*, numpy: Any = None, method: bool = True, view: bool = False, **rules: Rule) -> Any:
-    """Enter an operation linear in one argument; its rule is the adjoint. view: it may share memory."""
-    return _entry("linear", numpy, method, view, rules)
-
-
-def bilinear(*, numpy: Any = None, method: bool = True, **rules: Rule) -> Any:
-    """Enter an operation that is linear in each of two arguments; its rules are the two adjoints."""
-    return _entry("bilinear", numpy, method, False, rules)
-
-
-def special(*, numpy: Any = None, method: bool = True, **rules: Rule) -> Any:
-    """Enter an operation with a vjp of its own for each argument it is differentiable in."""
-    return _entry("special", numpy, method, False, rules)
-
-
-def composite(*, numpy: Any = None, method: bool = True) -> Any:
-    """Enter an operation whose body is other operations: it takes and returns Tensors and needs no rule."""
-
-    def enter(body: Callable[..., Any]) -> Callable[..., Any]:
-        op = Op(body.__name__.rstrip("_"), "composite", body, list(inspect.signature(body).parameters), {})
-
-        tensors = [i for i, p in enumerate(inspect.signature(body).parameters.values()) if p.annotation == "Tensor"]
-
-        @functools.wraps(body)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    args = (*args[:i], operand(op, args, i), *args[i + 1 :])
-            return body(*args, **kwargs)
-
-        return _publish(op, call, body, numpy or {}, method)
-
-    return enter
-
-
-def joining(*, numpy: Any = None, **rules: Rule) -> Any:
-    """Enter an operation that joins a sequence of tensors; its one rule returns the gradients of all of them."""
-
-    def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
-        params = list(inspect.signature(forward).parameters)
-        op = Op(forward.__name__, "linear", forward, params, rules)
-        op.node_class = type(op.node_class.__name__, (ManyNode,), {"__slots__": (), "op": op, "__module__": __name__})
-        op.complex_class = op.node_class
-
-        @functools.wraps(forward)
-        def call(tensors: Any, dim: int = 0) -> Tensor:
-            return join(op, tensors, dim)
-
-        return _publish(op, call, forward, numpy or {}, False)
-
-    return enter

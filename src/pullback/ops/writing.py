@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .._memory import INFERENCE, Payload, View
 from .._state import thread
-from .._tensor import Tensor, View, wrap
+from .._tensor import Tensor, wrap
 from ..autograd.node import carry_retained
+from ..interpreters.levels import highest, inner
 from .calls import record
 from .table import TABLE
 
@@ -34,6 +36,16 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
                     "in-place write", expected="writable memory", found="a read-only array", do="clone() it first"
                 )
             )
+    refuse_turn(t, others)
+
+
+def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
+    """Raise if `t` must not become the output of another operation, whatever its memory is."""
+    if t._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: make a clone() of it, and write to that."
+        )
     if not thread.modes.grad_enabled:
         return
     if t._requires_grad and t._edge is None:
@@ -78,9 +90,21 @@ def _chain(view: View | None) -> list[View]:
 
 def before_write(t: Tensor) -> Tensor:
     """A stand-in for what `t` was before it is written: same place in the graph, a copy of the values."""
-    old = wrap(np.array(t._data))
+    old = wrap(t._data.clone() if isinstance(t._data, Payload) else np.array(t._data))
     old._edge, old._requires_grad = t._edge, t._requires_grad
     return old
+
+
+def put(t: Tensor, result: Tensor) -> None:
+    """Write the values of `result`, which fit, into the memory of `t`."""
+    if not isinstance(result._data, Payload) and not isinstance(t._data, Payload):
+        t._data[...] = result._data
+        return
+    level = highest((t, result))
+    assert level is not None
+    if inner(t, level) is None:
+        level.take_in(t)
+    level.assign(t, inner(result, level) or level.constant(result))
 
 
 def take_history(t: Tensor, result: Tensor) -> None:
@@ -107,11 +131,8 @@ def take_history(t: Tensor, result: Tensor) -> None:
 
 def _put_into(base: Tensor, view: View, result: Tensor) -> Tensor:
     """`base` as the result of putting `result`, the new values of one of its views, where that view lies."""
-    positions = np.arange(base._data.size).reshape(base._data.shape)
-    for step in _chain(view):
-        positions = step.op.forward(positions, *step.args)
-    index = np.unravel_index(positions, base._data.shape)
-    return record(TABLE["_index_put"], 3 if base._requires_grad else 2, (base, result, index), base._data)
+    steps = tuple((step.op, step.args) for step in _chain(view))
+    return record(TABLE["_put_through"], 3 if base._requires_grad else 2, (base, result, steps), base._data)
 
 
 def _make_again(t: Tensor, view: View) -> None:

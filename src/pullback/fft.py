@@ -1,0 +1,17 @@
+"""Fourier transforms, as `torch.fft`: complex ones, those of real signals, and of Hermitian ones.
+
+The functions come from the table in `pullback.ops`; NumPy's (`np.fft.fft` and its siblings) find them for a Tensor.
+Gradients of complex numbers follow torch's convention.
+
+>>> import pullback
+>>> x = pullback.ones(4, requires_grad=True)
+>>> pullback.fft.rfft(x).abs().square().sum().backward()
+>>> x.grad
+tensor([8., 8., 8., 8.])
+"""
+
+from .ops import NAMES
+
+__all__ = sorted(NAMES["fft"])
+
+globals().update(NAMES["fft"])

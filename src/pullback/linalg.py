@@ -1,0 +1,16 @@
+"""Linear algebra, as `torch.linalg`: matrices are the last two axes of a tensor, and all axes in front are a batch.
+
+The functions come from the table in `pullback.ops`. A matrix for which there is no result, a singular one to be
+inverted, say, raises `LinAlgError`, which is a RuntimeError and NumPy's error of that name as well.
+
+>>> import pullback
+>>> pullback.linalg.solve(pullback.eye(2) * 2, pullback.ones(2))
+tensor([0.5000, 0.5000])
+"""
+
+from .errors import LinAlgError
+from .ops import NAMES
+
+__all__ = ["LinAlgError", *sorted(NAMES["linalg"])]
+
+globals().update(NAMES["linalg"])

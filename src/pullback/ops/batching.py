@@ -1,0 +1,218 @@
+"""How operations on shapes and positions take the axis of a batch: the functions that their entries name as `batch`.
+
+Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one of many, and returns what the
+operation gives for all of them, with the axis of the batch in front. Where none of it applies (a tensor where a number
+is expected, an operand without axes whose only axis would be the batch's) they fall back to a call for each.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import wrap_axis
+from .._tensor import Tensor
+from ..interpreters.batched import _loop, _tensors
+from .positions import indexed_shape, layout
+
+if TYPE_CHECKING:
+    from ..interpreters.batched import Vmap
+    from .table import Op
+
+Args = tuple[Any, ...]
+Change = Callable[..., Args | None]
+
+
+def _changed(change: Change, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """The operation with the arguments after the first as `change` makes them: ``change(full shape, *arguments)``.
+
+    For operations on one tensor. None from `change`: a call for each.
+    """
+    source, *rest = op.padded(args, kwargs)
+    places = len(op.params) - len(op.keyword_only)
+    rest = rest[: places - 1]
+    if _tensors(rest) or _tensors([*kwargs.values()]):
+        return _loop(level, op, args, kwargs)
+    value = level.value(source)
+    found = change(value._data.shape, *rest)
+    return _loop(level, op, args, kwargs) if found is None else op.call(value, *found, **kwargs)
+
+
+def by(change: Change) -> Callable[..., Any]:
+    """The rule that changes the arguments by a function; see `_changed`."""
+    return functools.partial(_changed, change)
+
+
+def moved(dim: Any, shape: Any) -> Any:
+    """An axis, or several, of what has one axis less than `shape`, as axes of `shape`."""
+    if isinstance(dim, (tuple, list)):
+        return tuple(moved(d, shape) for d in dim)
+    return wrap_axis(dim, len(shape) - 1) + 1
+
+
+def dim_first(shape: Any, dim: Any, *rest: Any) -> Args | None:
+    """For arguments ``(dim, ...)``, where `dim` is an axis or a tuple of axes, not None."""
+    return None if len(shape) == 1 else (moved(dim, shape), *rest)
+
+
+def dim_last(shape: Any, *rest: Any) -> Args | None:
+    """For arguments ``(..., dim)``."""
+    return None if len(shape) == 1 else (*rest[:-1], moved(rest[-1], shape))
+
+
+def dims_only(shape: Any, *dims: Any) -> Args | None:
+    """For arguments that are all axes."""
+    return None if len(shape) == 1 else tuple(moved(d, shape) for d in dims)
+
+
+def prefixed(shape: Any, index: Args) -> Args:
+    """For an index: everything along the axis of the batch."""
+    return ((slice(None), *index),)
+
+
+def unchanged(shape: Any, *rest: Any) -> Args | None:
+    """For operations that take any axes in front, but look at the last one."""
+    return None if len(shape) == 1 else rest
+
+
+def expanded(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For `expand`, which may add axes in front: they go after that of the batch."""
+    source, shape = op.padded(args, kwargs)
+    value, lead = level.value(source), len(shape) - source._data.ndim
+    if lead > 0:
+        value = value.reshape((level.size, *(1,) * lead, *source._data.shape))
+    return op.call(value, (level.size, *shape))
+
+
+def joined(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For operations that join tensors along one of their axes."""
+    tensors, dim = op.padded(args, kwargs)
+    rank = max(t._data.ndim for t in tensors)
+    if any(t._data.ndim != rank for t in tensors) or not -rank <= dim < rank:
+        return _loop(level, op, args, kwargs)
+    return op.call([level.lower(t) for t in tensors], dim % rank + 1)
+
+
+def stacked(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For `stack`."""
+    tensors, dim = op.padded(args, kwargs)
+    return op.call([level.lower(t) for t in tensors], wrap_axis(dim, tensors[0]._data.ndim + 1) + 1)
+
+
+def by_positions(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For operations along one axis, argument `dim`, whose tensors all have the same number of axes."""
+    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+    tensors = [n for n, a in given.items() if isinstance(a, Tensor)]
+    ranks = {given[n]._data.ndim for n in tensors} | ({len(given["shape"])} if "shape" in given else set())
+    if len(ranks) > 1 or 0 in ranks:
+        return _loop(level, op, args, kwargs)
+    given |= {n: level.lower(given[n]) for n in tensors}
+    return _along_dim(op, given, level.size)
+
+
+def by_row(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For operations along one axis, argument `dim`, by positions, argument `index`, that are the same for each."""
+    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+    index, source = given["index"], given[op.params[0]]
+    tensors = [n for n, a in given.items() if isinstance(a, Tensor) and n != "index"]
+    if level.varies(index) or any(given[n]._data.ndim != source._data.ndim for n in tensors) or not source._data.ndim:
+        return _loop(level, op, args, kwargs)
+    given |= {n: level.lower(given[n]) for n in tensors} | {"index": level.value(index)}
+    return _along_dim(op, given, level.size)
+
+
+def _along_dim(op: Op, given: dict[str, Any], size: int) -> Any:
+    """The operation with its axis moved on by one, and the axis of the batch in the shape, if it has one."""
+    given["dim"] = moved(given["dim"], given[op.params[0]]._data.shape)
+    if "shape" in given:
+        given["shape"] = (size, *given["shape"])
+    return op.call(**given)
+
+
+def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_index(input, indices)``: an array of positions, or None, for each leading axis."""
+    source, indices = args
+    if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
+        return _loop(level, op, args, kwargs)  # how many a mask selects may differ
+    value, own = level.value(source), level.varies(source)
+    axes, adjacent = layout(indices)
+    lead = axes[0] if adjacent else 0
+    rank = max(indices[a].ndim for a in axes)
+    varying = [a for a in axes if isinstance(indices[a], Tensor) and level.varies(indices[a])]
+    if not varying:
+        out = op.call(value, (None, *indices))
+        return out if adjacent else np.moveaxis(out, rank, 0)
+    places = [p if p is None else _aligned(level, p, rank) for p in indices]
+    if not own:
+        return np.moveaxis(op.call(value, tuple(places)), lead, 0)
+    each = np.arange(level.size).reshape(level.size, *(1,) * rank)
+    out = op.call(value, (each, *places))
+    if not lead:
+        return out
+    # the axes of the arrays come first, as they are not next to that of the batch: put them where they belong
+    return np.moveaxis(out, tuple(range(1, rank + 1)), tuple(range(1 + lead, 1 + lead + rank)))
+
+
+def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_index_put(input, values, first, second)``: an index without arrays, and one of arrays, as for `read`."""
+    source, values, first, second = op.padded(args, kwargs)
+    axes, adjacent = layout(second)
+    varying = any(isinstance(p, Tensor) and level.varies(p) for p in second)
+    masks = any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in second)
+    if masks or not adjacent or (varying and axes[0]) or _tensors(first):
+        return _loop(level, op, args, kwargs)
+    rank = max(second[a].ndim for a in axes)
+    places = tuple(p if p is None else _aligned(level, p, rank) for p in second)
+    each = np.arange(level.size).reshape(level.size, *(1,) * rank) if varying else None
+    if isinstance(values, Tensor) and level.varies(values):
+        shape = values._data.shape
+        lead = len(indexed_shape(np.broadcast_to(0, source._data.shape)[first].shape, second)) - len(shape)
+        if lead < 0:
+            return _loop(level, op, args, kwargs)
+        values = np.reshape(level.value(values), (level.size, *(1,) * lead, *shape))
+    elif isinstance(values, Tensor):
+        values = level.value(values)
+    return op.call(level.lower(source), values, (slice(None), *first), (each, *places))
+
+
+def in_order(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_searchsorted(sequence, values, ...)``: many values in one sequence, or rows of them in as many."""
+    sequence, values, *rest, sorter = op.padded(args, kwargs)
+    if not isinstance(values, Tensor):
+        return _loop(level, op, args, kwargs)
+    if not level.varies(sequence):
+        if sequence._data.ndim != 1 or _tensors([sorter]):
+            return _loop(level, op, args, kwargs)
+        return op.call(level.value(sequence), level.value(values), *rest, sorter)
+    ranks = {t._data.ndim for t in (sequence, values, sorter) if isinstance(t, Tensor)}
+    if len(ranks) > 1 or 0 in ranks or sequence._data.shape[:-1] != values._data.shape[:-1]:
+        return _loop(level, op, args, kwargs)
+    return op.call(level.lower(sequence), level.lower(values), *rest, sorter if sorter is None else level.lower(sorter))
+
+
+def _aligned(level: Vmap, index: Any, rank: int) -> Any:
+    """An array of positions, with the axis of the batch in front if it has one, then `rank` axes."""
+    if not isinstance(index, Tensor) or not level.varies(index):
+        return level.value(index) if isinstance(index, Tensor) else index
+    value, shape = level.value(index), index._data.shape
+    return np.reshape(value, (level.size, *(1,) * (rank - len(shape)), *shape))
+
+
+def through(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_put_through(input, values, steps)``: the same view is written for all of them."""
+    source, values, steps = args
+    whole = level.lower(source).clone()
+    view = level.lift(whole)
+    for step, rest in steps:
+        view = step.call(view, *rest)
+    target = level.value(view)
+    if isinstance(target._data, np.ndarray) and not np.may_share_memory(target._data, whole._data):
+        return _loop(level, op, args, kwargs)
+    if isinstance(values, Tensor) and level.varies(values):
+        shape, rank = values._data.shape, target._data.ndim - 1
+        values = np.reshape(level.value(values), (level.size, *(1,) * (rank - len(shape)), *shape))
+    target.copy_(level.value(values) if isinstance(values, Tensor) else values)
+    return whole

@@ -1,0 +1,322 @@
+"""Converting tensors to another dtype: `Tensor.to` in all its forms, and a method for each dtype."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._tensor import Tensor
+from .batching import by
+from .calls import apply
+from .samples import A, D, Differs, S, Sample, V, inf, nan, unary
+from .table import alias, composite, linear
+
+
+class memory_format:  # noqa: N801 - torch's name
+    """In which order the axes of a result lie in memory: as those of the tensor it is made from, or one after another.
+
+    >>> import pullback
+    >>> pullback.ones(2, 3).T.double().stride()
+    (1, 3)
+    >>> pullback.ones(2, 3).T.to(pullback.float64, memory_format=pullback.contiguous_format).stride()
+    (2, 1)
+    """
+
+    __slots__ = ("name", "order")
+
+    def __init__(self, name: str, order: str) -> None:
+        self.name, self.order = name, order
+
+    def __repr__(self) -> str:
+        return f"pullback.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+preserve_format = memory_format("preserve_format", "K")
+contiguous_format = memory_format("contiguous_format", "C")
+
+
+def order_of(format: Any, like: Tensor | None = None) -> Any:
+    """NumPy's letter for a memory format; None is to preserve that of the tensor that a result is `like`.
+
+    One whose elements overlap in memory has none.
+    """
+    overlaps = like is not None and isinstance(like._data, np.ndarray) and 0 in like._data.strides
+    if format is None or format is preserve_format:
+        return "C" if overlaps else "K"
+    if not isinstance(format, memory_format):
+        raise TypeError(
+            errors.message(
+                "memory_format",
+                expected="pullback.preserve_format or pullback.contiguous_format",
+                found=errors.describe(format),
+            )
+        )
+    return format.order
+
+
+def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
+    return (dtype, order) if order == "K" else None
+
+
+@linear(
+    method=False,
+    batch=by(_same_order),
+    input=lambda g: g,
+    numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype, copy=copy)} if hasattr(np, "astype") else {},
+)
+def _to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
+    return cast(input, dtype, order)
+
+
+def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
+    """A copy of an array in another dtype, with torch's warning where it loses the imaginary part."""
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        array = np.real(array)
+    return array.astype(dtype, order)
+
+
+def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
+    """What the arguments of `to` ask for: a dtype (None: none), and whether to make a copy at any rate."""
+    places = [*args]
+    if places and isinstance(places[0], Tensor):
+        if dtype is not None or device is not None:
+            raise _no_such_form(args)
+        dtype = places.pop(0).dtype
+    else:
+        if places and isinstance(places[0], (str, _dtypes.device)) and not _is_dtype(places[0]):
+            device = _once(args, device, places.pop(0))
+        elif places and places[0] is None:
+            places.pop(0)
+        if places and _is_dtype(places[0]):
+            dtype = _once(args, dtype, places.pop(0))
+        elif places and places[0] is None:
+            places.pop(0)
+    if len(places) > 2 or not all(isinstance(p, bool) for p in places):
+        raise _no_such_form(args)
+    _dtypes.check_device(device)
+    return dtype, copy or (len(places) == 2 and places[1])
+
+
+def _is_dtype(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in _dtypes.NAMES
+    return isinstance(value, (_dtypes.dtype, np.dtype, type))
+
+
+def _once(args: tuple[Any, ...], named: Any, found: Any) -> Any:
+    if named is not None:
+        raise _no_such_form(args)
+    return found
+
+
+def _no_such_form(args: tuple[Any, ...]) -> TypeError:
+    return TypeError(
+        errors.message(
+            "to()",
+            expected="(dtype), (device, dtype) or (other tensor), then perhaps non_blocking and copy",
+            found=", ".join(errors.describe(a) for a in args),
+        )
+    )
+
+
+_TARGETS = ("float64", "float32", "float16", "complex64", "complex128", "int32", "int64", "bool")
+
+
+def _samples() -> list[Sample]:
+    return [
+        *(s for s in unary()),
+        *(S(A(2, 3), D(name)) for name in _TARGETS),
+        S(A(3, 2, layout="T"), D("float32")),
+        S(A(2), "cpu"),
+        S(A(2), "cpu", D("float64")),
+        S(A(2), D("float32"), True),
+        S(A(2), D("float32"), False, True),
+        S(A(2), dtype=D("float64")),
+        S(A(2), D("float64"), copy=True),
+        S(A(2), A(1, dtype="float64")),
+        S(A(2), A(1, dtype="complex64"), True, True),
+        S(A(2), None),
+        S(A(2), None, D("float64")),
+        S(A(2), None, None, True),
+        S(A(2), float),
+        S(A(2), complex),
+        S(A(2), device="cpu", dtype=D("float64"), copy=True),
+        S(A(2), "cpu", dtype=D("float64")),
+    ]
+
+
+@composite(
+    out=False,
+    samples=_samples,
+    kinks=lambda: [S(V([nan, inf, 1.5]), D("float32")), S(V([nan, 0.0, 1.5]), D("bool"))],
+    refused=lambda: [
+        S(A(2), 2.5),
+        S(A(2), "gpu"),
+        S(A(2), "nonsense"),
+        S(A(2), nonsense=1),
+        S(A(2), D("float32"), D("float64")),
+        S(A(2), "cpu", "cpu"),
+        S(A(2), D("float32"), True, True, True),
+        S(A(2), A(2), A(2)),
+        S(A(2), A(2), dtype=D("float32")),
+        S(A(2), D("float32"), dtype=D("float32")),
+        S(A(2), memory_format="x"),
+    ],
+    differs=[
+        Differs("torch takes a number for a tensor of its dtype; we refuse it as a mistake", "refused", sample="2.5")
+    ],
+)
+def to(
+    input: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``).
+
+    Also ``to(device, dtype)``; each form takes ``non_blocking`` and ``copy`` behind. The tensor itself if nothing
+    changes and `copy` is False. RuntimeError for a device other than the CPU.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5, -2.5]).to(pullback.int64)
+    tensor([ 1, -2])
+    """
+    dtype, copy = _target(args, dtype, device, copy)
+    return converted(input, input._data.dtype if dtype is None else _dtypes.to_numpy(dtype), copy, memory_format)
+
+
+def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor with NumPy's dtype `found`: itself, if it has it and no `copy` is wanted."""
+    order = order_of(memory_format, input)
+    if found == input._data.dtype and not copy:
+        return input
+    return apply(_to_copy.op, (input, found, order), {})
+
+
+def _conversion(name: str, dtype: _dtypes.dtype) -> None:
+    def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        return converted(self, dtype.numpy, False, memory_format)
+
+    convert.__name__ = name
+    convert.__qualname__ = f"Tensor.{name}"
+    convert.__doc__ = f"The tensor as {dtype!r}."
+    setattr(Tensor, name, convert)
+
+
+for _name in ("bool", "half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bfloat16"):
+    _conversion(_name, getattr(_dtypes, _name))
+_conversion("byte", _dtypes.uint8)
+_conversion("char", _dtypes.int8)
+
+_TYPES = {
+    "Bool": _dtypes.bool,
+    "Byte": _dtypes.uint8,
+    "UInt16": _dtypes.uint16,
+    "UInt32": _dtypes.uint32,
+    "UInt64": _dtypes.uint64,
+    "Char": _dtypes.int8,
+    "Short": _dtypes.int16,
+    "Int": _dtypes.int32,
+    "Long": _dtypes.int64,
+    "Half": _dtypes.float16,
+    "BFloat16": _dtypes.bfloat16,
+    "Float": _dtypes.float32,
+    "Double": _dtypes.float64,
+    "ComplexFloat": _dtypes.complex64,
+    "ComplexDouble": _dtypes.complex128,
+}
+_TYPE_OF = {d: name for name, d in _TYPES.items()}
+
+
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor".
+
+    >>> import pullback
+    >>> pullback.ones(2).type(), pullback.ones(2).type("pullback.LongTensor")
+    ('pullback.FloatTensor', tensor([1, 1]))
+    """
+    if dtype is None:
+        return f"pullback.{_TYPE_OF[self.dtype]}Tensor"
+    if isinstance(dtype, str):
+        library, _, name = dtype.partition(".")
+        if library not in ("pullback", "torch") or name.removesuffix("Tensor") not in _TYPES or name in _TYPES:
+            raise ValueError(
+                errors.message("type()", expected="a dtype, or a name such as 'pullback.LongTensor'", found=repr(dtype))
+            )
+        dtype = _TYPES[name.removesuffix("Tensor")]
+    elif not isinstance(dtype, (_dtypes.dtype, np.dtype)):
+        raise ValueError(errors.message("type()", expected="a dtype, or the name of one", found=errors.describe(dtype)))
+    return to(self, dtype)
+
+
+def _type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor with the dtype of `other`."""
+    if not isinstance(other, Tensor):
+        raise TypeError(errors.message("type_as()", expected="a Tensor", found=errors.describe(other)))
+    return to(self, other)
+
+
+def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself: it lies on the CPU."""
+    order_of(memory_format)
+    return self
+
+
+def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Refused: there is no GPU here."""
+    _dtypes.check_device("cuda" if device is None else device)
+    return self
+
+
+for _name, _method in {"type": _type, "type_as": _type_as, "cpu": _cpu, "cuda": _cuda}.items():
+    _method.__name__ = _name
+    _method.__qualname__ = f"Tensor.{_name}"
+    setattr(Tensor, _name, _method)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> _dtypes.dtype:
+    """The dtype of an arithmetic operation on two tensors or numbers.
+
+    >>> import pullback
+    >>> pullback.result_type(pullback.tensor([1, 2]), 1.0)
+    pullback.float32
+    """
+    values = [t._data if isinstance(t, Tensor) else t for t in (tensor1, tensor2)]
+    for value in values:
+        if not hasattr(value, "dtype") and not isinstance(value, (bool, int, float, complex)):
+            raise TypeError(
+                errors.message("result_type()", expected="tensors or numbers", found=errors.describe(value))
+            )
+    return _dtypes.BY_NUMPY[_dtypes.result_type(values)]
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not 0; RuntimeError if there is not exactly one."""
+    return bool(_tensor("is_nonzero", input))
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return _tensor("is_signed", input).dtype.is_signed
+
+
+def _tensor(name: str, input: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
+    return input
+
+
+for _question in (is_nonzero, is_signed):
+    setattr(Tensor, _question.__name__, _question)
+    alias(_question.__name__, _question)
+alias("result_type", result_type)

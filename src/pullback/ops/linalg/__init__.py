@@ -1,0 +1,3 @@
+"""Linear algebra: systems, factors, spectra, norms, functions of matrices, which are the last two axes."""
+
+from . import determinants, factors, functions, leastsquares, lu, norms, older, solving, spectral

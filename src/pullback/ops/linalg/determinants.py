@@ -1,0 +1,191 @@
+"""Determinants, and traces of logarithms.
+
+The gradient of a determinant is the matrix of its cofactors, which every matrix has: where the matrix can be inverted,
+``det(A) A^-T``; elsewhere, and where it nearly cannot, from singular values, of which the cofactors are products
+(Higham, What is the adjugate of a matrix?, 2020). Both ways are differentiated again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..calls import on
+from ..elementwise import plain, somewhere
+from ..reductions import quiet
+from ..results import result_type
+from ..samples import Differs, S, V
+from ..table import constant, special
+from .common import (
+    adjoint,
+    as_matrix,
+    check_matrix,
+    conj,
+    data_of,
+    diagonal_of,
+    identity,
+    is_complex,
+    transpose,
+    with_diagonal,
+)
+from .solving import NO_SQUARE, _inverse_or_nan, squares
+
+SlogdetResult = result_type("linalg_slogdet", "sign", "logabsdet")
+
+# of rank 2, 1, 0 and in a stack with a regular matrix
+SINGULAR = [
+    S(V([[1.0, 2.0], [2.0, 4.0]])),
+    S(V([[0.0, 0.0], [0.0, 0.0]])),
+    S(V([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])),
+    S(V([[1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])),
+    S(V([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]])),
+    S(V([[[1.0, 1.0], [0.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]])),
+    S(V([[1e-8, 0.0], [0.0, 1e-8]])),
+    S(V([[0.0]])),
+]
+
+
+def _products_of_others(s: Any) -> tuple[Any, Any]:
+    """Of all numbers but one, and of all but two (in place i, j; on the diagonal 1), along the last axis."""
+    n = np.shape(s)[-1]
+    one = np.ones_like(s[..., :1])
+    before = _running(np.concatenate([one, s[..., :-1]], axis=-1))
+    after = np.flip(_running(np.flip(np.concatenate([s[..., 1:], one], axis=-1), -1)), -1)
+    # between i and j: products along the rows of what is to the right of the diagonal
+    rows, columns = np.ogrid[:n, :n]
+    right = np.where(columns > rows + 1, np.expand_dims(np.concatenate([one, s[..., :-1]], axis=-1), -2), 1)
+    upper = np.multiply(np.expand_dims(before, -1), np.multiply(_running(right), np.expand_dims(after, -2)))
+    upper = np.where(columns > rows, upper, 0)
+    return np.multiply(before, after), np.where(rows == columns, 1, np.add(upper, transpose(upper)))
+
+
+def _running(x: Any) -> Any:
+    return quiet(np.multiply.accumulate, np.cumprod, x, axis=-1)
+
+
+def _has_lost(A: Any, inverse: Any) -> Any:
+    """Whether half the digits of an inverse of finite numbers are lost, or all of them."""
+    with np.errstate(all="ignore"):
+        condition = np.abs(A).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
+    return np.logical_not(condition < np.finfo(A.dtype).eps ** -0.5) & np.isfinite(A).all((-2, -1))
+
+
+@constant(method=False, batch="leading")
+def _nearly_singular(A: Any) -> Any:
+    return _has_lost(A, _inverse_or_nan.op.forward(A))
+
+
+def _cofactors_by_svd(A: Any) -> Any:
+    u, s, vh = np.linalg.svd(A)
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    others = _products_of_others(s)[0]
+    return sign[..., None, None] * np.matmul(np.conj(u) * others[..., None, :], np.conj(vh))
+
+
+def _regular_rule(g: Any, A: Any) -> Any:
+    """Of the cofactors ``C = d A^-T`` with ``d = det(A)``: ``dC = tr(A^-1 dA) C - A^-T dA^T C``."""
+    inverse, d = on(_inverse_or_nan, A), conj(as_matrix(on(det, A)))
+    # c is <C, g>
+    terms = np.multiply(g, np.multiply(d, conj(transpose(inverse))))
+    c = as_matrix(quiet(np.add.reduce, np.sum, terms, axis=(-2, -1)))
+    left = adjoint(inverse)
+    return np.subtract(np.multiply(c, left), np.multiply(d, np.matmul(left, np.matmul(transpose(g), left))))
+
+
+def _singular_rule(g: Any, A: Any) -> Any:
+    """The same of ``A = U S V^H``, where the derivative of the cofactors of a diagonal matrix is plain: at i, i the sum
+    over k of ``dE_kk`` times the product of the others, at i, j that product times ``-dE_ji``.
+    """
+    u, s, vh = np.linalg.svd(A)
+    sign = as_matrix(np.multiply(np.linalg.det(u), np.linalg.det(vh)))
+    _, others = _products_of_others(s)
+    w = np.multiply(conj(sign), np.matmul(transpose(u), np.matmul(g, transpose(vh))))
+    on_diagonal = np.where(identity(np.shape(s)[-1]), 0, others)
+    v = np.squeeze(np.matmul(on_diagonal, np.expand_dims(diagonal_of(w), -1)), -1)
+    core = with_diagonal(np.negative(np.multiply(transpose(w), others)), v)
+    return np.matmul(u, np.matmul(core, vh))
+
+
+def _cofactors_rule(g: Any, A: Any) -> Any:
+    if np.shape(A)[-1] <= 1:  # of a number: 1
+        return np.zeros_like(A)
+    mask = on(_nearly_singular, plain(A))
+    if not somewhere(mask):
+        return _regular_rule(g, A)
+    n, dtype = np.shape(A)[-1], data_of(A).dtype
+    mask = as_matrix(mask)
+    regular = _regular_rule(g, np.where(mask, np.eye(n, dtype=dtype), A))
+    singular = _singular_rule(g, np.where(mask, A, np.diag(np.arange(1, n + 1)).astype(dtype)))
+    return np.where(mask, singular, regular)
+
+
+@special(method=False, batch="leading", A=_cofactors_rule)
+def _cofactors(A: Any) -> Any:
+    """The transposed adjugate: the derivatives of the determinant by the elements, were they real."""
+    inverse = _inverse_or_nan.op.forward(A)
+    with np.errstate(all="ignore"):
+        found = np.linalg.det(A)[..., None, None] * transpose(inverse)
+    mask = _has_lost(A, inverse)
+    if np.any(mask):
+        found[mask] = _cofactors_by_svd(A[mask])
+    return found
+
+
+@special(
+    home="linalg",
+    batch="leading",
+    numpy={np.linalg.det: lambda a: det(a)},
+    A=lambda g, A: np.multiply(as_matrix(g), conj(on(_cofactors, A))),
+    samples=squares,
+    kinks=SINGULAR,
+    refused=NO_SQUARE,
+    differs=[Differs("torch's gradient at a singular matrix is right with create_graph only, and else 0", "kinks")],
+)
+def det(A: Any) -> Any:
+    """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also of singular ones.
+
+    >>> import pullback
+    >>> A = pullback.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
+    >>> pullback.linalg.det(A).backward()
+    >>> A.grad
+    tensor([[ 4., -2.],
+            [-2.,  1.]])
+    """
+    check_matrix("linalg.det", A, square=True)
+    with np.errstate(all="ignore"):
+        return np.linalg.det(A)
+
+
+def _slogdet_rule(g: Any, A: Any, out0: Any) -> Any:
+    # d log det = tr(A^-1 dA); its real part belongs to logabsdet, its imaginary part turns the sign
+    of_sign, weight = g
+    if is_complex(A) and of_sign is not None:
+        turn = np.multiply(-1j, np.imag(np.multiply(conj(of_sign), out0)))
+        weight = turn if weight is None else np.add(weight, turn)
+    if weight is None:
+        return np.zeros_like(A)
+    return np.multiply(as_matrix(weight), adjoint(on(_inverse_or_nan, A)))
+
+
+@special(
+    home="linalg",
+    batch="leading",
+    numpy={np.linalg.slogdet: lambda a: slogdet(a)},
+    A=_slogdet_rule,
+    samples=squares,
+    refused=NO_SQUARE,
+)
+def slogdet(A: Any) -> Any:
+    """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf of a singular matrix.
+
+    The sign of a complex matrix is a complex number of modulus 1, logabsdet is real.
+
+    >>> import pullback
+    >>> pullback.linalg.slogdet(pullback.eye(100) * 0.001).logabsdet
+    tensor(-690.7755)
+    """
+    check_matrix("linalg.slogdet", A, square=True)
+    with np.errstate(all="ignore"):
+        sign, logabsdet = np.linalg.slogdet(A)
+    return SlogdetResult(np.asarray(sign), np.asarray(logabsdet))

@@ -1,0 +1,312 @@
+"""Pseudoinverses, least squares, ranks: what singular values say about matrices that need not be regular.
+
+The rules are those of Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems
+(1973). They hold where the rank does not change; singular values that a tolerance cuts off count as 0, as in torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ..._tensor import Tensor
+from ..calls import on
+from ..products import with_axes
+from ..reductions import quiet
+from ..results import result_type
+from ..samples import A as M
+from ..samples import Differs, S, Sample, V
+from ..table import composite, special
+from .common import adjoint, check_matrix, check_same_dtype, data_of
+from .factors import NO_MATRIX
+from .spectral import eigvalsh, refuse_not_finite, svdvals
+
+LstsqResult = result_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+
+
+# What counts as zero --------------------------------------------------------------------------------------------------
+
+
+def _tolerance(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """The absolute and the relative tolerance: those given, or else the relative one of rounding errors."""
+    shape, dtype = data_of(A).shape, data_of(A).dtype
+    if rtol is None:
+        by_rounding = atol is None or (isinstance(atol, (int, float)) and atol <= 0)
+        rtol = float(np.finfo(dtype).eps) * max(shape[-2:], default=0) if by_rounding else 0.0
+    return 0.0 if atol is None else atol, rtol
+
+
+def _cut(values: Any, atol: Any, rtol: Any) -> Any:
+    """Which singular values are above the tolerances, numbers or arrays of one for each matrix."""
+    largest = values.max(-1, initial=0, keepdims=True)
+    limits = np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * largest)
+    return values > limits
+
+
+# Pseudoinverses -------------------------------------------------------------------------------------------------------
+
+
+def _pinv_rule(g: Any, A: Any, out: Any) -> Any:
+    # dX = -X dA X + X X^H dA^H (I - A X) + (I - X A) dA^H X^H X
+    xh, gh = adjoint(out), adjoint(g)
+    first = np.negative(np.matmul(xh, np.matmul(g, xh)))
+    right, left = np.matmul(gh, np.matmul(out, xh)), np.matmul(np.matmul(xh, out), gh)
+    second = np.subtract(right, np.matmul(A, np.matmul(out, right)))
+    third = np.subtract(left, np.matmul(np.matmul(left, out), A))
+    return np.add(first, np.add(second, third))
+
+
+def _pinv_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: tolerances that are tensors have two axes less than what they belong to."""
+    A, *tolerances, hermitian = args
+    lead = A._data.ndim - 2
+    return op.call(
+        level.value(A), *(with_axes(level, t, lead) if isinstance(t, Tensor) else t for t in tolerances), hermitian
+    )
+
+
+@special(method=False, batch=_pinv_of_each, A=_pinv_rule)
+def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    refuse_not_finite("linalg.pinv", A)
+    if hermitian:
+        values, u = np.linalg.eigh(A)
+        vh = adjoint(u)
+        keep = _cut(np.abs(values), atol, rtol)
+    else:
+        u, values, vh = np.linalg.svd(A, full_matrices=False)
+        keep = _cut(values, atol, rtol)
+    inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
+    return np.matmul(adjoint(vh) * inverse[..., None, :], adjoint(u))
+
+
+def _pinv_samples() -> list[Sample]:
+    return [
+        S(M(3, 3, domain="regular")),
+        S(M(4, 2, domain="regular")),
+        S(M(2, 4, domain="regular")),
+        S(M(2, 3, 2, domain="regular")),
+        S(M(2, 1, 2, 3, domain="regular")),
+        S(M(0, 3)),
+        S(M(2, 3, 0)),
+        S(M(0, 3, 2)),
+        S(M(3, 3, domain="hermitian"), hermitian=True),
+        S(M(2, 2, 2, domain="hermitian"), 1e-6, True),
+        S(M(3, 2, domain="regular"), rtol=1e-6),
+        S(M(3, 2, domain="regular"), atol=1e-3, rtol=1e-6),
+        S(M(2, 3, 2, domain="regular"), atol=V([1e-3, 1e-6], "float64")),
+        S(M(2, 3, 2, domain="regular"), rtol=V([1e-3, 1e-6], "float64")),
+        S(M(3, 2, domain="regular", layout="T")),
+    ]
+
+
+_DEFICIENT = [
+    S(V([[1.0, 2.0], [2.0, 4.0]])),
+    S(V([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])),
+    S(V([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]])),
+    S(V([[1.0, 0.0], [0.0, 0.01]]), atol=0.1),
+    S(V([[1.0, 0.0], [0.0, 0.01]]), rtol=0.1, atol=1e-3),
+    S(V([[1.0, 0.0], [0.0, -0.01]]), 0.1, True),
+]
+
+
+def _numpy_pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    return pinv(a, rtol=rcond if rcond is not None else rtol, hermitian=hermitian)
+
+
+@composite(
+    home="linalg",
+    numpy={np.linalg.pinv: _numpy_pinv},
+    samples=_pinv_samples,
+    kinks=_DEFICIENT,
+    refused=[*NO_MATRIX, S(M(2, 3), hermitian=True)],
+)
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The pseudoinverse (Moore and Penrose), in which singular values up to ``max(atol, rtol * S[0])`` count as 0.
+
+    `rcond` is an older name of `rtol`; a tolerance may be a tensor, of one number for each matrix. By default atol is 0
+    and rtol is ``max(m, n) * eps``, or 0 if there is an atol. hermitian: only the lower triangle is read.
+
+    >>> import pullback
+    >>> pullback.linalg.pinv(pullback.tensor([[2.0, 0.0], [0.0, 0.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+    """
+    check_matrix("linalg.pinv", A, square=hermitian)
+    return _pinv(A, *_tolerance(A, atol, rcond if rtol is None else rtol), hermitian)
+
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+
+
+@composite(
+    home="linalg",
+    numpy={
+        np.linalg.matrix_rank: lambda A, tol=None, hermitian=False, *, rtol=None: matrix_rank(
+            A, tol, hermitian, rtol=rtol
+        )
+    },
+    samples=lambda: [
+        *_pinv_samples(),
+        *_DEFICIENT,
+        S(M(3, 3, domain="regular"), 1.2),
+        S(M(3, 3, domain="hermitian"), 1.2, True),
+        S(M(2, 3, 3, domain="regular"), V([0.1, 1.6], "float64")),
+        S(M(2, 2, 3, domain="regular"), tol=1.2),
+    ],
+    refused=[*NO_MATRIX, S(M(2, 3), hermitian=True)],
+)
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """How many singular values are above ``max(atol, rtol * S[0])``, int64. Tolerances as of `pinv`; `tol` is atol."""
+    check_matrix("linalg.matrix_rank", A, square=hermitian)
+    values = abs(eigvalsh(A)) if hermitian else svdvals(A)
+    count = values._data.shape[-1]
+    if not count:
+        return values.sum(-1).long()
+    atol, rtol = _tolerance(A, tol if atol is None else atol, rtol)
+    atol, rtol = (t[..., None] if isinstance(t, Tensor) else t for t in (atol, rtol))
+    limits = np.maximum(values.amax(-1, True) * rtol, atol * values.new_ones(1))
+    return (values > limits).sum(-1)
+
+
+# Least squares --------------------------------------------------------------------------------------------------------
+
+
+def _has_residuals(g: Any, solution: Any) -> bool:
+    """Whether there is a cotangent of squared norms, which were computed."""
+    (*batch, _, columns) = np.shape(solution)
+    return g is not None and np.shape(g) == (*batch, columns)
+
+
+def _lstsq_rule_for_A(g: Any, A: Any, B: Any, rcond: Any, out0: Any) -> Any:  # noqa: N802 - the name of the argument
+    of_solution, of_squares = g[0], g[1]
+    rest, total = np.subtract(B, np.matmul(A, out0)), None
+    if of_solution is not None:
+        x = on(_pinv, A, 0.0, rcond, False)
+        y = np.matmul(adjoint(x), of_solution)
+        total = np.subtract(np.matmul(rest, adjoint(np.matmul(x, y))), np.matmul(y, adjoint(out0)))
+        inside = np.subtract(of_solution, np.matmul(x, np.matmul(A, of_solution)))
+        total = np.add(total, np.matmul(np.matmul(adjoint(x), out0), adjoint(inside)))
+    if _has_residuals(of_squares, out0):
+        turned = np.multiply(-2, np.matmul(np.multiply(rest, np.expand_dims(of_squares, -2)), adjoint(out0)))
+        total = turned if total is None else np.add(total, turned)
+    return total
+
+
+def _lstsq_rule_for_B(g: Any, A: Any, B: Any, rcond: Any, out0: Any) -> Any:  # noqa: N802
+    of_solution, of_squares = g[0], g[1]
+    total = None
+    if of_solution is not None:
+        total = np.matmul(adjoint(on(_pinv, A, 0.0, rcond, False)), of_solution)
+    if _has_residuals(of_squares, out0):
+        rest = np.subtract(B, np.matmul(A, out0))
+        turned = np.multiply(2, np.multiply(rest, np.expand_dims(of_squares, -2)))
+        total = turned if total is None else np.add(total, turned)
+    return total
+
+
+@special(method=False, A=_lstsq_rule_for_A, B=_lstsq_rule_for_B)
+def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
+    refuse_not_finite("linalg.lstsq", A)
+    m, n = A.shape[-2:]
+    u, s, vh = np.linalg.svd(A, full_matrices=False)
+    keep = _cut(s, 0.0, rcond)
+    coordinates = np.matmul(adjoint(u), B) * np.where(keep, 1 / np.where(keep, s, 1), 0).astype(s.dtype)[..., None]
+    solution, rank = np.matmul(adjoint(vh), coordinates), keep.sum(-1)
+    residuals = np.empty((0,), s.dtype)
+    if squares and m > n and np.all(rank == n):
+        residuals = quiet(np.add.reduce, np.sum, np.square(np.abs(B - np.matmul(A, solution))), axis=-2)
+    return LstsqResult(solution, residuals, rank, s)
+
+
+_DRIVERS = (None, "gels", "gelsy", "gelsd", "gelss")
+
+
+def _lstsq_samples() -> list[Sample]:
+    tall, wide = M(4, 2, domain="regular"), M(2, 4, domain="regular")
+    stack = M(2, 4, 2, domain="regular")
+    return [
+        S(tall, M(4, 3)),
+        S(wide, M(2, 3)),
+        S(M(3, 3, domain="regular"), M(3, 1)),
+        *(S(tall, M(4, 3), driver=driver) for driver in _DRIVERS),
+        *(S(wide, M(2, 1), driver=driver) for driver in _DRIVERS),
+        S(tall, M(4)),
+        S(stack, M(2, 4, 3), driver="gelsd"),
+        S(stack, M(2, 4)),
+        S(M(0, 4, 2), M(0, 4, 1)),
+        S(M(0, 3), M(0, 2)),
+        S(M(3, 0), M(3, 2)),
+        S(tall, M(4, 3), 1e-6, driver="gelsd"),
+        S(M(3, 2, domain="regular", layout="T"), M(3, 1, layout="step"), rcond=None),
+        S(tall, M(4), driver="gels"),
+        S(stack, M(2, 4), driver="gelss"),
+    ]
+
+
+@composite(
+    home="linalg",
+    numpy={np.linalg.lstsq: lambda a, b, rcond=None: tuple(lstsq(a, b, rcond, driver="gelsd"))},
+    samples=_lstsq_samples,
+    kinks=lambda: [
+        S(V([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), V([[0.0], [1.0], [2.0]])),
+        S(V([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), V([[0.0], [1.0], [2.0]]), driver="gelsd"),
+        S(V([[1.0, 0.0], [0.0, 0.01]]), V([[1.0], [2.0]]), 0.1, driver="gelsd"),
+    ],
+    refused=lambda: [
+        S(M(3, 2), M(2, 2)),
+        S(M(3), M(3)),
+        S(M(3, 2), M(3, 2, dtype="float64")),
+        S(M(3, 2, dtype="int64"), M(3, 2, dtype="int64")),
+        S(M(3, 2), M(3, 2), driver="x"),
+        S(M(2, 4, 3), M(4, 2)),
+        S(M(3, 2), 1.0),
+        S(M(3, 2)),
+    ],
+    differs=[
+        Differs(
+            "singular values that rcond cuts off count as 0 in the gradient, too; torch's forgets rcond",
+            "kinks",
+            sample="0.1",
+        )
+    ],
+)
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """The X of smallest norm that minimises the norm of ``A X - B``; its squared norms for each column; and ranks.
+
+    Returns a tuple of names ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",
+    the default), ``rank`` (empty for "gels") and ``singular_values`` (empty but for "gelsd" and "gelss"). All drivers
+    compute with singular values; those up to `rcond` times the largest count as 0. B is a vector as for `solve`.
+
+    >>> import pullback
+    >>> A = pullback.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> pullback.linalg.lstsq(A, pullback.tensor([[1.0], [2.0], [4.0]])).solution
+    tensor([[1.0000],
+            [3.0000]])
+    """
+    check_matrix("linalg.lstsq", A)
+    if not isinstance(B, Tensor):
+        raise TypeError(errors.message("linalg.lstsq()", expected="B to be a Tensor", found=errors.describe(B)))
+    check_same_dtype("linalg.lstsq", A=A, B=B)
+    if driver not in _DRIVERS:
+        raise RuntimeError(errors.message("linalg.lstsq()", expected=f"driver one of {_DRIVERS}", found=repr(driver)))
+    a, b = A._data.shape, B._data.shape
+    is_vector = len(b) == len(a) - 1 and b == a[:-1]
+    if not is_vector and (len(b) != len(a) or b[:-1] != a[:-1]):
+        raise RuntimeError(
+            errors.message(
+                "linalg.lstsq()", expected=f"B to have the batch and the rows of A, {list(a[:-1])}", found=str(list(b))
+            )
+        )
+    if rcond is None:
+        rcond = float(np.finfo(A._data.dtype).eps) * max(a[-2:])
+    driver = driver or "gelsy"
+    found = _lstsq(A, B.unsqueeze(-1) if is_vector else B, rcond, driver != "gelsy")
+    solution, residuals, rank, values = found
+    return LstsqResult(
+        solution.squeeze(-1) if is_vector else solution,
+        residuals,
+        rank.reshape(-1)[:0] if driver == "gels" else rank,
+        values.detach() if driver in ("gelsd", "gelss") else values.detach().reshape(-1)[:0],
+    )

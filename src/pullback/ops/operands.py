@@ -1,0 +1,80 @@
+"""What forwards and rules of elementwise operations share: the dtypes they refuse, and masks.
+
+A forward is plain NumPy on payloads of one dtype; it calls `need` where NumPy would compute something that torch does
+not. A rule runs on arrays or on Tensors; what it asks about values (a mask, a sign) has no derivative, and comes from
+`plain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._tensor import Lifted, Tensor
+
+Operation = Callable[..., Any]
+"""What an elementwise entry is for the type checker, where its own text refers to it."""
+
+REAL, NUMBERS, REAL_NUMBERS, FLOATS, INTEGERS = "biuf", "iufc", "iuf", "f", "iu"
+"""Kinds of dtypes, for `need`: with an order; without bools; both; floating point; whole numbers."""
+
+_EXPECTED = {
+    REAL: ("real numbers, which have an order", "take .real, .abs() or .angle() first"),
+    NUMBERS: ("numbers, not bools", "convert it first, e.g. with .int()"),
+    REAL_NUMBERS: ("real numbers, not bools", "convert it first, e.g. with .int()"),
+    FLOATS: ("a floating point tensor", "convert it with .float()"),
+    INTEGERS: ("a tensor of integers", "convert it with .long()"),
+    "fc": ("a tensor of floating point or complex numbers", "convert it with .float()"),
+    "biu": ("a tensor of integers or bools", "convert it with .long() or .bool()"),
+}
+
+
+def need(name: str, kinds: str, value: Any) -> Any:
+    """The value (a payload or a number), refused if its dtype is not of one of these kinds."""
+    if hasattr(value, "dtype") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
+        expected, do = _EXPECTED[kinds]
+        raise NotImplementedError(errors.message(f"{name}()", expected=expected, found=errors.describe(value), do=do))
+    return value
+
+
+def need_both(name: str, kinds: str, input: Any, other: Any) -> tuple[Any, Any]:
+    """`need` for two operands, which have the same dtype, if one is not a number."""
+    need(name, kinds, input if hasattr(input, "dtype") else other)
+    return input, other
+
+
+def divisor(input: Any, other: Any) -> tuple[Any, Any]:
+    """Both operands of a division, refused if integers are to be divided by 0."""
+    if hasattr(other, "dtype") and other.dtype.kind in "iu" and not np.all(other):
+        raise RuntimeError("ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float().")
+    return input, other
+
+
+def floating(input: Any) -> Any:
+    """A payload in floating point: integers and bools in the default dtype."""
+    return input if input.dtype.kind in "fcV" else input.astype(_dtypes.default())
+
+
+def plain(value: Any) -> Any:
+    """The value without its derivative, for masks: the payload of a Tensor, or the detached Tensor of a transform."""
+    if isinstance(value, Lifted):
+        return value.detach()
+    return value._data if isinstance(value, Tensor) else value
+
+
+def somewhere(mask: Any) -> bool:
+    """Whether a mask may be True anywhere: of a transform's, which cannot be looked at, it may."""
+    return isinstance(mask, Lifted) or bool(np.any(mask))
+
+
+def is_complex(value: Any) -> bool:
+    """Whether an array or a Tensor is of complex numbers."""
+    return bool(value.dtype.kind == "c")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a Python number, on whose value a rule may branch: it is an argument, not data."""
+    return isinstance(value, (int, float, complex))

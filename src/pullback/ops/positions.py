@@ -1,0 +1,172 @@
+"""Arrays of positions: what may be one, reading at them, and adding at them where a position may occur twice.
+
+Plain arrays only: the forwards of indexing, gathering and scattering are written in these. All of them come down to
+flat positions in a contiguous array, where NumPy's loops are fast (`np.add.at` for one axis, not for several).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+
+Array = np.ndarray[Any, Any]
+
+# Of fewer values than this, NumPy's slow loop over several axes is done before the faster one could begin.
+_FEW = 4000
+# A row as long as this is worth a look at whether no position occurs twice: it is then added at once.
+_LONG = 8
+# A row as long as this is added by itself in less time than its elements take one by one.
+_VERY_LONG = 400
+
+
+def positions(
+    name: str,
+    index: Any,
+    n: int,
+    outside: type[Exception] = IndexError,
+    *,
+    negative: bool = False,
+    dtypes: tuple[str, ...] = ("int64", "int32"),
+    wrong: type[Exception] = RuntimeError,
+) -> Array:
+    """The positions along an axis of length `n` that an integer array holds, or the error that it does not.
+
+    outside: what is raised of one that is too large, or negative. negative: it is then counted from the end. wrong:
+    what is raised of an array of other dtypes than these.
+    """
+    if not isinstance(index, np.ndarray):
+        raise TypeError(
+            errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index))
+        )
+    if index.dtype.name not in dtypes:
+        raise wrong(
+            errors.message(
+                f"{name}()",
+                expected=f"an index of {' or '.join(dtypes)}",
+                found=errors.describe(index),
+                do="convert it with .long()",
+            )
+        )
+    # read without a sign, a negative number is larger than any length
+    if not index.size or index.view(f"u{index.itemsize}").max() < n:
+        return index
+    low, high = int(index.min()), int(index.max())
+    if high >= n or low < (-n if negative else 0):
+        raise outside(
+            errors.message(
+                f"{name}(): index out of range",
+                expected=f"positions in [{-n if negative else 0}, {n - 1}]",
+                found=f"{low} to {high}",
+            )
+        )
+    return counted_from_0(index, n) if low < 0 else index
+
+
+def vector(
+    name: str, index: Any, n: int, outside: type[Exception] = IndexError, rank: type[Exception] = IndexError, **how: Any
+) -> Array:
+    """`positions` of one axis; what has none is a single one. rank: what is raised of more axes."""
+    found = positions(name, index, n, outside, **how)
+    if found.ndim > 1:
+        raise rank(errors.message(f"{name}()", expected="index to be a vector", found=errors.describe(index)))
+    return found if found.ndim else found.reshape(1)
+
+
+def counted_from_0(index: Array, n: int) -> Array:
+    """Positions of which some are counted from the end, -1 being the last, all counted from the start."""
+    return np.where(index < 0, index + n, index)
+
+
+def along(index: Array, dim: int, shape: Sequence[int]) -> Array:
+    """Where, in a flat array of `shape`, elements lie that have `index` along `dim` and are straight on elsewhere."""
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    flat = index.astype(np.int64, copy=False) * steps[dim]
+    for i, n in enumerate(index.shape):
+        if i != dim and n > 1:
+            flat += (np.arange(n) * steps[i]).reshape([n if j == i else 1 for j in range(index.ndim)])
+    return flat
+
+
+def layout(indices: Sequence[Any]) -> tuple[list[int], bool]:
+    """The axes that have an array of positions, and whether they are next to each other.
+
+    If they are, the axes of the arrays take their place in the result; otherwise they come first.
+    """
+    axes = [i for i, part in enumerate(indices) if part is not None]
+    return axes, axes[-1] - axes[0] == len(axes) - 1
+
+
+def indexed_shape(shape: Sequence[int], indices: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of what lies at `indices` (an array or None for each leading axis) in an array of `shape`."""
+    axes, adjacent = layout(indices)
+    try:
+        found = np.broadcast_shapes(*(indices[a].shape for a in axes))
+    except ValueError:
+        lengths = ", ".join(str(list(indices[a].shape)) for a in axes)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {lengths}"
+        ) from None
+    rest = [n for i, n in enumerate(shape) if i not in axes]
+    lead = axes[0] if adjacent else 0
+    return (*rest[:lead], *found, *rest[lead:])
+
+
+def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
+    """``out[indices] += values``, once for each time that a position occurs.
+
+    indices: an array of positions, or None, for each leading axis.
+    """
+    if np.size(values) < _FEW:
+        places: Any = tuple([slice(None) if p is None else p for p in indices])
+        np.add.at(out, places, values)
+        return
+    axes, adjacent = layout(indices)
+    values = np.broadcast_to(values, indexed_shape(out.shape, indices))
+    order = list(range(out.ndim))
+    if not adjacent:
+        order = axes + [i for i in order if i not in axes]
+    lead = axes[0] if adjacent else 0
+    moved = np.transpose(out, order)
+    work = np.ascontiguousarray(moved)
+    lengths = [out.shape[a] for a in axes]
+    flat = _flat([indices[a] for a in axes], lengths)
+    outer, inner = math.prod(work.shape[:lead]), math.prod(work.shape[lead + len(axes) :])
+    _add_rows(work.reshape(outer, math.prod(lengths), inner), flat.reshape(-1), values.reshape(outer, flat.size, inner))
+    if work is not moved:
+        moved[...] = work
+
+
+def _flat(indices: Sequence[Array], lengths: Sequence[int]) -> Array:
+    """One array of positions in the flattened axes for an array of positions along each."""
+    found = np.zeros((), np.int64)
+    for index, n in zip(indices, lengths, strict=True):
+        if index.size and (index.min() < -n or index.max() >= n):
+            raise IndexError(f"index: positions {index.min()} to {index.max()} are out of bounds for size {n}")
+        found = found * n + counted_from_0(index, n)
+    return found
+
+
+def _add_rows(work: Array, flat: Array, values: Array) -> None:
+    """``work[:, flat] += values``, of three axes and contiguous."""
+    outer, n, inner = work.shape
+    if not values.size:
+        return
+    if outer * inner >= _LONG and n <= 8 * flat.size + 1000 and np.bincount(flat, minlength=1).max() == 1:
+        work[:, flat] += values
+        return
+    if inner >= _VERY_LONG:
+        places = flat.tolist()
+        for block, news in zip(work, values, strict=True):
+            for place, row in zip(places, news, strict=True):
+                block[place] += row
+        return
+    if inner > 1:
+        flat = (flat[:, None] * inner + np.arange(inner)).reshape(-1)
+    if outer > 1:
+        flat = (np.arange(outer)[:, None] * (n * inner) + flat).reshape(-1)
+    np.add.at(work.reshape(-1), flat, values.reshape(-1))

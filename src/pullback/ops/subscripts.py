@@ -1,0 +1,383 @@
+"""Indexing: `x[index]` and `x[index] = value`, and the one way in which operations write to the memory of a tensor.
+
+An index is read in two steps, as torch reads it. The first takes what gives a view: integers, slices, None, Ellipsis.
+The second takes the arrays of positions, one or None for each axis that is left; a mask counts as the positions of its
+True. So ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._arrays import broadcasts_to
+from .._state import LEVELS, thread
+from .._tensor import Lifted, Tensor, wrap
+from ..interpreters.levels import any_lifted
+from .batching import by, prefixed, read, through, written
+from .calls import apply, on, record
+from .positions import add_at, indexed_shape
+from .table import linear
+from .writing import before_write, put, refuse_write, take_history
+
+_full = slice(None)
+_WHOLE = (Ellipsis,)
+
+
+# What an index says -------------------------------------------------------------------------------------------------
+
+
+def _plain_part(part: Any) -> Any:
+    """One part of an index as NumPy takes it; a tensor of positions inside of a transform as it is."""
+    if part is None or part is Ellipsis or isinstance(part, (bool, int)):
+        return part
+    if isinstance(part, slice):
+        step = None if part.step is None else operator.index(part.step)
+        if step is not None and step <= 0:
+            raise ValueError(
+                errors.message(
+                    "slice",
+                    expected="a step greater than zero",
+                    found=f"step {step}",
+                    do="reverse an axis with flip(dim)",
+                )
+            )
+        start, stop = (None if v is None else operator.index(v) for v in (part.start, part.stop))
+        return slice(start, stop, step)
+    array = part._data if isinstance(part, Tensor) else np.asarray(part)
+    if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iub" or (isinstance(part, Tensor) and array.dtype.name not in _OF_TENSORS):
+        raise IndexError(
+            errors.message(
+                "index",
+                expected="integers, slices, None, Ellipsis, or tensors of int64, int32 or bool",
+                found=errors.describe(part),
+                do="use a mask such as x > 0, or positions with .long()",
+            )
+        )
+    if array.dtype == np.uint8:
+        raise IndexError(
+            errors.message(
+                "index",
+                expected="a bool mask or positions",
+                do="convert it with .bool() or .long()",
+                found="uint8, which torch once took for a mask",
+            )
+        )
+    if isinstance(part, Lifted):
+        return part
+    return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
+
+
+def plain_index(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple of integers, slices, None, Ellipsis and arrays."""
+    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, _MAKE_A_TUPLE) for i in index):
+        warnings.warn(
+            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, "
+            "and torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
+            stacklevel=4,
+        )
+        index = tuple(index)
+    parts = index if isinstance(index, tuple) else (index,)
+    return tuple([_plain_part(p) for p in parts])
+
+
+_OF_TENSORS = ("int64", "int32", "bool", "uint8")
+_MAKE_A_TUPLE = (list, tuple, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
+
+Parts = tuple[Any, ...]
+
+
+def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
+    """An index into a tensor of `shape` as the part that gives a view of it, and an array of positions or None for
+    each of the leading axes of that view (None in all where there is no array)."""
+    if type(index) is Tensor and index._data.dtype == np.int64 and index._data.ndim and shape:
+        return _WHOLE, (index._data,)  # as below, without delay
+    parts = plain_index(index)
+    if not any(isinstance(p, (np.ndarray, bool, Tensor)) for p in parts):
+        return parts, None
+    taken = sum(map(_width, parts))
+    if taken > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}: there are {taken}")
+    if sum(p is Ellipsis for p in parts) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    first: list[Any] = []
+    second: list[Any] = []
+    axis = 0
+    for part in parts:
+        width = len(shape) - taken if part is Ellipsis else _width(part)
+        if part is Ellipsis:
+            first += [_full] * width
+            second += [None] * width
+        elif isinstance(part, bool):
+            first.append(None)
+            second.append(np.zeros(int(part), np.int64))
+        elif isinstance(part, (np.ndarray, Tensor)):
+            first += [_full] * width or [None]
+            second += _positions_of(part, shape[axis : axis + width], axis)
+        else:
+            first.append(part)
+            second += [] if isinstance(part, int) else [None]
+        axis += width
+    while second[-1] is None:
+        second.pop()
+    return (_WHOLE if all(p == _full for p in first) else tuple(first)), tuple(second)
+
+
+def _width(part: Any) -> int:
+    """How many axes a part of an index is about."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    if isinstance(part, (np.ndarray, Tensor)) and part.dtype in (np.bool_, _dtypes.bool):
+        return part.ndim
+    return 1
+
+
+def _positions_of(part: Any, lengths: Sequence[int], axis: int) -> Sequence[Any]:
+    """An array of positions as it is; a mask as the positions of its True along each of its axes."""
+    if part.dtype not in (np.bool_, _dtypes.bool):
+        return [part]
+    for i, (n, wanted) in enumerate(zip(part.shape, lengths, strict=True)):
+        if n != wanted:
+            raise IndexError(
+                f"The shape of the mask {list(part.shape)} at index {i} does not match the shape of the indexed "
+                f"tensor, which has length {wanted} along dimension {axis + i}"
+            )
+    if isinstance(part, Tensor):
+        return [part]
+    return np.nonzero(part) if part.ndim else [np.zeros(int(part), np.int64)]
+
+
+def arrays_of(indices: Parts) -> Parts:
+    """Positions that may be tensors or masks, which stand for several axes, as arrays."""
+    if not any(isinstance(p, Tensor) for p in indices):
+        return indices
+    found: list[Any] = []
+    for part in indices:
+        data = part._data if isinstance(part, Tensor) else part
+        found += [data] if data is None or data.dtype.kind != "b" else _positions_of(data, data.shape, 0)
+    return tuple(found)
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+
+
+@linear(
+    method=False,
+    batch=by(lambda full, index, shape: (*prefixed(full, index), (full[0], *shape))),
+    input=lambda g, index: on(_getitem, g, index),
+)
+def _place(input: Any, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
+    out = np.zeros(shape, dtype=input.dtype)
+    out[index] = input
+    return out
+
+
+@linear(
+    method=False, view=True, batch=by(prefixed), input=lambda g, index, input_shape: on(_place, g, index, input_shape)
+)
+def _getitem(input: Any, index: Any) -> Any:
+    """`input[index]`, for an index that gives a view."""
+    try:
+        found = input[index]
+        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
+        return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
+    except IndexError as error:
+        raise IndexError(f"index: {error}; the tensor has shape {list(input.shape)}.") from None
+
+
+@linear(method=False, input=lambda g, indices: on(_index, g, indices))
+def _add_up(input: Any, indices: Any, shape: Any) -> Any:
+    """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
+    out = np.zeros(shape, dtype=input.dtype)
+    add_at(out, arrays_of(indices), input)
+    return out
+
+
+@linear(method=False, batch=read, input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape))
+def _index(input: Any, indices: Any) -> Any:
+    """What lies at positions: an array of them, or None, for each leading axis."""
+    found = arrays_of(indices)
+    try:
+        if all(p is None for p in found[:-1]):  # along one axis
+            return input.take(found[-1], len(found) - 1)
+        return input[tuple([_full if p is None else p for p in found])]
+    except IndexError as error:
+        raise IndexError(f"index: {error}; the tensor has shape {list(input.shape)}.") from None
+
+
+def _subscript(self: Tensor, index: Any) -> Tensor:
+    if type(index) is int:
+        return apply(_getitem.op, (self, (index,)), {})
+    first, second = two_steps(index, self._data.shape)
+    if second is None:
+        return apply(_getitem.op, (self, first), {})
+    out = self if first is _WHOLE else apply(_getitem.op, (self, first), {})
+    if self._requires_grad and thread.modes.grad_enabled:
+        # whoever holds the positions may change them before the gradient goes back to where they were
+        second = tuple([np.array(p) if isinstance(p, np.ndarray) else p for p in second])
+    return apply(_index.op, (out, second), {})
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+def _viewed(input: Any, steps: Any) -> Any:
+    """What the operations `steps`, each with its arguments, make of `input`, one after the other."""
+    return functools.reduce(lambda found, step: on(step[0].call, found, *step[1]), steps, input)
+
+
+@linear(
+    method=False,
+    batch=through,
+    input=lambda g, steps: on(_put_through, g, 0.0, steps),
+    values=lambda g, steps: _viewed(g, steps),
+)
+def _put_through(input: Any, values: Any, steps: Any) -> Any:
+    """A copy of `input` with `values` written into a view of it, which `steps` lead to."""
+    out = np.array(input)
+    view = functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, out)
+    if np.may_share_memory(view, out) or not out.size:
+        view[...] = values
+        return out
+    # on a copy that does not lie in memory as the original did, one of the steps had to make another copy
+    places = np.arange(out.size).reshape(out.shape)
+    out = np.array(input, order="C")
+    out.reshape(-1)[functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, places)] = values
+    return out
+
+
+@linear(
+    method=False,
+    batch=written,
+    input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
+    values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
+)
+def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
+    """A copy of `input` with `values` at positions in a view of it."""
+    out = np.array(input)
+    _assign(out[first], arrays_of(second), values)
+    return out
+
+
+def _assign(target: Any, indices: Parts | None, values: Any) -> None:
+    target[_WHOLE if indices is None else tuple([_full if p is None else p for p in indices])] = values
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    write(self, index, value)
+
+
+def _source(t: Tensor, value: Any) -> Any:
+    """What is to be written to a tensor, as a Tensor or an array; or the error that it cannot be."""
+    source = value if isinstance(value, Tensor) else value if hasattr(value, "dtype") else np.asarray(value)
+    dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
+    if dtype.kind not in "biufcV":
+        raise TypeError(
+            errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
+        )
+    if dtype.kind == "c" and t._data.dtype.kind != "c":
+        raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
+    return source
+
+
+def write(t: Tensor, index: Any, value: Any) -> None:
+    """``t[index] = value``, recorded where either requires grad."""
+    refuse_write(t, (value,))
+    source = _source(t, value)
+    first, second = two_steps(index, t._data.shape)
+    steps = ((_getitem.op, (first,)),)
+    if LEVELS.n and any_lifted((t, source, second or ())):
+        args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
+        _write_lifted(t, _put_through.op if second is None else _index_put.op, args if second else (args[0], steps))
+        return
+    source = source._data if isinstance(source, Tensor) else source
+    target = _getitem.op.forward(t._data, first)
+    shape = target.shape if second is None else indexed_shape(target.shape, second)
+    while source.ndim > len(shape) and source.shape[0] == 1:
+        source = source[0]
+    if not broadcasts_to(source.shape, shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        )
+    _assign(target, second, source)
+    mask = 0
+    if thread.modes.grad_enabled:
+        mask = (1 if t._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
+    if not mask:
+        t._bump()
+    elif second is None:
+        take_history(t, record(_put_through.op, mask, (t, value, steps), t._data))
+    else:
+        take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
+
+
+def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    """Write ``op(t, *args)`` into `t`, where one of them is a tensor of a transform."""
+    result = op.call(before_write(t), *args, **(kwargs or {}))
+    put(t, result)
+    take_history(t, result)
+
+
+def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None = None, **kwargs: Any) -> Tensor:
+    """Write ``op(t, *args)`` into `t`, which is returned: what the in-place twin of an operation does.
+
+    change: does it on the memory, ``change(array, *args)``, faster than all of the result can be computed; it must
+    raise what it has to raise before it writes. For operations whose rules need neither the input nor the result.
+    """
+    refuse_write(t, args)
+    if LEVELS.n and any_lifted((t, *args)):
+        _write_lifted(t, op, args, kwargs)
+        return t
+    given = [i for i, a in enumerate((t, *args)) if isinstance(a, Tensor) and a._requires_grad]
+    recorded = thread.modes.grad_enabled and bool(given)
+    if change is None:
+        result = op.call(before_write(t) if recorded else t, *args, **kwargs)
+        _refuse_other(op.name, t, result)
+        put(t, result)
+        take_history(t, result)
+        return t
+    try:
+        change(t._data, *(a._data if isinstance(a, Tensor) else a for a in args), **kwargs)
+    except (ValueError, TypeError) as error:
+        raise errors.translate(f"{op.name}_", (t._data,), error) from None
+    full = op.padded((t, *args), kwargs)
+    mask = sum(bit for i, bit in op.bits if i in given) if recorded and t._data.dtype.kind in "fcV" else 0
+    if mask:
+        take_history(t, record(op, mask, full, t._data))
+    else:
+        t._bump()
+    return t
+
+
+def _refuse_other(name: str, t: Tensor, result: Tensor) -> None:
+    """Refuse a result that does not fit into the tensor it is to be written to."""
+    if result._data.shape != t._data.shape:
+        raise RuntimeError(
+            errors.message(
+                f"{name}_()", expected=f"a result of shape {list(t._data.shape)}", found=errors.describe(result)
+            )
+        )
+    if _dtypes.CATEGORY[result._data.dtype.kind] > _dtypes.CATEGORY[t._data.dtype.kind]:
+        raise RuntimeError(
+            errors.message(f"{name}_()", expected=f"a result that fits {t.dtype}", found=errors.describe(result))
+        )
+
+
+def twin(name: str, call: Callable[..., Tensor]) -> None:
+    """Make `call` the in-place method ``name_`` of Tensor."""
+    call.__name__ = call.__qualname__ = f"{name}_"
+    setattr(Tensor, f"{name}_", call)
+
+
+Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

@@ -1,0 +1,104 @@
+"""In-place operations that change how a tensor looks at its memory, not the memory: `transpose_`, `squeeze_`, ...
+
+The tensor becomes the output of the operation on what it was. What it was lives on as a tensor of its own as long as
+there are views that were made of it, so that a write to them, or to the tensor, finds its way from one to the other.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .._memory import View
+from .._tensor import Tensor, wrap
+from .axes import t as _t
+from .axes import transpose
+from .shape import _reshape, squeeze, unsqueeze
+from .strided import _as_strided, as_strided, geometry_of
+from .subscripts import twin
+from .table import alias
+from .writing import refuse_turn
+
+
+def _before(t: Tensor) -> Tensor:
+    """What `t` is before it is turned: a tensor that looks at the same memory, at the same place in the graph."""
+    refuse_turn(t)
+    old = wrap(t._data)
+    old._edge, old._requires_grad, old._view = t._edge, t._requires_grad, t._view
+    old._version_of = t._share_version()
+    return old
+
+
+def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tensor:
+    """Let `t` look as `new` does, a view of `old`, which is what it was. ``back(t, *args)`` is `old` again."""
+    version = t._share_version()
+    refs = [ref for ref in version.views if ref() is not None and ref() is not new]
+    children = [view for view in (ref() for ref in refs) if view is not None and view._view and view._view.parent is t]
+    for child in children:
+        child._view.parent = old  # type: ignore[union-attr]
+    # views are made again in the order of this list, so what is a view of another has to come after it
+    if t._view is not None:
+        t._view = new._view
+        version.views = [weakref.ref(old) if ref() is t else ref for ref in refs] + [weakref.ref(t)]
+    else:
+        old._view = View(t, back, args)
+        version.views = [weakref.ref(old), *refs]
+    t._data = new._data
+    if new._edge is not None:
+        t._edge, t._requires_grad = new._edge, True
+    elif t._leaf is not None:
+        t._leaf.accumulator = None  # its edge described the old shape
+    t._bump()
+    return t
+
+
+def _transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, transpose(old, dim0, dim1), transpose.op, dim0, dim1)
+
+
+def _swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`swapaxes`, of this tensor itself, which is returned."""
+    return _transpose_(self, axis0, axis1)
+
+
+def _swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`swapdims`, of this tensor itself, which is returned."""
+    return _transpose_(self, dim0, dim1)
+
+
+def _t_(self: Tensor) -> Tensor:
+    """`t`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, _t(old), transpose.op, 0, int(self._data.ndim == 2))
+
+
+def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """`squeeze`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, squeeze(old, dim), _reshape.op, tuple(old._data.shape))
+
+
+def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """`unsqueeze`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, unsqueeze(old, dim), _reshape.op, tuple(old._data.shape))
+
+
+def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`as_strided`, of this tensor itself, which is returned."""
+    old = _before(self)
+    new = as_strided(old, size, stride, storage_offset)
+    strides, offset = geometry_of(old)
+    return _turned(self, old, new, _as_strided.op, tuple(old._data.shape), strides, offset, geometry_of(new))
+
+
+twin("transpose", _transpose_)
+twin("swapaxes", _swapaxes_)
+twin("swapdims", _swapdims_)
+twin("t", _t_)
+twin("squeeze", _squeeze_)
+twin("unsqueeze", _unsqueeze_)
+twin("as_strided", _as_strided_)
+alias("as_strided_", _as_strided_)
