@@ -1,12 +1,39 @@
 """Optimisers with PyTorch's names and arithmetic: what to do with the gradients once `backward` has put them there.
 
 An optimiser reads `p.grad` and writes `p` in place, in plain NumPy, so that nothing of a step is recorded in a
-graph. `pullback.optim.optimizer` holds what all of them share (parameter groups, state, saving and loading);
-`pullback.optim.sgd` and `pullback.optim.adam` hold one update rule each.
+graph. `optimizer.py` holds what all of them share (parameter groups, state, hooks, saving and loading). All but L-BFGS
+are a rule for each element: a file each, `elementwise.py` for the step they share, and `sweep.py` for how a rule gets
+over many arrays fast.
 """
 
+from . import lr_scheduler, swa_utils
+from .adadelta import Adadelta
+from .adagrad import Adagrad
 from .adam import Adam, AdamW
+from .adamax import Adamax
+from .asgd import ASGD
+from .lbfgs import LBFGS
+from .nadam import NAdam
 from .optimizer import Optimizer
+from .radam import RAdam
+from .rmsprop import RMSprop
+from .rprop import Rprop
 from .sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+    "swa_utils",
+]

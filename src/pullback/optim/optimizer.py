@@ -1,26 +1,39 @@
-"""What every optimiser shares: parameter groups, per-parameter state, saving, loading, and the loop of a step.
+"""What every optimiser shares: parameter groups, per-parameter state, saving and loading, and hooks.
 
-A subclass supplies `_update(p, grad, group)`, the arithmetic for one parameter, and nothing else. That arithmetic is
-NumPy on the payloads (`p._data`), in place: a step must not be recorded, must not change a dtype, and should allocate
-nothing. The temporaries it needs come from `Optimizer._scratch`, which hands out the same memory at every step.
+A subclass supplies `step`; those of this package inherit it from `elementwise.py`, which works out how an elementwise
+rule is applied. A step must not be recorded: it either runs under `no_grad`, or writes to the payloads.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from .._tensor import Tensor, wrap
-from ..autograd.grad_mode import enable_grad
+from ..autograd.node import RemovableHandle
 from ..errors import describe, message
+from ..ops.coo import SparseTensor
 
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
+Hook = Callable[..., Any]
+
+_before_any: OrderedDict[int, Hook] = OrderedDict()
+_after_any: OrderedDict[int, Hook] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before each step of every optimiser; see `register_step_pre_hook`."""
+    return RemovableHandle(_before_any, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after each step of every optimiser."""
+    return RemovableHandle(_after_any, hook)
 
 
 class Optimizer:
@@ -32,10 +45,11 @@ class Optimizer:
     shape will do.
 
     `param_groups` is the list of groups, open to change between steps (a learning-rate schedule writes
-    `group["lr"]`); `state` maps each parameter to what the rule remembers about it.
+    `group["lr"]`); `state` maps each parameter to what the rule remembers about it. A subclass of your own calls
+    `super().__init__(params, defaults)` and defines `step`.
 
     Raises `TypeError` for a lone tensor, a set, or something that is no tensor; `ValueError` for no parameters, a
-    tensor computed from others, or one that is in two groups.
+    tensor computed from others, or one that is in two groups; `NotImplementedError` for a sparse tensor.
 
     See https://docs.pytorch.org/docs/stable/optim.html.
 
@@ -48,6 +62,30 @@ class Optimizer:
     >>> w, b
     (tensor([0.8000, 1.6000], requires_grad=True), tensor([-0.5000], requires_grad=True))
     """
+
+    _hook_kinds: ClassVar[tuple[str, ...]] = (
+        "_step_pre_hooks",
+        "_step_post_hooks",
+        "_state_dict_pre_hooks",
+        "_state_dict_post_hooks",
+        "_load_state_dict_pre_hooks",
+        "_load_state_dict_post_hooks",
+    )
+    _step_pre_hooks: OrderedDict[int, Hook]
+    _step_post_hooks: OrderedDict[int, Hook]
+    _state_dict_pre_hooks: OrderedDict[int, Hook]
+    _state_dict_post_hooks: OrderedDict[int, Hook]
+    _load_state_dict_pre_hooks: OrderedDict[int, Hook]
+    _load_state_dict_post_hooks: OrderedDict[int, Hook]
+
+    _stepping = False
+    _stepped: bool | None = None
+    """Whether there was a step since the first learning-rate schedule; None as long as there is no schedule."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _hooked(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Params, defaults: Group) -> None:
         if isinstance(params, Tensor):
@@ -74,9 +112,13 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
-        self._pool: dict[tuple[np.dtype[Any], int], np.ndarray] = {}
+        self._clear_hooks()
         for group in groups:
             self.add_param_group(group)
+
+    def _clear_hooks(self) -> None:
+        for kind in self._hook_kinds:
+            setattr(self, kind, OrderedDict())
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group of parameters, such as a layer that is unfrozen during training.
@@ -106,6 +148,15 @@ class Optimizer:
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
                 raise TypeError(message(where, expected="Tensors only", found=f"parameter {i}: {describe(p)}"))
+            if isinstance(p, SparseTensor):
+                raise NotImplementedError(
+                    message(
+                        where,
+                        expected="dense tensors",
+                        found=f"parameter {i}: a sparse one",
+                        do="optimise its values(), and make the sparse tensor of them before each use",
+                    )
+                )
             if not (p.is_leaf or p.retains_grad):
                 raise ValueError(
                     message(
@@ -146,42 +197,47 @@ class Optimizer:
                 p.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient, and return what `closure` returned.
+        """Update the parameters; a subclass says how."""
+        raise NotImplementedError(f"{type(self).__name__} must define step()")
 
-        `closure`, when given, is called first, with gradients enabled: it clears the gradients, computes the loss,
-        calls `backward` and returns the loss.
+    # Hooks ------------------------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step, with the arguments of `step`.
+
+        What it returns, unless None, are the arguments that `step` gets: the tuple ``(args, kwargs)``. As in torch,
+        `args` begins with the optimiser itself.
+
+        >>> import pullback
+        >>> x = pullback.ones(1, requires_grad=True)
+        >>> opt = pullback.optim.SGD([x], lr=1.0)
+        >>> handle = opt.register_step_pre_hook(lambda opt, args, kwargs: print("before"))
+        >>> opt.step()
+        before
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(p, p.grad._data, group)
-                    p._bump()
-        return loss
+        return RemovableHandle(self._step_pre_hooks, hook)
 
-    def _update(self, p: Tensor, grad: np.ndarray, group: Group) -> None:
-        """Write the new value of `p` into `p._data`; `grad` must not be written to."""
-        raise NotImplementedError(f"{type(self).__name__} must define _update(p, grad, group), or step()")
+    def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return RemovableHandle(self._step_post_hooks, hook)
 
-    def _scratch(self, like: np.ndarray, slot: int) -> np.ndarray:
-        """Uninitialised memory of the shape and dtype of `like`; each `slot` is another piece, reused by all."""
-        memory = self._pool.get((like.dtype, slot))
-        if memory is None or memory.size < like.size:
-            memory = self._pool[like.dtype, slot] = np.empty(like.size, like.dtype)
-        return memory[: like.size].reshape(like.shape)
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before `state_dict`; `prepend`: before the hooks that are there already."""
+        return _register(self._state_dict_pre_hooks, hook, prepend)
 
-    def _descent(self, param: np.ndarray, grad: np.ndarray, maximize: bool, decay: float) -> np.ndarray:
-        """The gradient of what is minimised: `±grad + decay * param`, in slot 0 unless it is `grad` itself."""
-        if decay == 0 and not maximize:
-            return grad
-        out = self._scratch(param, 0)
-        if decay == 0:
-            return np.negative(grad, out=out)
-        np.multiply(param, decay, out=out)
-        return np.subtract(out, grad, out=out) if maximize else np.add(out, grad, out=out)
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after `state_dict`, which returns what the hook returns, unless None."""
+        return _register(self._state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` first; what it returns, unless None, is loaded in place of that."""
+        return _register(self._load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after `load_state_dict`."""
+        return _register(self._load_state_dict_post_hooks, hook, prepend)
+
+    # Saving and loading -----------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on later, parameters aside: `{"state": {index: ...}, "param_groups": [...]}`.
@@ -189,6 +245,8 @@ class Optimizer:
         Parameters are named by their position, counted through all groups. The tensors are the optimiser's own, not
         copies: a later step changes them.
         """
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self)
         index: dict[int, int] = {}
         groups = []
         start = 0
@@ -198,16 +256,22 @@ class Optimizer:
             start += len(group["params"])
             groups.append({**group, "params": [index[id(p)] for p in group["params"]]})
         # Keys that are no parameter belong to whoever put them there and travel as they are.
-        return {"state": {index.get(id(p), p): kept for p, kept in self.state.items()}, "param_groups": groups}
+        made = {"state": {index.get(id(p), p): kept for p, kept in self.state.items()}, "param_groups": groups}
+        for hook in list(self._state_dict_post_hooks.values()):
+            made = _or(hook(self, made), made)
+        return made
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` returned for an optimiser with the same number of parameters per group.
 
-        State is matched to parameters by position, copied, and cast to the parameter's dtype (`step` aside). Options
-        missing from the dict keep their present values.
+        State is matched to parameters by position, copied, and cast to the parameter's dtype (counts such as `step`
+        aside). Options missing from the dict keep their present values.
 
         Raises `ValueError` if the number of groups, or of parameters in one, differs; nothing has changed then.
         """
+        state_dict = dict(state_dict)
+        for hook in list(self._load_state_dict_pre_hooks.values()):
+            state_dict = _or(hook(self, state_dict), state_dict)
         saved = state_dict["param_groups"]
         sizes, saved_sizes = ([len(group["params"]) for group in groups] for groups in (self.param_groups, saved))
         if sizes != saved_sizes:
@@ -226,18 +290,34 @@ class Optimizer:
         }
         state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         for i, kept in state_dict["state"].items():
-            state[params.get(i, i)] = _cast(kept, params[i], None) if i in params else kept
+            state[params.get(i, i)] = self._loaded(kept, params[i]) if i in params else kept
         groups = []
         for group, old in zip(self.param_groups, saved, strict=True):
             options = {key: copy.deepcopy(value) for key, value in old.items() if key != "params"}
             groups.append({**group, **options})
         self.state, self.param_groups = state, groups
+        for hook in list(self._load_state_dict_post_hooks.values()):
+            hook(self)
+
+    def _loaded(self, value: Any, param: Tensor, key: Any = None) -> Any:
+        """A copy of a piece of saved state, fit for `param`."""
+        if isinstance(value, Tensor):
+            # `step` counts: in a parameter's float16 it would stop at 2048. What is real in the state of a complex
+            # parameter is about its parts.
+            cast = key != "step" and (param._data.dtype.kind != "c" or value._data.dtype.kind == "c")
+            return wrap(value._data.astype(param._data.dtype) if cast else value._data.copy())
+        if isinstance(value, dict):
+            return {k: self._loaded(v, param, k) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self._loaded(v, param) for v in value)
+        return copy.deepcopy(value)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_pool"}
+        return {key: value for key, value in vars(self).items() if key not in self._hook_kinds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _pool={})
+        vars(self).update(state)
+        self._clear_hooks()
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -247,33 +327,51 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def check_options(
-    who: str,
-    lr: float | Tensor,
-    foreach: bool | None,
-    differentiable: bool,
-    fused: bool | None,
-    **not_negative: float | Tensor,
-) -> None:
-    """Refuse options that no rule accepts; `not_negative` are those that must be zero or more."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError(
-            message(f"{who}: argument lr", expected="a float or a Tensor of 1 element", found=describe(lr))
+def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` with the hooks around it, and with a note for the learning-rate schedules that it was called."""
+
+    @functools.wraps(step)
+    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if self._stepping:  # a subclass's step that calls this one
+            return step(self, *args, **kwargs)
+        self._stepped = self._stepped is not None or None
+        self._stepping = True
+        try:
+            given: tuple[Any, Any] = (self, *args), kwargs
+            for hook in [*_before_any.values(), *self._step_pre_hooks.values()]:
+                given = _checked_arguments(hook(self, *given), given)
+            found = step(*given[0], **given[1])
+            for hook in [*self._step_post_hooks.values(), *_after_any.values()]:
+                hook(self, *given)
+        finally:
+            self._stepping = False
+        return found
+
+    return run
+
+
+def _checked_arguments(returned: Any, given: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The arguments for `step` after a hook that `returned` something."""
+    if returned is None:
+        return given
+    if isinstance(returned, tuple) and len(returned) == 2:
+        return returned
+    raise RuntimeError(
+        message(
+            "a step pre-hook", expected="None or a tuple (new_args, new_kwargs) as result", found=describe(returned)
         )
-    for name, value in {"lr": lr, **not_negative}.items():
-        if not float(value) >= 0:  # so written that nan is refused too
-            raise ValueError(message(f"{who}: argument {name}", expected="zero or more", found=str(value)))
-    if differentiable:
-        raise NotImplementedError(
-            message(
-                f"{who}: argument differentiable",
-                expected="False, because a step writes in place and is not recorded",
-                found="True",
-                do="to differentiate through an update, write it in tensor operations: p - lr * grad",
-            )
-        )
-    if foreach and fused:
-        raise RuntimeError(message(who, expected="foreach or fused", found="both", do="pass one of them"))
+    )
+
+
+def _register(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool) -> RemovableHandle:
+    handle = RemovableHandle(hooks, hook)
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def _or(returned: Any, otherwise: Any) -> Any:
+    return otherwise if returned is None else returned
 
 
 def _names_and_tensors(where: str, params: Any) -> tuple[list[str] | None, list[Any]]:
@@ -299,15 +397,3 @@ def _names_and_tensors(where: str, params: Any) -> tuple[list[str] | None, list[
             message(where, expected="names for all parameters or none", found=f"no name for number {missing}")
         )
     return [name for name, _ in params], [p for _, p in params]
-
-
-def _cast(value: Any, param: Tensor, key: Any) -> Any:
-    """A copy of a piece of saved state, fit for `param`."""
-    if isinstance(value, Tensor):
-        # `step` counts: in a parameter's float16 it would stop at 2048.
-        return wrap(value._data.copy() if key == "step" else value._data.astype(param._data.dtype))
-    if isinstance(value, dict):
-        return {k: _cast(v, param, k) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_cast(v, param, None) for v in value)
-    return copy.deepcopy(value)

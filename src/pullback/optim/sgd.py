@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from .._tensor import Tensor, wrap
+from .._tensor import Tensor
 from ..errors import message
-from .optimizer import Group, Optimizer, Params, check_options
+from .elementwise import Elementwise
+from .kernels import descend
+from .optimizer import Group, Params
+from .options import number
+from .sweep import Array
 
 
-class SGD(Optimizer):
-    """Stochastic gradient descent.
+class SGD(Elementwise):
+    """p = p - lr * b, along the running sum b of the gradients: stochastic gradient descent.
 
     From the gradient g (-g with `maximize`), a step computes
 
-        d = g + weight_decay * p b = momentum * b + (1 - dampening) * d    (b = d in the first step) p = p - lr * b
+        d = g + weight_decay * p
+        b = momentum * b + (1 - dampening) * d    (b = d in the first step)
+        p = p - lr * b
 
     in place. `nesterov` follows d + momentum * b in place of b; without momentum, d itself is followed. `foreach` and
     `fused` choose among PyTorch's implementations of this one formula; they are accepted and make no difference.
@@ -44,7 +53,7 @@ class SGD(Optimizer):
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
-        weight_decay: float = 0,
+        weight_decay: float | Tensor = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
@@ -52,8 +61,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_options("SGD", lr, foreach, differentiable, fused, momentum=momentum, weight_decay=weight_decay)
-        if nesterov and (momentum == 0 or dampening != 0):
+        if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(
                 message(
                     "SGD: argument nesterov",
@@ -74,30 +82,35 @@ class SGD(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, p: Tensor, grad: np.ndarray, group: Group) -> None:
-        param = p._data
-        direction = self._descent(param, grad, group["maximize"], float(group["weight_decay"]))
-        if momentum := group["momentum"]:
-            buffer = self._momentum_buffer(p, direction, momentum, group["dampening"])
-            if group["nesterov"]:
-                ahead = np.multiply(buffer, momentum, out=self._scratch(param, 1))
-                direction = np.add(ahead, direction, out=ahead)
-            else:
-                direction = buffer
-        change = np.multiply(direction, float(group["lr"]), out=self._scratch(param, 1))
-        np.subtract(param, change, out=param)
+    def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
+        return {}, {"momentum_buffer": 0.0} if group["momentum"] else {}
 
-    def _momentum_buffer(self, p: Tensor, direction: np.ndarray, momentum: float, dampening: float) -> np.ndarray:
-        """The running average of the directions, brought up to date."""
-        state = self.state[p]
-        kept = state.get("momentum_buffer")
-        if kept is None:
-            kept = state["momentum_buffer"] = wrap(np.array(direction))
-            return kept._data
-        buffer = kept._data
-        np.multiply(buffer, momentum, out=buffer)
-        if dampening:
-            direction = np.multiply(direction, 1 - dampening, out=self._scratch(buffer, 1))
-        np.add(buffer, direction, out=buffer)
-        kept._bump()
-        return buffer
+    def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
+        return {
+            "lr": number(group["lr"]),
+            "momentum": number(group["momentum"]),
+            "gain": 1 - (0 if first else number(group["dampening"])),
+            "nesterov": group["nesterov"],
+        }
+
+    @staticmethod
+    def _rule(
+        param: Array,
+        grad: Array,
+        work: Sequence[Array],
+        *,
+        lr: float,
+        momentum: float,
+        gain: float,
+        nesterov: bool,
+        momentum_buffer: Array | None = None,
+    ) -> None:
+        direction = grad
+        if momentum_buffer is not None:
+            np.multiply(momentum_buffer, momentum, out=momentum_buffer)
+            gained = grad if gain == 1 else np.multiply(grad, gain, out=work[0])
+            direction = np.add(momentum_buffer, gained, out=momentum_buffer)
+            if nesterov:
+                np.multiply(momentum_buffer, momentum, out=work[0])
+                direction = np.add(work[0], grad, out=work[0])
+        descend(param, direction, lr, work[0])

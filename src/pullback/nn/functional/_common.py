@@ -1,0 +1,83 @@
+"""What activations and losses share: checks of numbers and dtypes, writing in place, samples."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ..._tensor import Tensor
+from ...ops.inplace import _twin
+from ...ops.samples import A, S, V, inf, nan, unary
+from ...ops.table import Op, alias, pointwise
+from ._arguments import refuse
+
+
+def floats_only(name: str, *payloads: Any) -> None:
+    """Refuse payloads that are not of real floating point numbers."""
+    for value in payloads:
+        if value.dtype.kind != "f":
+            raise refuse(
+                name,
+                "a floating point tensor",
+                errors.describe(value),
+                "convert it with .float()",
+                NotImplementedError,
+            )
+
+
+def numbers(name: str, **given: Any) -> None:
+    """Refuse arguments that are not Python numbers."""
+    for argument, value in given.items():
+        if not isinstance(value, (int, float)):
+            raise refuse(name, f"{argument} to be a number", errors.describe(value), error=TypeError)
+
+
+@functools.cache
+def _writer(op: Op) -> Callable[..., Tensor]:
+    return _twin(op)
+
+
+def applied(inplace: bool, call: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:
+    """``call(input, *args)``; written into `input`, which is returned, if so asked."""
+    if not inplace:
+        return call(input, *args)
+    return _writer(call.op)(input, *args)  # type: ignore[attr-defined]
+
+
+def with_twin(call: Callable[..., Any], also: str = "") -> None:
+    """Publish the form of an activation with an underscore, which writes into its input. also: further paths of it."""
+    name = call.__name__
+
+    def twin(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return call(input, *args, inplace=True, **kwargs)
+
+    twin.__name__ = twin.__qualname__ = f"{name}_"
+    twin.__doc__ = f"`{name}`, written into `input`, which is returned."
+    for path in (f"nn.functional.{name}_", *also.split()):
+        alias(path, twin)
+
+
+@pointwise(home="nn.functional", input=lambda g: g)
+def _at_least(input: Any, bound: float) -> Any:
+    return np.maximum(input, bound)
+
+
+def at_least(input: Tensor, bound: float) -> Tensor:
+    """``max(input, bound)`` with the derivative of `input`: a bound that keeps clear of a division by 0."""
+    return _at_least(input, bound)
+
+
+# Samples --------------------------------------------------------------------------------------------------------------
+
+# Zeros of both signs, the corners of the piecewise linear functions, large, infinite, not a number.
+CORNERS = [S(V([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 6.0, 1e-30, 30.0, -30.0, 800.0, -800.0, inf, -inf, nan]))]
+NOT_TENSORS = [S(), S(1.5), S([1.0]), S("x"), S(None), S(A(2), nonsense=1)]
+
+
+def on_one(*more: Any, domain: str = "between") -> list[Any]:
+    """Samples of one array, and of these calls."""
+    return [*unary(domain), *more]

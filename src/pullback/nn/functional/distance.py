@@ -1,0 +1,146 @@
+"""Distances and directions: of vectors from each other, and vectors of length 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _dtypes, errors
+from ..._tensor import Tensor
+from ...ops import reductions
+from ...ops.calls import write_out
+from ...ops.norms import norm
+from ...ops.samples import A, S, V, index, inf
+from ...ops.table import composite, constant
+from ._arguments import refuse, tensors
+from ._common import at_least
+
+
+@composite(
+    home="nn.functional",
+    also="cosine_similarity",
+    samples=lambda: [
+        S(A(2, 3), A(2, 3)),
+        S(A(2, 3, 2), A(2, 3, 2), 2),
+        S(A(2, 3), A(3), dim=-1),
+        S(A(3), A(2, 3), -1, 0.5),
+        S(A(3), A(3), dim=0, eps=1e-3),
+        S(A(2, 1), A(2, 1)),
+        S(A(0, 3), A(0, 3)),
+        S(A(2, 0), A(2, 0)),
+        S(A(3, 2, layout="T"), A(3, 2, layout="step")),
+    ],
+    kinks=lambda: [S(V([[1.0, 2.0], [0.0, 0.0], [1e-9, 0.0]]), V([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]))],
+    refused=lambda: [S(A(3), A(3)), S(A(2, 3), A(2, 2)), S(A(2, 3), A(2, 3), 2), S(A(2, 3)), S([1.0], [1.0])],
+)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `dim`: ``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))``.
+
+    >>> import pullback
+    >>> pullback.cosine_similarity(pullback.tensor([[3.0, 4.0]]), pullback.tensor([[4.0, 3.0]]))
+    tensor([0.9600])
+    """
+    tensors("cosine_similarity", x1=x1, x2=x2)
+    if _dtypes.result_type([x1._data, x2._data]).kind != "f":
+        raise refuse("cosine_similarity", "floating point numbers", f"{errors.describe(x1)}, {errors.describe(x2)}")
+    sizes = [x1._data.shape, x2._data.shape]
+    problem = errors.broadcast_message(sizes)
+    if problem:
+        raise RuntimeError(f"cosine_similarity(): {problem}")
+    x1, x2 = (x.expand(np.broadcast_shapes(*sizes)) for x in (x1, x2))
+    first, second = (x / at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
+    return reductions.sum(first * second, dim)
+
+
+@composite(
+    home="nn.functional",
+    also="pairwise_distance",
+    samples=lambda: [
+        S(A(2, 3), A(2, 3)),
+        S(A(3), A(3)),
+        *(S(A(2, 3), A(2, 3), p) for p in (1.0, 3.0, 0.5, inf, 0)),
+        S(A(2, 3), A(3), p=2, eps=0.1, keepdim=True),
+        S(A(2, 1, 3), A(4, 3)),
+        S(A(0, 3), A(0, 3)),
+        S(A(3, 2, layout="T"), A(3, 2, layout="step")),
+    ],
+    kinks=lambda: [S(V([[1.0, 2.0], [0.0, 0.0]]), V([[1.0, 2.0], [1e-6, 1e-6]]))],
+    refused=lambda: [S(A(2, 3), A(2, 2)), S(A(2)), S([1.0], [1.0])],
+)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of ``x1 - x2 + eps`` along the last axis."""
+    tensors("pairwise_distance", x1=x1, x2=x2)
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: [
+        S(A(2, 3)),
+        S(A(2, 3), 1.0),
+        S(A(2, 3), 3, 0),
+        S(A(3), p=inf, dim=0),
+        S(A(2, 3, 2), dim=-1, eps=1e-3),
+        S(A(2, 3, 2), dim=(1, 2)),
+        S(A(0, 3)),
+        S(A(3, 2, layout="T")),
+    ],
+    kinks=lambda: [S(V([[3.0, 4.0], [0.0, 0.0]]))],
+    refused=lambda: [S(A(3)), S(A(2, 3), 2.0, 2), S()],
+)
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """``input / max(|input|, eps)``, with the p-norm along `dim`: vectors of length 1.
+
+    >>> import pullback
+    >>> pullback.nn.functional.normalize(pullback.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    found = input / norm(input, p, dim, True).clamp(min=eps)
+    return found if out is None else write_out("normalize", out, found)
+
+
+@constant(
+    home="nn.functional",
+    samples=lambda: [
+        S(index(4, 3)),
+        S(index(4, 2, 3), 5),
+        S(index(4), num_classes=4),
+        S(index(4, 0), 2),
+        S(index(1, 2), 1),
+    ],
+    refused=lambda: [
+        S(V([0, 3], "int64"), 3),
+        S(V([0, -1], "int64")),
+        S(index(4, 0)),
+        S(V([0, 1], "int64"), 0),
+        S(A(2)),
+        S(V([0, 1], "int32")),
+        S([1]),
+    ],
+)
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """For each index a vector of zeros with a 1 at it, along a new last axis; int64.
+
+    num_classes: the length of that axis, by default the largest index and one.
+
+    >>> import pullback
+    >>> pullback.nn.functional.one_hot(pullback.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if tensor.dtype != np.int64:
+        raise refuse("one_hot", "indices of int64", errors.describe(tensor), "convert it with .long()")
+    if not tensor.size and num_classes <= 0:
+        raise refuse("one_hot", "num_classes where there is no index", num_classes)
+    if num_classes != -1 and num_classes < 1:
+        raise refuse("one_hot", "num_classes to be positive, or -1", num_classes)
+    if tensor.size and tensor.min() < 0:
+        raise refuse("one_hot", "indices of at least 0", int(tensor.min()))
+    if num_classes == -1:
+        num_classes = int(tensor.max()) + 1
+    elif tensor.size and tensor.max() >= num_classes:
+        raise refuse("one_hot", f"indices smaller than num_classes, {num_classes}", int(tensor.max()))
+    found = np.zeros((tensor.size, num_classes), np.int64)
+    found[np.arange(tensor.size), np.reshape(tensor, -1)] = 1
+    return np.reshape(found, (*tensor.shape, num_classes))

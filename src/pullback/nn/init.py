@@ -1,0 +1,315 @@
+"""First values for parameters, written in place, outside of any graph.
+
+Where a bound or a spread is computed from the shape, the fans are those of a matrix or a convolution's kernel:
+``fan_in`` is the number of inputs of one output, ``shape[1]`` times the size of the kernel, and ``fan_out`` the number
+of outputs of one input, with ``shape[0]``. Random numbers are drawn from `generator`, or else from pullback's.
+
+See https://docs.pytorch.org/docs/stable/nn.init.html.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._tensor import Tensor, wrap
+from ..autograd.grad_mode import no_grad
+from ..ops.random import Generator, rand, randn
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_GAINS = {
+    "linear": 1.0,
+    "conv1d": 1.0,
+    "conv2d": 1.0,
+    "conv3d": 1.0,
+    "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0,
+    "sigmoid": 1.0,
+    "tanh": 5 / 3,
+    "relu": math.sqrt(2),
+    "selu": 3 / 4,
+}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much a nonlinearity's input is to be scaled up for the variance of its output to stay that of the input.
+
+    `param` is the slope of ``"leaky_relu"`` below 0, 0.01 unless given: the gain is ``sqrt(2 / (1 + slope ** 2))``.
+    ValueError for a nonlinearity that is not known.
+
+    >>> import pullback
+    >>> pullback.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2 / (1 + slope**2))
+    if nonlinearity not in _GAINS:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}; known are leaky_relu, {', '.join(_GAINS)}")
+    return _GAINS[nonlinearity]
+
+
+# The same everywhere, or by formula -----------------------------------------------------------------------------------
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """``tensor[...] = val``."""
+    return _fill("constant_", tensor, val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """``tensor[...] = 1``."""
+    return _fill("ones_", tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """``tensor[...] = 0``."""
+    return _fill("zeros_", tensor, 0.0)
+
+
+def _fill(name: str, tensor: Any, value: float) -> Tensor:
+    with no_grad():
+        return _checked(name, tensor).fill_(value)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix, so that a linear layer passes on as many inputs as it can; for a matrix."""
+    _refuse_all_but("eye_", tensor, (2,), "2 dimensions")
+    return _write(tensor, np.eye(*tensor.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A kernel that passes on as many channels as it can: 1 in the middle for input i and output i, else 0.
+
+    For a kernel of 1, 2 or 3 dimensions after those of outputs and inputs; in each of `groups` groups of outputs.
+    """
+    _refuse_all_but("dirac_", tensor, (3, 4, 5), "3, 4, or 5 dimensions")
+    outputs, inputs, *kernel = tensor.shape
+    if outputs % groups:
+        raise ValueError(f"dim 0 must be divisible by groups; found {outputs} and {groups}")
+    values = np.zeros(tensor.shape)
+    middle = tuple(n // 2 for n in kernel)
+    each = outputs // groups
+    for first in range(0, outputs, each or 1):
+        for i in range(min(each, inputs)):
+            values[(first + i, i, *middle)] = 1
+    return _write(tensor, values)
+
+
+# Random ---------------------------------------------------------------------------------------------------------------
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform on [a, b).
+
+    >>> import pullback
+    >>> weight = pullback.empty(1000)
+    >>> _ = pullback.nn.init.uniform_(weight, -1, 1)
+    >>> bool((weight >= -1).all() & (weight < 1).all())
+    True
+    """
+    if a > b:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    with no_grad():
+        return _checked("uniform_", tensor).uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal, with that mean and standard deviation."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    with no_grad():
+        return _checked("normal_", tensor).normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal, with that mean and standard deviation, given that the value lies in [a, b].
+
+    Values outside are drawn again; where most would lie outside, they are drawn uniformly from [a, b] and kept with a
+    probability in proportion to the density. RuntimeError if `std` is not positive, or a > b.
+    """
+    _checked("trunc_normal_", tensor)
+    if not (0 < std < math.inf and a <= b and math.isfinite(mean)):
+        found = f"mean={mean}, std={std}, a={a}, b={b}"
+        raise RuntimeError(errors.message("trunc_normal_()", expected="a finite mean, std > 0 and a <= b", found=found))
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
+            stacklevel=2,
+        )
+    low, high = (a - mean) / std, (b - mean) / std
+    likely = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2 > 0.3
+    peak = min(max(low, 0.0), high)  # where the density is highest
+    if not likely:  # leave out where the density is less than e**-40 of that; the interval may be without end
+        reach = min(9.0, 40 / abs(peak)) if peak else 9.0
+        low, high = max(low, peak - reach), min(high, peak + reach)
+    values = np.empty(tensor.numel())
+    left = np.arange(values.size)
+    while left.size:
+        if likely:
+            drawn = randn(left.size, generator=generator, dtype=_dtypes.float64)._data
+            kept = (low <= drawn) & (drawn <= high)
+        else:
+            drawn = low + (high - low) * rand(left.size, generator=generator, dtype=_dtypes.float64)._data
+            chance = rand(left.size, generator=generator, dtype=_dtypes.float64)._data
+            kept = chance <= np.exp((peak**2 - drawn**2) / 2)
+        values[left[kept]] = drawn[kept]
+        left = left[~kept]
+    # scaling back may round to just outside
+    return _write(tensor, np.clip(mean + std * values, a, b).reshape(tensor.shape))
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform on [-a, a) with ``a = gain * sqrt(6 / (fan_in + fan_out))`` (Glorot and Bengio, 2010)."""
+    bound = math.sqrt(3) * _xavier_std("xavier_uniform_", tensor, gain)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal with mean 0 and ``std = gain * sqrt(2 / (fan_in + fan_out))`` (Glorot and Bengio, 2010)."""
+    return normal_(tensor, 0.0, _xavier_std("xavier_normal_", tensor, gain), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Uniform on [-b, b) with ``b = gain * sqrt(3 / fan)`` (He et al., 2015).
+
+    `mode` says which fan, ``"fan_in"`` or ``"fan_out"``; the gain is `calculate_gain` of `nonlinearity` and `a`.
+    """
+    std = _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    bound = math.sqrt(3) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal with mean 0 and ``std = gain / sqrt(fan)`` (He et al., 2015); see `kaiming_uniform_`."""
+    std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
+    return tensor if std is None else normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """``gain`` times a random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2013).
+
+    A tensor of more dimensions is taken as a matrix with ``shape[0]`` rows. The matrix is the Q of a random one, with
+    signs chosen for its distribution to be uniform (Mezzadri, 2007).
+    """
+    if _checked("orthogonal_", tensor).ndim < 2:
+        raise ValueError(_dimensions("orthogonal_", tensor, "2 or more dimensions"))
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    shape = rows, tensor.numel() // rows
+    drawn = randn(max(shape), min(shape), generator=generator, dtype=_dtypes.float64)._data
+    q, r = np.linalg.qr(drawn)
+    q = q * np.sign(np.diagonal(r))
+    return _write(tensor, gain * (q if rows >= shape[1] else q.T).reshape(tensor.shape))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Normal with mean 0 and standard deviation `std`, and in each column a fraction `sparsity` of zeros, rounded up.
+
+    For a matrix (Martens, 2010).
+    """
+    _refuse_all_but("sparse_", tensor, (2,), "2 dimensions")
+    zeros = math.ceil(sparsity * tensor.shape[0])
+    normal_(tensor, 0.0, std, generator)
+    order = np.argsort(rand(*tensor.shape, generator=generator, dtype=_dtypes.float64)._data, axis=0)
+    with no_grad():
+        return tensor.masked_fill_(wrap(order < zeros), 0)
+
+
+# What they share ------------------------------------------------------------------------------------------------------
+
+
+def _write(tensor: Tensor, values: np.ndarray[Any, Any]) -> Tensor:
+    """`tensor`, with `values` written into it in its own dtype."""
+    with no_grad():
+        return tensor.copy_(wrap(values))
+
+
+def _checked(name: str, tensor: Any) -> Any:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(tensor)))
+    return tensor
+
+
+def _refuse_all_but(name: str, tensor: Any, dims: tuple[int, ...], words: str) -> None:
+    if _checked(name, tensor).ndim not in dims:
+        raise ValueError(_dimensions(name, tensor, words))
+
+
+def _dimensions(name: str, tensor: Tensor, words: str) -> str:
+    return errors.message(f"Only tensors with {words} are supported by {name}()", found=f"shape {list(tensor.shape)}")
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """The number of inputs of one output, and of outputs of one input."""
+    if tensor.ndim < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; found shape "
+            f"{list(tensor.shape)}"
+        )
+    kernel = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * kernel, tensor.shape[0] * kernel
+
+
+def _xavier_std(name: str, tensor: Any, gain: float) -> float:
+    fans = sum(_calculate_fan_in_and_fan_out(_checked(name, tensor)))
+    return gain * math.sqrt(2 / fans) if fans else 0.0
+
+
+def _kaiming_std(name: str, tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
+    """The standard deviation, or None for a tensor without elements, in which there is nothing to be written."""
+    if not _checked(name, tensor).numel():
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return None
+    modes = ("fan_in", "fan_out")
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {list(modes)}")
+    fan = _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)

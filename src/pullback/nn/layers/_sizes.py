@@ -1,0 +1,11 @@
+"""Sizes along several dimensions, given by one number or by one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def repeated(value: Any, n: int) -> tuple[Any, ...]:
+    """`n` times the same number, or the numbers that are given."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * n

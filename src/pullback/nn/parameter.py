@@ -1,0 +1,132 @@
+"""Parameter and Buffer: tensors that a Module takes into its lists when they are set as its attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._tensor import PLAIN, Lifted, Tensor, wrap, wrap_as
+from ..ops.coo import SparseTensor
+
+
+class Parameter(Tensor):
+    """A leaf that is trained: set as an attribute of a Module, it is among the module's `parameters()`.
+
+    It lies on the memory of `data`, outside of any graph `data` is in, and requires a gradient also if it is made under
+    `no_grad`. Without `data` it is empty. Results of operations on it are plain Tensors.
+
+    Raises:
+        TypeError: `data` is not a Tensor.
+        RuntimeError: `requires_grad` is True and the dtype is neither floating point nor complex.
+        NotImplementedError: `data` is sparse (make a Parameter of its values), or belongs to a transform.
+
+    >>> import pullback
+    >>> pullback.nn.Parameter(pullback.zeros(2))
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Parameter.html.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        """See the class."""
+        made: Any = wrap_as(cls, np.empty(0, _dtypes.default()) if data is None else _payload("Parameter()", data))
+        made.requires_grad = requires_grad
+        if data is not None:
+            made._version_of = data._share_version()
+        return made
+
+    # A Tensor's make tensors of its own class; what they make of a Parameter is none.
+
+    def detach(self) -> Tensor:
+        """A plain Tensor on the same memory that is not part of the graph; a write to one is counted by both."""
+        alias = wrap(self._data)
+        alias._version_of = self._share_version()
+        return alias
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory as a plain Tensor outside the graph, with a version counter of its own."""
+        return wrap(self._data)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        vars(Tensor)["data"].__set__(self, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A Parameter with memory of its own; as in torch its gradient, hooks and attributes are not copied."""
+        made = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = type(self)(wrap(np.copy(self._data, order="K")), self._requires_grad)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+
+PLAIN.add(Parameter)
+
+
+class _Marked(type):
+    """The type of `Buffer`, whose instances are tensors that carry a mark."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+
+
+class Buffer(Tensor, metaclass=_Marked):
+    """A tensor that is part of a module's state and not trained; set as an attribute, it is among the `buffers()`.
+
+    What is made is a plain Tensor on the memory of `data`, with a mark. `persistent` says whether it belongs to the
+    module's `state_dict`.
+
+    >>> import pullback
+    >>> module = pullback.nn.Module()
+    >>> module.count = pullback.nn.Buffer(pullback.zeros(1))
+    >>> list(module.state_dict())
+    ['count']
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Buffer.html.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        """See the class."""
+        made: Any = wrap(np.empty(0, _dtypes.default()) if data is None else _payload("Buffer()", data))
+        if data is not None:
+            made.requires_grad = data.requires_grad
+            made._version_of = data._share_version()
+        made.persistent, made._is_buffer = persistent, True
+        return made
+
+
+def _payload(where: str, data: Any) -> Any:
+    """What a tensor with elements in memory holds."""
+    if not isinstance(data, Tensor):
+        raise TypeError(
+            errors.message(where, expected="a Tensor", found=errors.describe(data), do="write pullback.tensor(...)")
+        )
+    if isinstance(data, Lifted):
+        raise NotImplementedError(
+            errors.message(
+                where,
+                expected="a tensor outside of every transform",
+                found="one inside, of vmap or grad, say",
+                do="make it outside, and give it to the function as an argument",
+            )
+        )
+    if isinstance(data, SparseTensor):
+        raise NotImplementedError(
+            errors.message(
+                where,
+                expected="a dense tensor",
+                found="a sparse one",
+                do="keep its values() as the parameter, and make the sparse tensor of them in forward()",
+            )
+        )
+    return data._data

@@ -1,0 +1,121 @@
+"""Clipping gradients: by the norm of all of them together, or element by element. In place, outside of any graph."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ... import _dtypes
+from ..._tensor import Tensor, wrap
+from ...autograd.grad_mode import no_grad
+from ...errors import describe, message
+
+Tensors = Tensor | Iterable[Tensor]
+
+
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients by ``min(1, max_norm / (norm + 1e-6))``, and return their norm as it was.
+
+    The norm is that of one vector of all elements of the gradients of `parameters`; those without one are left out.
+
+    Args:
+        norm_type: the p of the p-norm; may be ``inf``.
+        error_if_nonfinite: raise RuntimeError, and change nothing, if the norm is infinite or NaN.
+        foreach: taken for torch's sake, without effect.
+
+    >>> import pullback
+    >>> w = pullback.zeros(2, requires_grad=True)
+    >>> (w * pullback.tensor([3.0, 4.0])).sum().backward()
+    >>> pullback.nn.utils.clip_grad_norm_(w, 1.0), w.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html.
+    """
+    given = _several(parameters)
+    if not given and isinstance(parameters, Iterator):
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    total = get_total_norm([p.grad for p in given if p.grad is not None], norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(given, max_norm, total, foreach)
+    return total
+
+
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The p-norm, ``p = norm_type``, of one vector of all elements of `tensors`; of none it is 0.
+
+    RuntimeError with `error_if_nonfinite` if it is infinite or NaN.
+    """
+    p = float(norm_type)
+    payloads = [t._data for t in _several(tensors)]
+    if not payloads:
+        return wrap(np.zeros((), _dtypes.default()))
+    dtype = payloads[0].dtype
+    for x in payloads:
+        dtype = _dtypes.promote(dtype, x.dtype)
+    # in double precision: the sum of many squares is soon more than a float16 can be
+    total = float(np.linalg.norm([_norm(x, p) for x in payloads], p))
+    if error_if_nonfinite and not math.isfinite(total):
+        raise RuntimeError(
+            f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+            "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    with np.errstate(over="ignore"):
+        return wrap(np.asarray(total, _dtypes.real_of(dtype)))
+
+
+def _norm(x: np.ndarray, p: float) -> float:
+    """The p-norm of the elements of an array."""
+    if not x.size and p < 0:
+        raise RuntimeError(f"the norm of order {p} of a tensor without elements is not defined")
+    if not x.size:
+        return 0.0
+    return float(np.linalg.norm(x.ravel().astype(np.complex128 if x.dtype.kind == "c" else np.float64, copy=False), p))
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale the gradients of `parameters` by ``min(1, max_norm / (total_norm + 1e-6))``."""
+    with no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for p in _several(parameters):
+            if p.grad is not None:
+                p.grad.mul_(factor)
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring every element of the gradients into [-clip_value, clip_value]; `foreach` has no effect.
+
+    >>> import pullback
+    >>> w = pullback.zeros(2, requires_grad=True)
+    >>> (w * pullback.tensor([0.1, -4.0])).sum().backward()
+    >>> pullback.nn.utils.clip_grad_value_(w, 0.5)
+    >>> w.grad
+    tensor([ 0.1000, -0.5000])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html.
+    """
+    limit = float(clip_value)
+    with no_grad():
+        for p in _several(parameters):
+            if p.grad is not None:
+                p.grad.clamp_(-limit, limit)
+
+
+def _several(tensors: Tensors) -> list[Tensor]:
+    """One tensor or several, as a list."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for t in given:
+        if not isinstance(t, Tensor):
+            raise TypeError(message("parameters", expected="a Tensor or several", found=describe(t)))
+    return given

@@ -1,0 +1,165 @@
+"""What the optimisers of this package are made of: a rule for each element, and a table of what it remembers.
+
+A subclass says
+
+* `_counts` and `_arrays`, or `_layout`: what the state of a parameter holds, numbers and arrays of its shape;
+* `_coefficients`: the numbers the rule uses in a step, from the options of the group and the counts;
+* `_rule`: the arithmetic, in place, on blocks of real numbers (`sweep.py`);
+* `_count`: how counts other than the number of the step go on.
+
+All else is done here, once: the options' domains, weight decay and the direction, which parameters share a call, the
+state and its versions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._dtypes import default
+from .._memory import WRITES, next_write
+from .._tensor import Tensor, wrap
+from ..autograd.grad_mode import enable_grad
+from .optimizer import Group, Optimizer, Params
+from .options import check_options, number
+from .sweep import Array, Sweep
+
+
+class Elementwise(Optimizer):
+    """An optimiser whose step treats every element by itself."""
+
+    _counts: ClassVar[tuple[str, ...]] = ("step",)
+    _arrays: ClassVar[tuple[str, ...]] = ()
+    """What the state of a parameter holds; see `_layout`."""
+
+    _rule: ClassVar[Callable[..., None]]
+    """``_rule(param, grad, work, **arrays, **coefficients)``: one step, in place."""
+
+    def __init__(self, params: Params, defaults: Group) -> None:
+        check_options(type(self).__name__, defaults)
+        if "betas" in defaults:
+            defaults["betas"] = tuple(number(b) if isinstance(b, Tensor) else b for b in defaults["betas"])
+        super().__init__(params, defaults)
+        self._sweep = Sweep()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_sweep": Sweep()}
+
+    def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
+        """The counts and the arrays in the state of a parameter, by name, with their first values; "step" is first."""
+        return dict.fromkeys(self._counts, 0.0), dict.fromkeys(self._arrays, 0.0)
+
+    def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
+        """What the rule is to use in the step number ``counts[0]``; `first`: the state was laid out just now."""
+        raise NotImplementedError
+
+    def _count(self, group: Group, step: float, *others: Any) -> tuple[float, ...]:
+        """The counts after the step number, `others`, as they are to be kept for the next step."""
+        return ()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient, and return what `closure` returned.
+
+        `closure`, when given, is called first, with gradients enabled: it clears the gradients, computes the loss,
+        calls `backward` and returns the loss.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if len(set(params)) == len(params):
+                self._update(params, group)
+            else:  # one that is there twice is updated twice
+                for p in params:
+                    self._update([p], group)
+        return loss
+
+    def _update(self, params: Sequence[Tensor], group: Group) -> None:
+        """One step for parameters of a group: together those of one dtype that are at the same counts."""
+        counts, arrays = self._layout(group)
+        names, end = (*arrays, *counts), 2 + len(arrays)
+        batches: defaultdict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
+        for p in params:
+            state = self.state[p] if names else {}
+            first = False
+            try:
+                tensors = [p._grad, p, *map(state.__getitem__, names)]
+            except KeyError:
+                first = True
+                self._begin(p, group)
+                tensors = [p._grad, p, *map(state.__getitem__, names)]
+            at = [t._data.item() for t in tensors[end:]] if counts else ()
+            batches[first, p._data.dtype, *at].append(tensors)
+        prelude = _prelude(group)
+        for (first, *_), members in batches.items():
+            now = [t._data[()] for t in members[0][end:]]  # of NumPy's types: in the precision in which they are kept
+            if now:
+                now[0] = float(now[0]) + 1
+            rule = functools.partial(self._on_block, prelude, tuple(arrays), self._coefficients(group, first, *now))
+            self._sweep(rule, [[t._data for t in tensors[:end]] for tensors in members])
+            if now:
+                now[1:] = self._count(group, *now)
+                for tensors in members:
+                    for t, value in zip(tensors[end:], now, strict=True):
+                        t._data.fill(value)
+            for tensors in members:
+                for t in tensors[1:]:
+                    t._share_version().n += 1
+        WRITES.n = next_write()
+
+    def _begin(self, p: Tensor, group: Group) -> None:
+        """Lay out what is missing in the state of a parameter."""
+        counts, arrays = self._layout(group)
+        state = self.state[p]
+        for name, value in counts.items():
+            state.setdefault(name, counter(value))
+        for name, value in arrays.items():
+            fill = complex(value, value) if p._data.dtype.kind == "c" else value
+            state.setdefault(name, wrap(np.full_like(p._data, fill) if value else np.zeros_like(p._data)))
+
+    def _loaded(self, value: Any, param: Tensor, key: Any = None) -> Any:
+        counts, _ = self._layout(self.defaults)
+        if key in counts:
+            return wrap(value._data.copy()) if isinstance(value, Tensor) else counter(value)
+        if isinstance(value, dict):  # torch's SGD writes down that there is no momentum yet; so do we, by silence
+            value = {name: kept for name, kept in value.items() if kept is not None}
+        return super()._loaded(value, param, key)
+
+    def _on_block(
+        self,
+        prelude: tuple[float, float, bool],
+        names: tuple[str, ...],
+        coefficients: dict[str, Any],
+        block: Sequence[Array],
+        work: Sequence[Array],
+    ) -> None:
+        """What all rules begin with, weight decay and the direction of descent, and then the rule."""
+        grad, param, *state = block
+        shrink, decay, maximize = prelude
+        if shrink != 1:
+            np.multiply(param, shrink, out=param)
+        if decay:
+            scaled = np.multiply(param, decay, out=work[0])
+            grad = np.subtract(scaled, grad, out=scaled) if maximize else np.add(scaled, grad, out=scaled)
+        elif maximize:
+            grad = np.negative(grad, out=work[0])
+        self._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
+
+
+def _prelude(group: Group) -> tuple[float, float, bool]:
+    """By what a parameter shrinks, how much of it is added to its gradient, and whether to ascend."""
+    decay = number(group.get("weight_decay", 0.0))
+    if group.get("decoupled_weight_decay"):
+        return 1 - number(group["lr"]) * decay, 0.0, group["maximize"]
+    return 1.0, decay, group["maximize"]
+
+
+def counter(value: float) -> Tensor:
+    """A number in the state, as torch keeps it: a 0-d tensor, in float64 only if that is the default."""
+    return wrap(np.array(value, np.float64 if default() == np.float64 else np.float32))

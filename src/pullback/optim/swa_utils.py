@@ -1,0 +1,236 @@
+"""Averages of a model's parameters over a training, and the learning rate that goes with them.
+
+Source: Izmailov et al., Averaging weights leads to wider optima and better generalization, UAI 2018,
+https://arxiv.org/abs/1803.05407. See also https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._dtypes import check_device
+from .._tensor import Tensor, wrap
+from ..autograd.grad_mode import no_grad
+from ..errors import message
+from ..nn.module import Module
+from .lr_scheduler.scheduler import LRScheduler, PerGroup, per_group
+from .optimizer import Optimizer
+
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+]
+
+AvgFn = Callable[[Tensor, Tensor, Any], Tensor]
+MultiAvgFn = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> AvgFn:
+    """``decay * average + (1 - decay) * current``: an exponential moving average, for `AveragedModel`.
+
+    Raises `ValueError` if `decay` is not in [0, 1].
+
+    >>> import pullback
+    >>> pullback.optim.swa_utils.get_ema_avg_fn(0.75)(pullback.ones(1), pullback.zeros(1), 3)
+    tensor([0.7500])
+    """
+    return functools.partial(_ema, _checked_decay("get_ema_avg_fn", decay))
+
+
+def get_swa_avg_fn() -> AvgFn:
+    """``average + (current - average) / (n + 1)``: the mean of all models, for `AveragedModel`; its default.
+
+    >>> import pullback
+    >>> pullback.optim.swa_utils.get_swa_avg_fn()(pullback.ones(1), pullback.zeros(1), 3)
+    tensor([0.7500])
+    """
+    return _swa
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAvgFn:
+    """As `get_ema_avg_fn`, for lists of tensors, in place.
+
+    >>> import pullback
+    >>> averages = [pullback.ones(1), pullback.ones(2)]
+    >>> pullback.optim.swa_utils.get_ema_multi_avg_fn(0.75)(averages, [pullback.zeros(1), pullback.ones(2)], 3)
+    >>> averages
+    [tensor([0.7500]), tensor([1., 1.])]
+    """
+    return functools.partial(_each, get_ema_avg_fn(_checked_decay("get_ema_multi_avg_fn", decay)))
+
+
+def get_swa_multi_avg_fn() -> MultiAvgFn:
+    """As `get_swa_avg_fn`, for lists of tensors, in place.
+
+    >>> import pullback
+    >>> averages = [pullback.ones(1), pullback.ones(2)]
+    >>> pullback.optim.swa_utils.get_swa_multi_avg_fn()(averages, [pullback.zeros(1), pullback.ones(2)], 3)
+    >>> averages
+    [tensor([0.7500]), tensor([1., 1.])]
+    """
+    return functools.partial(_each, _swa)
+
+
+def _checked_decay(who: str, decay: float) -> float:
+    if not 0 <= decay <= 1:
+        raise ValueError(message(f"{who}(): argument decay", expected="a number in [0, 1]", found=str(decay)))
+    return decay
+
+
+@no_grad()
+def _ema(decay: float, averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
+    return decay * averaged + (1 - decay) * current
+
+
+@no_grad()
+def _swa(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
+    return averaged + (current - averaged) / (num_averaged + 1)
+
+
+@no_grad()
+def _each(avg_fn: AvgFn, averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
+    for old, new in zip(averaged, current, strict=True):
+        old.copy_(avg_fn(old, new, num_averaged))
+
+
+def _pairs(own: Iterable[Tensor], others: Iterable[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    return [(mine.detach(), other.detach()) for mine, other in zip(own, others, strict=True)]
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are averages of those the model had at each `update_parameters`.
+
+    The average is the mean, or what ``avg_fn(averaged, current, n_averaged)`` returns for a parameter, or what
+    ``multi_avg_fn(averaged, current, n_averaged)`` does in place to lists of tensors of one dtype. With `use_buffers`
+    the buffers are averaged as well, and else taken from the model as they are. The first update copies the model.
+    Called as a function, it calls the copy, `module`.
+
+    Raises `AssertionError` for both an `avg_fn` and a `multi_avg_fn`.
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.optim.swa_utils.AveragedModel.html.
+
+    >>> import pullback
+    >>> model = pullback.nn.ParameterDict({"w": pullback.zeros(2)})
+    >>> averaged = pullback.optim.swa_utils.AveragedModel(model)
+    >>> for value in (1.0, 2.0, 6.0):
+    ...     model["w"].data.fill_(value)
+    ...     averaged.update_parameters(model)
+    tensor([1., 1.])
+    tensor([2., 2.])
+    tensor([6., 6.])
+    >>> averaged.module["w"]
+    Parameter containing:
+    tensor([3., 3.], requires_grad=True)
+    """
+
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: AvgFn | None = None,
+        multi_avg_fn: MultiAvgFn | None = None,
+        use_buffers: bool = False,
+    ) -> None:
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError(message("AveragedModel", expected="one of avg_fn and multi_avg_fn", found="both"))
+        check_device(device)
+        super().__init__()
+        self.module = copy.deepcopy(model)
+        self.register_buffer("n_averaged", wrap(np.zeros((), np.int64)))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the copy of the model computes with the averages."""
+        return self.module(*args, **kwargs)
+
+    @no_grad()
+    def update_parameters(self, model: Module) -> None:
+        """Take the present parameters of `model` into the averages."""
+        pairs = _pairs(self.module.parameters(), model.parameters())
+        buffers = _pairs(self.module.buffers(), model.buffers())
+        if self.use_buffers:
+            pairs, buffers = pairs + buffers, []
+        n = int(self.n_averaged.item())
+        by_dtype: defaultdict[Any, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+        for pair in pairs if n else ():
+            by_dtype[pair[0].dtype].append(pair)
+        average = self.multi_avg_fn or functools.partial(_each, self.avg_fn or _swa)
+        for group in by_dtype.values():
+            average([own for own, _ in group], [other for _, other in group], self.n_averaged)
+        for own, other in buffers if n else pairs + buffers:
+            own.copy_(other)
+        self.n_averaged += 1
+
+
+class SWALR(LRScheduler):
+    """From the present learning rate to `swa_lr` in `anneal_epochs` steps, and constant from then on.
+
+    `anneal_strategy` is the way between: "cos" or "linear". `swa_lr` is one value, or one for each group.
+
+    Raises `ValueError` for another `anneal_strategy`, or if `anneal_epochs` is not an integer of at least 0.
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.optim.swa_utils.SWALR.html.
+
+    >>> import pullback
+    >>> opt = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pullback.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> lrs = []
+    >>> for _ in range(4):
+    ...     lrs += scheduler.get_last_lr()
+    ...     opt.step()
+    ...     scheduler.step()
+    >>> lrs
+    [1.0, 0.75, 0.5, 0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: PerGroup,
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                message("SWALR: argument anneal_strategy", expected="'cos' or 'linear'", found=repr(anneal_strategy))
+            )
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(
+                message("SWALR: argument anneal_epochs", expected="an integer of at least 0", found=str(anneal_epochs))
+            )
+        self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
+        for group, rate in zip(optimizer.param_groups, per_group("SWALR", "swa_lr", swa_lr, optimizer), strict=True):
+            group["swa_lr"] = rate
+        super().__init__(optimizer, last_epoch)
+
+    def _way(self, step: int) -> float:
+        """The part of the way, from 0 to 1, that is behind at a step."""
+        part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
+
+    def _lrs(self) -> list[Any]:
+        step = self._step_count - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before, now = self._way(step - 1), self._way(step)
+        lrs = []
+        for group in self.optimizer.param_groups:
+            # The rate is one between the initial rate, which this gives back, and swa_lr.
+            swa_lr = group["swa_lr"]
+            initial = swa_lr if before == 1 else (group["lr"] - before * swa_lr) / (1 - before)
+            lrs.append(swa_lr * now + initial * (1 - now))
+        return lrs

@@ -1,0 +1,113 @@
+"""Sweep: one elementwise rule over many arrays, in blocks that stay in the processor's cache.
+
+A rule makes a dozen passes over its arrays. Over a large parameter each pass would fetch all of it from memory again,
+and for a small one the calls cost more than the arithmetic. So a rule is not shown parameters but blocks: large arrays
+are cut, small ones are joined, and a complex array is taken for the real array of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Rule = Callable[[Sequence[Array], Sequence[Array]], None]
+
+BLOCK = 1 << 19
+"""The most bytes of each array that a rule sees at once."""
+
+JOINED = 1 << 14
+"""Arrays of up to this many bytes are joined: to copy them costs less than calls of their own."""
+
+WORK = 3
+"""How many pieces of scratch memory a rule gets."""
+
+
+class Sweep:
+    """Calls ``rule(arrays, work)`` for blocks of tuples of arrays; it may write all in place but the first.
+
+    The arrays of a tuple have one shape and one dtype. `work` is uninitialised memory of the block's shape. All memory
+    that a sweep needs is kept for the next one.
+    """
+
+    def __init__(self) -> None:
+        self._memory: dict[tuple[np.dtype[Any], int], list[Array]] = {}
+
+    def __call__(self, rule: Rule, members: Sequence[Sequence[Array]]) -> None:
+        """Apply the rule to all members; they have one dtype and one number of arrays."""
+        # Of two parameters on the same memory (tied weights), the second has to see what became of the first.
+        owners = {id(arrays[1] if arrays[1].base is None else arrays[1].base) for arrays in members}
+        joinable = 1 < len(members) == len(owners)
+        joined: list[Sequence[Array]] = []
+        total = 0
+        for arrays in members:
+            size = arrays[0].nbytes
+            if not joinable or size > JOINED:
+                self._apply(rule, arrays)
+                continue
+            if total + size > BLOCK:
+                self._join(rule, joined)
+                joined, total = [], 0
+            joined.append(arrays)
+            total += size
+        if joined:
+            self._join(rule, joined)
+
+    def _apply(self, rule: Rule, arrays: Sequence[Array]) -> None:
+        """The rule on one tuple of arrays."""
+        real = arrays[0].dtype if arrays[0].dtype.kind != "c" else arrays[0].real.dtype
+        rows = self._rows(real, WORK)
+        for block in _blocks(arrays, BLOCK // real.itemsize):
+            like = block[0]
+            work = rows if like.size == rows[0].size else [row[: like.size] for row in rows]
+            rule(block, work if like.ndim == 1 else [row.reshape(like.shape) for row in work])
+
+    def _join(self, rule: Rule, members: Sequence[Sequence[Array]]) -> None:
+        """The rule on several tuples at once: gather their arrays, apply it, scatter what it wrote."""
+        columns = list(zip(*members, strict=True))
+        total = sum(array.size for array in columns[0])
+        rows = [row[:total] for row in self._rows(columns[0][0].dtype, -len(columns))]
+        for row, column in zip(rows, columns, strict=True):
+            np.concatenate(column, axis=None, out=row)
+        self._apply(rule, rows)
+        for row, column in zip(rows[1:], columns[1:], strict=True):
+            start = 0
+            for array in column:
+                end = start + array.size
+                array[...] = row[start:end].reshape(array.shape)
+                start = end
+
+    def _rows(self, dtype: np.dtype[Any], kind: int) -> list[Array]:
+        """Memory for `kind` blocks to work in, or for `-kind` blocks to join arrays in."""
+        rows = self._memory.get((dtype, kind))
+        if rows is None:
+            rows = self._memory[dtype, kind] = list(np.empty((abs(kind), BLOCK // dtype.itemsize), dtype))
+        return rows
+
+
+def _blocks(arrays: Sequence[Array], most: int) -> Iterator[Sequence[Array]]:
+    """Views that together cover the arrays, of at most `most` real numbers; flat where the arrays lie in one piece."""
+    first = arrays[0]
+    if all(a.flags.c_contiguous for a in arrays):
+        flat = arrays if first.ndim == 1 else [a.reshape(-1) for a in arrays]
+        if first.dtype.kind == "c":
+            flat = [a.view(a.real.dtype) for a in flat]
+        size = flat[0].size
+        if size <= most:
+            yield flat
+        else:
+            for start in range(0, size, most):
+                yield [a[start : start + most] for a in flat]
+    elif first.dtype.kind == "c":
+        yield from _blocks([a.real for a in arrays], most)
+        yield from _blocks([a.imag for a in arrays], most)
+    elif first.size <= most:
+        yield arrays
+    elif step := most * len(first) // first.size:
+        for start in range(0, len(first), step):
+            yield [a[start : start + step] for a in arrays]
+    else:
+        for i in range(len(first)):
+            yield from _blocks([a[i] for a in arrays], most)
