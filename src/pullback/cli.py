@@ -8,7 +8,9 @@ cannot be written) into one line on stderr and exit status 2; anything else is a
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +21,9 @@ from pathlib import Path
 
 import pullback
 from pullback import _demo
+from pullback.inspect import operations
+from pullback.inspect.stubs import stubs
+from pullback.ops.table import KINDS
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,38 @@ def _checkout() -> Path:
     )
 
 
+def _ops_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="operations, e.g. sin linalg.det (default: all)")
+    parser.add_argument("--kind", help="only those of one kind: " + ", ".join(KINDS))
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="print the page docs/operations.md")
+    form.add_argument("--stubs", action="store_true", help="write the typing stubs into the package")
+
+
+def _run_ops(arguments: argparse.Namespace) -> int:
+    if arguments.kind is not None and arguments.kind not in KINDS:
+        print(f"pullback ops: there is no kind {arguments.kind!r}; there are {', '.join(KINDS)}", file=sys.stderr)
+        return 2
+    if arguments.stubs:
+        for path, text in stubs().items():
+            path.write_text(text, encoding="utf-8")
+            print(path)
+        return 0
+    try:
+        rows = operations.rows(arguments.names)
+    except KeyError as error:
+        print(f"pullback ops: {error.args[0]}", file=sys.stderr)
+        return 2
+    rows = [row for row in rows if arguments.kind in (None, row.kind)]
+    if arguments.json:
+        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+    elif arguments.markdown:
+        print(operations.as_markdown(rows), end="")
+    else:
+        print(operations.as_text(rows), end="")
+    return 0
+
+
 COMMANDS = (
     Command(
         name="demo",
@@ -171,5 +208,14 @@ COMMANDS = (
         examples=("pullback bench", "pullback bench --json > results.json"),
         arguments=_bench_arguments,
         run=_run_bench,
+    ),
+    Command(
+        name="ops",
+        summary="list the operations: kind, modes, dtypes, and what NumPy calls them",
+        description="List the table of operations: the kind of each, how forward mode and vmap do it,\n"
+        "the dtypes it takes, and its names in NumPy.",
+        examples=("pullback ops", "pullback ops sin linalg.det", "pullback ops --kind bilinear --json"),
+        arguments=_ops_arguments,
+        run=_run_ops,
     ),
 )

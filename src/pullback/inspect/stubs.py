@@ -1,0 +1,176 @@
+"""Stubs: the names that the table of operations publishes, as files that editors and type checkers read.
+
+``pullback ops --stubs`` writes them; a test holds them to the table.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .._tensor import Tensor
+from ..ops.table import NAMES, TABLE, Op
+
+_HEADER = "# Made from the table of operations by `pullback ops --stubs`; do not edit.\n"
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+_FILES = {
+    "": "__init__",
+    "linalg": "linalg",
+    "fft": "fft",
+    "special": "special",
+    "nn.functional": "nn/functional/__init__",
+}
+
+
+def stubs() -> dict[Path, str]:
+    """Each file, and what it ought to hold."""
+    found = {
+        _PACKAGE / f"{file}.pyi": _module(home, _PACKAGE / f"{file}.py")
+        for home, file in _FILES.items()
+        if (_PACKAGE / f"{file}.py").exists()
+    }
+    found[_PACKAGE / "_methods.pyi"] = _methods()
+    return found
+
+
+def _module(home: str, source: Path) -> str:
+    dots = "." * len(_FILES[home].split("/"))
+    tensor = "Tensor as Tensor" if home == "" else "Tensor"
+    lines = [_HEADER, "from typing import Any\n", f"from {dots}_tensor import {tensor}\n"]
+    defined: set[str] = set()
+    for statement in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(statement, ast.ImportFrom):
+            # a submodule may have the name of a function, which then is what the name means
+            statement.names = [
+                a
+                for a in statement.names
+                if a.name not in ("Tensor", "NAMES") and (statement.module or a.name not in NAMES[home])
+            ]
+            if not statement.names:
+                continue
+            for alias in statement.names:
+                alias.asname = alias.asname or alias.name
+            if statement.level and not all((n.asname or "").startswith("_") for n in statement.names):
+                lines.append(ast.unparse(statement) + "\n")
+                defined |= {n.asname or n.name for n in statement.names}
+        elif isinstance(statement, ast.Assign) and home == "":
+            names = [n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+            lines += [f"{n}: Any\n" for n in names]
+            defined |= set(names)
+        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and not statement.name.startswith("_"):
+            lines.append(f"{statement.name}: Any\n")
+            defined.add(statement.name)
+    for name, call in sorted(NAMES[home].items()):
+        if name not in defined:
+            lines.append(_function(name, call))
+    return "".join(lines)
+
+
+def _methods() -> str:
+    lines = [_HEADER, "from typing import Any\n\nfrom ._tensor import Tensor\n\nclass Methods:", _OPERATORS]
+    for name in sorted(dir(Tensor)):
+        call = inspect.getattr_static(Tensor, name)
+        if name.startswith("_") or (name in Tensor.__dict__ and name in _own_names()):
+            continue
+        if callable(call):
+            lines.append(_function(name, call, method=True))
+        elif isinstance(call, property):
+            lines.append(f"    @property\n    def {name}(self) -> Any: ...\n")
+    return "".join(lines)
+
+
+_OPERATORS = """
+    def __getattr__(self, name: str) -> Any: ...
+    def __add__(self: Any, other: Any, /) -> Tensor: ...
+    def __radd__(self: Any, other: Any, /) -> Tensor: ...
+    def __sub__(self: Any, other: Any, /) -> Tensor: ...
+    def __rsub__(self: Any, other: Any, /) -> Tensor: ...
+    def __mul__(self: Any, other: Any, /) -> Tensor: ...
+    def __rmul__(self: Any, other: Any, /) -> Tensor: ...
+    def __truediv__(self: Any, other: Any, /) -> Tensor: ...
+    def __rtruediv__(self: Any, other: Any, /) -> Tensor: ...
+    def __floordiv__(self: Any, other: Any, /) -> Tensor: ...
+    def __pow__(self: Any, other: Any, /) -> Tensor: ...
+    def __rpow__(self: Any, other: Any, /) -> Tensor: ...
+    def __mod__(self: Any, other: Any, /) -> Tensor: ...
+    def __matmul__(self: Any, other: Any, /) -> Tensor: ...
+    def __and__(self: Any, other: Any, /) -> Tensor: ...
+    def __or__(self: Any, other: Any, /) -> Tensor: ...
+    def __xor__(self: Any, other: Any, /) -> Tensor: ...
+    def __lt__(self: Any, other: Any, /) -> Tensor: ...
+    def __le__(self: Any, other: Any, /) -> Tensor: ...
+    def __gt__(self: Any, other: Any, /) -> Tensor: ...
+    def __ge__(self: Any, other: Any, /) -> Tensor: ...
+    def __neg__(self: Any) -> Tensor: ...
+    def __invert__(self: Any) -> Tensor: ...
+    def __abs__(self: Any) -> Tensor: ...
+    def __getitem__(self: Any, index: Any, /) -> Tensor: ...
+    def __setitem__(self: Any, index: Any, value: Any, /) -> None: ...
+"""
+
+
+def _own_names() -> set[str]:
+    """What the class Tensor itself defines in its file."""
+    tree = ast.parse((_PACKAGE / "_tensor.py").read_text("utf-8"))
+    (cls,) = (s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Tensor")
+    names = {s.name for s in cls.body if isinstance(s, ast.FunctionDef)}
+    return names | {t.id for s in cls.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
+
+
+def _function(name: str, call: Callable[..., Any], method: bool = False) -> str:
+    if keyword.iskeyword(name):
+        return ""
+    indent = "    " if method else ""
+    op: Op | None = getattr(call, "op", None)
+    parameters = _parameters(call, op)
+    if method and parameters and parameters[0].lstrip("*") == parameters[0]:
+        parameters[0] = "self"
+    elif method:
+        parameters.insert(0, "self")
+    doc = " ".join((call.__doc__ or "").strip().split("\n\n")[0].split()).replace('"""', "'''")
+    returns = "Tensor" if op is not None and op is TABLE.get(op.name) and not _gives_more(op) else "Any"
+    head = f"{indent}def {name}({', '.join(parameters)}) -> {returns}:"
+    return f'{head}\n{indent}    """{doc}"""\n' if doc else f"{head} ...\n"
+
+
+def _gives_more(op: Op) -> bool:
+    annotation = op.forward.__annotations__.get("return") if hasattr(op.forward, "__annotations__") else "Tensor"
+    return str(annotation) not in ("Tensor", "Any", "None") and annotation is not None
+
+
+def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:
+    """The parameters of a stub: names and kinds as they are, of any type, a default where there is one."""
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        return ["*args: Any", "**kwargs: Any"]
+    found, starred = [], False
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            found.append(f"*{p.name}: Any")
+            starred = True
+            continue
+        if p.kind is p.VAR_KEYWORD:
+            continue
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            found.append("*")
+            starred = True
+        found.append(f"{p.name}: Any" + (" = ..." if p.default is not p.empty else ""))
+    twin = op is not None and getattr(call, "__name__", "").endswith("_")
+    if (
+        op is not None
+        and not twin
+        and "out" not in signature.parameters
+        and not op.about.home.startswith("nn")
+        and not op.view
+    ):
+        found += [] if starred else ["*"]
+        found.append("out: Any = ...")
+    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        found.append("**kwargs: Any")
+    return found

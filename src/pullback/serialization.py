@@ -1,0 +1,436 @@
+"""Tensors out of the process and back: `save` and `load`, and how tensors are copied and pickled.
+
+A file is a ZIP archive that `numpy.load` reads, too: an `.npy` member for each array, none of them pickled, and a
+member `pullback.json` that says how they hang together:
+
+    {"format": "pullback", "version": 1, "tree": ...}
+
+In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. All else
+is an object with one key that says what it is (`_Writer`), plus such that describe it. Nothing in a file is ever
+executed: to read one is as safe as to read a picture.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from . import _dtypes, _safetensors, errors
+from ._memory import Size
+from ._safetensors import ForeignError
+from ._tensor import Tensor, wrap, wrap_as
+from .nn.parameter import Parameter
+from .ops.coo import SparseTensor
+from .ops.sparse import sparse_coo_tensor
+
+VERSION = 1
+_TREE = "pullback.json"
+
+File = str | os.PathLike[str] | BinaryIO
+
+
+def save(obj: Any, f: File) -> None:
+    """Write tensors, and dicts, lists and tuples of them, to a file.
+
+    Args:
+        obj: what `load` is to give back: tensors, Parameters, NumPy arrays and scalars, numbers, strings, bools, None,
+            dtypes, sizes; and dicts, OrderedDicts, lists and tuples of these. A module or an optimiser is saved by its
+            ``state_dict()``.
+        f: a path, or a binary file to write to. With a path that ends in ``.safetensors`` the file is one of that
+            format, and `obj` a dict of dense tensors by name; what is a Parameter or requires grad is not kept then.
+
+    Tensors on the same memory, of the same shape and strides, are stored once and share again when they are loaded;
+    those that merely overlap are stored each for itself. Gradients and places in a graph are not stored.
+
+    Raises:
+        TypeError: something else is in `obj`. Nothing has been written then.
+        ValueError: a container contains itself.
+        RuntimeError: the folder is not there.
+
+    A file that was there before stays whole until the new one is complete.
+
+    >>> import io, pullback
+    >>> file = io.BytesIO()
+    >>> pullback.save({"step": 3, "weights": [pullback.ones(2)]}, file)
+    >>> _ = file.seek(0)
+    >>> pullback.load(file)
+    {'step': 3, 'weights': [tensor([1., 1.])]}
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.save.html; PyTorch's own files are pickles, these are not.
+    """
+    if not isinstance(f, (str, os.PathLike)):
+        if not hasattr(f, "write"):
+            raise TypeError(
+                errors.message("save()", expected="f to be a path or a binary file", found=type(f).__name__)
+            )
+        _Writer(obj).write(f)
+    else:
+        kind = _safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
+        _write_file(f, kind(obj).write)
+
+
+def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+    """Read what `save` wrote, or a file in the safetensors format, which is told by its content.
+
+    Args:
+        f: a path, or a binary file that can be sought in.
+        map_location: None or the CPU, where all tensors lie.
+        weights_only, mmap: taken for torch's sake: no object of another kind is ever loaded, and files are read.
+
+    Of a safetensors file bfloat16 comes as float32, which holds the same numbers.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says which.
+
+    >>> import io, pullback
+    >>> file = io.BytesIO()
+    >>> pullback.save({"w": pullback.nn.Parameter(pullback.ones(2))}, file)
+    >>> _ = file.seek(0)
+    >>> pullback.load(file)["w"]
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.load.html.
+    """
+    _dtypes.check_device(map_location)
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return _read(file, f"'{os.fspath(f)}'")
+    if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
+        raise TypeError(errors.message("load()", expected="f to be a path or a binary file", found=type(f).__name__))
+    return _read(f, "the file")
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Turns an object into a tree of what JSON has, and collects the arrays.
+
+    Whatever cannot be written is refused when the writer is made.
+    """
+
+    def __init__(self, obj: Any) -> None:
+        self._arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self._names: dict[Any, str] = {}  # of the arrays, by where they lie in memory
+        self._within: set[int] = set()
+        self._tree = self.encoded(obj, "obj")
+
+    def write(self, file: Any) -> None:
+        """Write the archive."""
+        text = json.dumps({"format": "pullback", "version": VERSION, "tree": self._tree}, allow_nan=False)
+        with zipfile.ZipFile(file, "w") as archive:
+            # of a fixed date (ZipInfo's own), so that equal states make equal files
+            archive.writestr(zipfile.ZipInfo(_TREE), text)
+            for name, array in self._arrays.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+    def encoded(self, value: Any, path: str) -> Any:
+        """`value`, which stands at `path`, as a tree."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is complex:
+            return {"complex": [self.encoded(value.real, path), self.encoded(value.imag, path)]}
+        if isinstance(value, Tensor):
+            return self._tensor(value, path)
+        if kind is np.ndarray:
+            return {"array": self._array(value, path)}
+        if isinstance(value, np.generic):
+            return {"scalar": self._array(np.asarray(value), path)}
+        if kind is _dtypes.dtype:
+            return {"dtype": value.name}
+        if kind is Size:
+            return {"size": list(value)}
+        if kind in (dict, OrderedDict, list, tuple):
+            return self._container(value, path)
+        raise TypeError(
+            errors.message(
+                f"save(): {path}",
+                expected="tensors, arrays, numbers, strings, bools, None, and dicts, lists and tuples of them",
+                found=f"an object of type {kind.__qualname__}",
+                do=f"save its {path}.state_dict()" if hasattr(value, "state_dict") else "make a dict of what it holds",
+            )
+        )
+
+    def _container(self, value: Any, path: str) -> Any:
+        if id(value) in self._within:
+            raise ValueError(f"save(): {path} is a container that contains itself.")
+        self._within.add(id(value))
+        if isinstance(value, dict):
+            pairs = [[self.encoded(k, f"a key of {path}"), self.encoded(v, f"{path}[{k!r}]")] for k, v in value.items()]
+            made: Any = {"dict" if type(value) is dict else "ordered_dict": pairs}
+            if hasattr(value, "_metadata"):  # of a module's state: the versions of the classes
+                made["metadata"] = self.encoded(value._metadata, f"{path}._metadata")
+        else:
+            made = [self.encoded(v, f"{path}[{i}]") for i, v in enumerate(value)]
+            made = {"tuple": made} if type(value) is tuple else made
+        self._within.remove(id(value))
+        return made
+
+    def _tensor(self, t: Tensor, path: str) -> Any:
+        made: dict[str, Any]
+        if isinstance(t, SparseTensor):
+            indices, values = (self._array(part.numpy(), path) for part in (t._indices(), t._values()))
+            made = {"sparse": [indices, values], "size": list(t.shape), "coalesced": t.is_coalesced()}
+        elif isinstance(t._data, np.ndarray):
+            made = {"parameter" if isinstance(t, Parameter) else "tensor": self._array(t._data, path)}
+        else:
+            raise TypeError(
+                errors.message(f"save(): {path}", expected="a tensor with values in memory", found=errors.describe(t))
+            )
+        return {**made, "requires_grad": True} if t.requires_grad else made
+
+    def _array(self, array: np.ndarray[Any, Any], path: str) -> str:
+        """The name of the member for an array, which it gets unless one on the same memory has one."""
+        if not _dtypes.is_known(array.dtype):
+            raise TypeError(
+                errors.message(
+                    f"save(): {path}", expected="an array of numbers in native byte order", found=str(array.dtype)
+                )
+            )
+        where: Any = id(array)  # what has no elements shares no memory
+        if array.size:
+            where = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+        if where not in self._names:
+            base = name = ".".join(re.findall(r"[\w-]+", path)[1:]) or "tensor"
+            count = 1
+            while name in self._arrays:
+                count += 1
+                name = f"{base}~{count}"
+            self._names[where], self._arrays[name] = name, array
+        return self._names[where]
+
+
+def _write_file(path: Any, write: Callable[[Any], None]) -> None:
+    """Have `write` make the file at `path`, which is there, or as it was before, until it is complete."""
+    target = Path(os.path.realpath(path))  # through a link, not in its place
+    if not target.parent.is_dir():
+        raise RuntimeError(f"Parent directory {target.parent} does not exist.")
+    if target.exists() and not target.is_file():  # a pipe or a device is written to; a folder is the error of open()
+        whole = BytesIO()  # an archive needs a file that says where it stands
+        write(whole)
+        with open(target, "wb") as file:
+            file.write(whole.getbuffer())
+        return
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def _read(file: Any, name: str) -> Any:
+    start = file.tell()
+    head = file.read(16)
+    file.seek(start)
+    if not isinstance(head, bytes):
+        raise TypeError(errors.message("load()", expected="a file opened in binary mode", found="one in text mode"))
+    if head[:4] == b"PK\x03\x04":
+        with _damage_reported(name):
+            return _read_zip(file, name)
+    if _safetensors.is_one(head):
+        with _damage_reported(name):
+            return _safetensors.read(file)
+    raise RuntimeError(_not_ours(name, _kind_of(head)))
+
+
+@contextmanager
+def _damage_reported(name: str) -> Iterator[None]:
+    """What goes wrong inside is an error of the file."""
+    try:
+        yield
+    except (ForeignError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        detail = f"no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise RuntimeError(
+            f"load(): {name} is damaged, or was not written to the end: {detail}.\n"
+            "  What to do: write it again, or use another copy."
+        ) from error
+
+
+def _not_ours(name: str, kind: tuple[str, str]) -> str:
+    found, do = kind
+    return errors.message(
+        f"load(): {name}",
+        expected="a file that pullback.save wrote, or one in the safetensors format",
+        found=found,
+        do=do,
+    )
+
+
+_FROM_TORCH = "load it in torch and save it as safetensors: safetensors.torch.save_file(torch.load(path), new_path)"
+
+
+def _kind_of(head: bytes) -> tuple[str, str]:
+    """What a file is that begins so, and what to do with it."""
+    if not head:
+        return "an empty file", ""
+    if head[:1] == b"\x80" and head[1:2] <= b"\x05":
+        return "a pickle, as torch.save and pickle.dump write them", _FROM_TORCH
+    if head[:6] == b"\x93NUMPY":
+        return "an array of NumPy", "write pullback.from_numpy(numpy.load(path))"
+    return f"a file that begins with {head[:8]!r}", ""
+
+
+def _read_zip(file: Any, name: str) -> Any:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.namelist()
+        if _TREE not in members:
+            if any(member.rpartition("/")[2] == "data.pkl" for member in members):
+                raise ForeignError(_not_ours(name, ("a torch pickle file", _FROM_TORCH)))
+            if members and all(member.endswith(".npy") for member in members):
+                do = "write {key: pullback.from_numpy(array) for key, array in numpy.load(path).items()}"
+                raise ForeignError(_not_ours(name, ("arrays that numpy.savez wrote", do)))
+            raise ForeignError(_not_ours(name, ("a ZIP archive of something else", "")))
+        description = json.loads(archive.read(_TREE))
+        if description["format"] != "pullback":
+            raise ValueError(f"its format is {description['format']!r}")
+        if description["version"] > VERSION:
+            raise ForeignError(
+                errors.message(
+                    f"load(): {name}",
+                    expected=f"version {VERSION} of the format or an older one",
+                    found=f"version {description['version']}",
+                    do="read it with a newer pullback",
+                )
+            )
+        return _Reader(archive).decoded(description["tree"])
+
+
+class _Reader:
+    """Turns a tree back into the object; any error is one of the file."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._arrays: dict[str, np.ndarray[Any, Any]] = {}
+
+    def decoded(self, tree: Any) -> Any:
+        """The object that a tree describes."""
+        if isinstance(tree, list):
+            return [self.decoded(value) for value in tree]
+        if not isinstance(tree, dict):
+            return tree
+        kind = next(iter(tree), "")
+        return self._KINDS[kind](self, tree[kind], tree)
+
+    def _complex(self, value: Any, tree: Any) -> complex:
+        real, imag = (self.decoded(part) for part in value)
+        return complex(real, imag)
+
+    def _tuple(self, value: Any, tree: Any) -> tuple[Any, ...]:
+        return tuple(self.decoded(value))
+
+    def _dict(self, value: Any, tree: Any) -> dict[Any, Any]:
+        return {self.decoded(key): self.decoded(element) for key, element in value}
+
+    def _ordered_dict(self, value: Any, tree: Any) -> Any:
+        made: Any = OrderedDict(self._dict(value, tree))
+        if "metadata" in tree:
+            made._metadata = self.decoded(tree["metadata"])
+        return made
+
+    def _array(self, name: str, tree: Any = None) -> np.ndarray[Any, Any]:
+        if name not in self._arrays:
+            with self._archive.open(f"{name}.npy") as member:
+                array = np.lib.format.read_array(member, allow_pickle=False)
+            if array.dtype == "V2":  # what NumPy's format makes of bfloat16, which is another package's
+                array = array.view(_dtypes.bfloat16.numpy)
+            if not _dtypes.is_known(array.dtype):
+                raise ValueError(f"{name!r} has the dtype {array.dtype}")
+            self._arrays[name] = array
+        return self._arrays[name]
+
+    def _tensor(self, name: str, tree: Any) -> Tensor:
+        return wrap(self._array(name)).requires_grad_(tree.get("requires_grad", False))
+
+    def _parameter(self, name: str, tree: Any) -> Parameter:
+        return Parameter(wrap(self._array(name)), tree.get("requires_grad", False))
+
+    def _sparse(self, names: Any, tree: Any) -> Tensor:
+        indices, values = (self._array(name) for name in names)
+        return sparse_coo_tensor(
+            wrap(indices),
+            wrap(values),
+            tuple(tree["size"]),
+            is_coalesced=tree["coalesced"],
+            requires_grad=tree.get("requires_grad", False),
+        )
+
+    _KINDS: ClassVar[dict[str, Callable[[Any, Any, Any], Any]]] = {
+        "float": lambda self, value, tree: float(value),
+        "complex": _complex,
+        "tuple": _tuple,
+        "dict": _dict,
+        "ordered_dict": _ordered_dict,
+        "size": lambda self, value, tree: Size(value),
+        "dtype": lambda self, value, tree: _dtypes.NAMES[value],
+        "array": _array,
+        "scalar": lambda self, value, tree: self._array(value)[()],
+        "tensor": _tensor,
+        "parameter": _parameter,
+        "sparse": _sparse,
+    }
+
+
+# Copying and pickling -------------------------------------------------------------------------------------------------
+
+
+def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: dict[str, Any] | None) -> Tensor:
+    made = wrap_as(cls, payload)
+    vars(made).update(attributes or {})
+    made.requires_grad = requires_grad
+    return made
+
+
+def _reduce(self: Tensor, protocol: Any) -> Any:
+    """How a tensor is pickled: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
+    return _rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with memory, a gradient and attributes of its own; RuntimeError for what is not a leaf."""
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.\n"
+            "  What to do: copy it with clone(), which is recorded, or copy its detach()."
+        )
+    made = memo[id(self)] = wrap_as(type(self), deepcopy(self._data, memo))
+    vars(made).update(deepcopy(vars(self), memo))
+    made.requires_grad = self._requires_grad
+    if self._grad is not None:
+        made._grad = deepcopy(self._grad, memo)
+    return made
+
+
+# On the class from outside, as its methods that lead to the graph are: see autograd/api.py.
+Tensor.__reduce_ex__ = _reduce  # type: ignore[method-assign, assignment]
+Tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]

@@ -1,0 +1,12 @@
+"""`pullback.special`: special functions, under torch's names.
+
+Most of them are computed by SciPy, the extra ``special``. The operations are entries of the table in `pullback.ops`.
+
+>>> import pullback
+>>> pullback.special.erf(pullback.tensor([0.0, 1.0]))
+tensor([0.0000, 0.8427])
+"""
+
+from .ops import NAMES
+
+globals().update(NAMES["special"])

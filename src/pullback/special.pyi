@@ -1,0 +1,91 @@
+# Made from the table of operations by `pullback ops --stubs`; do not edit.
+from typing import Any
+from ._tensor import Tensor
+def airy_ai(input: Any, *, out: Any = ...) -> Tensor:
+    """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
+def bessel_j0(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the first kind, of order 0."""
+def bessel_j1(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the first kind, of order 1."""
+def bessel_y0(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the second kind, of order 0; NaN below 0."""
+def bessel_y1(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the second kind, of order 1; NaN below 0."""
+def digamma(input: Any, *, out: Any = ...) -> Tensor:
+    """The derivative of `lgamma`."""
+def entr(input: Any, *, out: Any = ...) -> Tensor:
+    """``-x log(x)``, 0 at 0 and -inf below: the entropy of a probability."""
+def erf(input: Any, *, out: Any = ...) -> Tensor:
+    """``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`."""
+def erfc(input: Any, *, out: Any = ...) -> Tensor:
+    """``1 - erf(input)``, exact for large numbers."""
+def erfcx(input: Any, *, out: Any = ...) -> Tensor:
+    """``exp(input ** 2) erfc(input)``, which does not underflow."""
+def erfinv(input: Any, *, out: Any = ...) -> Tensor:
+    """The inverse of `erf`, infinite at -1 and 1, NaN beyond."""
+def exp2(input: Any, *, out: Any = ...) -> Tensor:
+    """``2 ** input``."""
+def expit(input: Any, *, out: Any = ...) -> Tensor:
+    """``1 / (1 + exp(-input))``."""
+def expm1(input: Any, *, out: Any = ...) -> Tensor:
+    """``exp(input) - 1``, exact near 0."""
+def gammainc(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The regularised lower incomplete gamma function ``P(input, other)``; no derivative by `input`."""
+def gammaincc(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The regularised upper incomplete gamma function, ``1 - igamma(input, other)``; no derivative by `input`."""
+def gammaln(input: Any, *, out: Any = ...) -> Tensor:
+    """``log |Gamma(input)|``."""
+def i0(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0."""
+def i0e(input: Any, *, out: Any = ...) -> Tensor:
+    """``exp(-|x|) i0(x)``, which does not overflow."""
+def i1(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1."""
+def i1e(input: Any, *, out: Any = ...) -> Tensor:
+    """``exp(-|x|) i1(x)``, which does not overflow."""
+def log1p(input: Any, *, out: Any = ...) -> Tensor:
+    """``log(1 + input)``, exact near 0."""
+def log_ndtr(input: Any, *, out: Any = ...) -> Tensor:
+    """The logarithm of `ndtr`, exact far below 0."""
+def log_softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
+    """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
+def logit(input: Any, eps: Any = ..., *, out: Any = ...) -> Tensor:
+    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside of [0, 1]."""
+def logsumexp(input: Any, dim: Any, keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing."""
+def modified_bessel_i0(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0: `i0`."""
+def modified_bessel_i1(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1: `i1`."""
+def modified_bessel_k0(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the second kind, of order 0; NaN below 0."""
+def modified_bessel_k1(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the second kind, of order 1; NaN below 0."""
+def multigammaln(input: Any, p: Any, *, out: Any = ...) -> Tensor:
+    """The multivariate `lgamma`: ``p (p - 1) / 4 log(pi) + sum of lgamma(input - j / 2)`` over j from 0 to p - 1."""
+def ndtr(input: Any, *, out: Any = ...) -> Tensor:
+    """The normal distribution function: the area under its density up to `input`."""
+def ndtri(input: Any, *, out: Any = ...) -> Tensor:
+    """The inverse of `ndtr`, infinite at 0 and 1, NaN beyond."""
+def polygamma(n: Any, input: Any, *, out: Any = ...) -> Tensor:
+    """The derivative of order `n` of `digamma`: ``polygamma(0, x)`` is ``digamma(x)``."""
+def psi(input: Any, *, out: Any = ...) -> Tensor:
+    """The derivative of `lgamma`."""
+def round(input: Any, decimals: Any = ..., *, out: Any = ...) -> Tensor:
+    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
+def scaled_modified_bessel_k0(input: Any, *, out: Any = ...) -> Tensor:
+    """``exp(x) modified_bessel_k0(x)``, which does not underflow."""
+def scaled_modified_bessel_k1(input: Any, *, out: Any = ...) -> Tensor:
+    """``exp(x) modified_bessel_k1(x)``, which does not underflow."""
+def sinc(input: Any, *, out: Any = ...) -> Tensor:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+def softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
+def spherical_bessel_j0(input: Any, *, out: Any = ...) -> Tensor:
+    """``sin(x) / x``, the spherical Bessel function of order 0; 1 at 0."""
+def xlog1py(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """``input * log(1 + other)``, and 0 where `input` is 0, unless `other` is NaN."""
+def xlogy(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0, unless `other` is NaN."""
+def zeta(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The Hurwitz zeta function, the sum of ``(k + other) ** -input`` over k from 0; no derivative by `input`."""

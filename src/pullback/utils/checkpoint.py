@@ -1,0 +1,307 @@
+"""Checkpointing: a part of the forward pass keeps nothing for backward, and is computed again when backward needs it.
+
+Without reentrance (`use_reentrant=False`, the default): every tensor an operation in the part would save is replaced by
+a note of its number, through `saved_tensors_hooks`; the first time a backward pass asks for one, the part runs again
+and what it saves this time answers for all numbers. The arguments are saved by a node of their own, so that an outer
+checkpoint covers them as well. With reentrance: the part is one node, whose backward runs it again and sends the
+gradients through what was recorded, by a backward pass inside of the backward pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import autograd, errors
+from .._state import thread
+from .._tensor import Tensor
+from ..autograd import Function
+from ..autograd.graph import saved_tensors_hooks
+from ..autograd.structure import leaves, rebuild
+from ..ops.random import default_generator
+
+Contexts = Callable[[], tuple[Any, Any]]
+
+
+class CheckpointError(RuntimeError):
+    """The part did not save the same the second time: it is not deterministic."""
+
+
+class _Stop(Exception):  # noqa: N818 - not an error: everything that was needed has been recomputed
+    pass
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing: what `checkpoint` runs the part in, at first and again."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class _EarlyStop:
+    enabled: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether a part that runs again stops once all that was needed is there, whatever `checkpoint` was told."""
+    before, _EarlyStop.enabled = _EarlyStop.enabled, enable
+    try:
+        yield
+    finally:
+        _EarlyStop.enabled = before
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Contexts = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, of which nothing is kept for backward but the arguments.
+
+    Args:
+        use_reentrant: None is False. If True, compute again in a backward pass inside of the backward pass. Only for
+            `backward()` without `inputs`, and only tensors that are arguments themselves, not in lists or keywords,
+            are tracked.
+        context_fn: returns two context managers, in which the part runs at first and again.
+        determinism_check: "default": CheckpointError if shapes or dtypes differ the second time; "none".
+        debug: accepted for torch's sake; errors name the tensors that differ anyway.
+        early_stop: stop running again once all that was needed is there.
+        preserve_rng_state: random numbers are the same the second time.
+
+    >>> import pullback
+    >>> x = pullback.tensor([0.5, 1.0], requires_grad=True)
+    >>> pullback.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x).sum().backward()
+    >>> x.grad
+    tensor([1.4174, 1.2534])
+
+    See https://docs.pytorch.org/docs/stable/checkpoint.html.
+    """
+    if use_reentrant:
+        if context_fn is not noop_context_fn:
+            raise ValueError(
+                "Passing context_fn is only supported when use_reentrant=False.\n"
+                "  What to do: leave use_reentrant away."
+            )
+        if kwargs:
+            raise ValueError(
+                f"Unexpected keyword arguments: {', '.join(kwargs)}; with use_reentrant=True there are none."
+            )
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            errors.message(
+                "checkpoint()", expected="determinism_check 'default' or 'none'", found=repr(determinism_check)
+            )
+        )
+    if not thread.modes.grad_enabled:
+        return function(*args, **kwargs)
+    first, again = context_fn()
+    stops = early_stop if _EarlyStop.enabled is None else _EarlyStop.enabled
+    part = _Part(function, args, kwargs, again, determinism_check == "default", stops, preserve_rng_state)
+    with saved_tensors_hooks(part.pack, _Number.value), first:
+        found = function(*args, **kwargs)
+    part.expected = len(part.numbers)
+    return found
+
+
+class _Arguments(Function):
+    """Saves the arguments of a part, where hooks from outside see them; its own result is nobody's."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, *tensors: Tensor) -> Any:
+        ctx.save_for_backward(*tensors)
+        return anchor.detach().clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        raise AssertionError("nothing depends on it")
+
+
+class _Number:
+    """Stands in the place of a tensor that was not saved: the n-th that its part would have saved."""
+
+    __slots__ = ("__weakref__", "kind", "n", "part")
+
+    def __init__(self, part: _Part, n: int, t: Tensor) -> None:
+        self.part, self.n, self.kind = part, n, (tuple(t.shape), t.dtype)
+
+    def value(self) -> Tensor:
+        return self.part.value(self)
+
+
+class _Part:
+    """A part of a forward pass that can run again."""
+
+    def __init__(
+        self, function: Any, args: Any, kwargs: Any, again: Any, check: bool, stops: bool, preserve_rng: bool
+    ) -> None:
+        self.function, self.again, self.check, self.stops = function, again, check, stops
+        self.rng = default_generator.get_state() if preserve_rng else None
+        self.numbers: list[weakref.ref[_Number]] = []
+        self.expected: int | None = None
+        self.found: dict[int, Tensor] = {}  # recomputed in the pass that is running, and not asked for yet
+        self.passing: Any = None
+        flat = list(leaves((args, kwargs)))
+        tensors = [t for t in flat if isinstance(t, Tensor)]
+        self.structure = rebuild((args, kwargs), iter([_HERE if isinstance(t, Tensor) else t for t in flat]))
+        self.tracked = [t.requires_grad for t in tensors]
+        tracked = next((t for t in tensors if t.requires_grad), None)
+        self.node = None if tracked is None else _Arguments.apply(tracked, *tensors).grad_fn
+        self.held = tensors if tracked is None else []
+
+    def pack(self, t: Tensor) -> _Number:
+        """The number of a tensor that would be saved."""
+        number = _Number(self, len(self.numbers), t)
+        self.numbers.append(weakref.ref(number))
+        return number
+
+    def value(self, number: _Number) -> Tensor:
+        """The tensor of that number, computed again if that has not been done in this backward pass."""
+        if self.passing is not thread.modes.running_pass:
+            self.passing, self.found = thread.modes.running_pass, {}
+        if number.n not in self.found:
+            self._run_again()
+        if number.n not in self.found:
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
+                f"expected {self.expected}, found {len(self.found)}.\n"
+                "  What to do: let the function do the same each time; it must not depend on what changes in between."
+            )
+        return self.found.pop(number.n)
+
+    def _run_again(self) -> None:
+        saved = self.held if self.node is None else self.node.saved_tensors
+        given = iter([t.detach().requires_grad_(r) for t, r in zip(saved, self.tracked, strict=True)])
+        args, kwargs = rebuild(self.structure, iter([next(given) if v is _HERE else v for v in leaves(self.structure)]))
+        count = 0
+
+        def pack(t: Tensor) -> Tensor:
+            nonlocal count
+            n, count = count, count + 1
+            if n < len(self.numbers):
+                number = self.numbers[n]()
+                if number is not None:
+                    self._check(number, t)
+                    self.found[n] = t.detach()
+            if self.stops and count == self.expected:
+                raise _Stop
+            return t
+
+        with _same_random_numbers(self.rng), autograd.enable_grad(), self.again:
+            try:
+                with saved_tensors_hooks(pack, lambda t: t):
+                    self.function(*args, **kwargs)
+            except _Stop:
+                return
+        if self.check and count != self.expected:
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
+                f"expected {self.expected}, found {count}.\n"
+                "  What to do: let the function do the same each time; it must not depend on what changes in between."
+            )
+
+    def _check(self, number: _Number, t: Tensor) -> None:
+        found = (tuple(t.shape), t.dtype)
+        if self.check and found != number.kind:
+            raise CheckpointError(
+                "checkpoint: Recomputed values have different metadata than during the forward pass: tensor "
+                f"{number.n} that is saved was {number.kind[1]} of shape {list(number.kind[0])}, and is {found[1]} of "
+                f"shape {list(found[0])}.\n"
+                "  What to do: let the function do the same each time, or pass determinism_check='none'."
+            )
+
+
+_HERE: Any = object()
+"""Where a tensor was among the arguments."""
+
+
+@contextlib.contextmanager
+def _same_random_numbers(state: Any) -> Iterator[None]:
+    if state is None:
+        yield
+        return
+    before = default_generator.get_state()
+    default_generator.set_state(state)
+    try:
+        yield
+    finally:
+        default_generator.set_state(before)
+
+
+class _Reentrant(Function):
+    """The part as one node, whose backward runs it again and has a backward pass of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        ctx.function, ctx.rng = function, default_generator.get_state() if preserve_rng_state else None
+        ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
+        ctx.rest = [None if isinstance(a, Tensor) else (a,) for a in args]
+        ctx.tracked = [isinstance(a, Tensor) and a.requires_grad for a in args]
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if thread.modes.needed is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
+                ".backward().\n  What to do: use use_reentrant=False."
+            )
+        saved = iter(ctx.saved_tensors)
+        args = [
+            next(saved).detach().requires_grad_(t) if r is None else r[0]
+            for r, t in zip(ctx.rest, ctx.tracked, strict=True)
+        ]
+        with _same_random_numbers(ctx.rng), autograd.enable_grad():
+            out = ctx.function(*args)
+        outputs = out if isinstance(out, tuple) else (out,)
+        pairs = [
+            (o, g)
+            for o, g in zip(outputs, grads, strict=True)
+            if isinstance(o, Tensor) and o.requires_grad and g is not None
+        ]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """A sequence of functions (or a `nn.Sequential`) one after the other, in so many parts, all but the last
+    checkpointed.
+
+    >>> import pullback
+    >>> x = pullback.ones(1, requires_grad=True)
+    >>> pullback.utils.checkpoint.checkpoint_sequential([pullback.sin, pullback.exp, pullback.cos], 2, x)
+    tensor([-0.6809], grad_fn=<CosBackward0>)
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ", ".join(kwargs))
+    steps: Sequence[Any] = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def run(start: int, stop: int) -> Callable[[Any], Any]:
+        def part(value: Any) -> Any:
+            for step in steps[start:stop]:
+                value = step(value)
+            return value
+
+        return part
+
+    size = len(steps) // segments
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return run(end, len(steps))(input)
