@@ -5,21 +5,22 @@ Nothing here imports torch: the library to work in is an argument, `pullback` or
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from ops_samples import DType, Sample
 
 import pullback
+from pullback.ops.samples import DType, Sample
 
 # Relative and absolute tolerances: a few units in the last place of a sum of some ten terms.
 TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "complex64": 4e-6, "float64": 1e-13, "complex128": 2e-13}
 
-# torch says it once a process, we say it each time.
-_CASTING = "Casting complex values to real"
+# What torch says as well: of some of it once a process, while we say it each time.
+_SAID_BY_BOTH = "Casting complex values to real|.*is broadcast with an input|.*'mean' divides|size_average and reduce"
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
@@ -31,11 +32,40 @@ def cases(text: str) -> list[str]:
 
 
 def resolve(lib: ModuleType, name: str) -> Callable[..., Any]:
-    """The function of that name: of the library, of its `nn.functional`, or a method of its Tensor."""
-    for home in (lib, lib.nn.functional, lib.Tensor):
+    """The function of that name, a path below the library, or else a method of its Tensor."""
+    path, _, name = name.rpartition(".")
+    for home in (functools.reduce(getattr, path.split(".") if path else [], lib), lib.Tensor):
         if hasattr(home, name):
-            return getattr(home, name)
+            return determined(f"{path}.{name}".lstrip("."), getattr(home, name))
     raise AttributeError(f"{lib.__name__} has no operation {name}")
+
+
+def _told_apart(left: Any, right: Any) -> Any:
+    """A weighted sum of the products u v^H of pairs of columns, which are the same whatever sign a pair has."""
+    total = left @ right.mT.conj()
+    for i in range(left.shape[-1]):
+        total = total + i * (left[..., i : i + 1] @ right[..., i : i + 1].mT.conj())
+    return total
+
+
+def _of_svd(u: Any, s: Any, vh: Any) -> Any:
+    u, v = u[..., : s.shape[-1]], vh[..., : s.shape[-1], :].mT.conj()
+    return s, _told_apart(u, u), _told_apart(v, v), _told_apart(u, v)
+
+
+# Some results are determined up to signs or phases only. Of these, functions that do not depend on them.
+DETERMINED: dict[str, Callable[[Any], Any]] = {
+    "linalg.svd": lambda r: _of_svd(*r),
+    "svd": lambda r: _of_svd(r.U, r.S, r.V.mT.conj()),
+    "linalg.eigh": lambda r: (r.eigenvalues, _told_apart(r.eigenvectors, r.eigenvectors)),
+    "linalg.eig": lambda r: (r.eigenvalues, _told_apart(r.eigenvectors, r.eigenvectors)),
+}
+
+
+def determined(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, followed by the one in `DETERMINED`, if there is one."""
+    of_result = DETERMINED.get(name)
+    return fn if of_result is None else lambda *args, **kwargs: of_result(fn(*args, **kwargs))
 
 
 def to_tensor(lib: ModuleType, array: np.ndarray[Any, Any], requires_grad: bool = False) -> Any:
@@ -62,7 +92,7 @@ def converted(lib: ModuleType, sample: Sample, requires_grad: bool = False) -> t
 def call(lib: ModuleType, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function returns, or the exception it raises; a warning that torch does not give is one as well."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=_CASTING)
+        warnings.filterwarnings("ignore", message=_SAID_BY_BOTH)
         if lib is not pullback:
             warnings.simplefilter("ignore")
         try:
@@ -143,7 +173,8 @@ def _difference_of_errors(ours: Any, theirs: Any) -> str:
     if not isinstance(theirs, Exception):
         return f"unexpected {_brief(ours)}"
     # whoever catches torch's type must catch ours
-    return "" if isinstance(ours, type(theirs)) else f"{_brief(ours)}, expected {_brief(theirs)}"
+    kind = pullback.linalg.LinAlgError if type(theirs).__name__ == "_LinAlgError" else type(theirs)
+    return "" if isinstance(ours, kind) else f"{_brief(ours)}, expected {_brief(theirs)}"
 
 
 def _brief(error: Exception) -> str:

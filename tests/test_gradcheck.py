@@ -766,18 +766,104 @@ def test_no_graph_outlives_the_check(check: Any, build: Builder) -> None:
 # -- the options -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_there_yet_is_refused() -> None:
+class Square(pullback.autograd.Function):
+    """With rules for every mode; `wrong` says which of them is not the derivative."""
+
+    wrong = ""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * Same.apply(x) * g
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return (3 if Square.wrong == "jvp" else 2) * ctx.saved_for_forward[0] * t
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        return Square.apply(x), 0
+
+
+class Same(pullback.autograd.Function):
+    """The identity, used by the backward of `Square`."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return (2 if Square.wrong == "second" else 1) * t
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        return Same.apply(x), in_dims[0]
+
+
+ALL_MODES = {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True}
+
+
+def test_every_mode_is_checked_where_that_is_asked_for() -> None:
+    x, w = grid(pullback, 2, 3), grid(pullback, 3, 2)
+    assert gradcheck(Square.apply, x, **ALL_MODES)
+    assert gradcheck(lambda x, w: ((x @ w).tanh(), x.exp()), (x, w), **ALL_MODES)
+    assert gradcheck(lambda z: z.exp() * z.abs(), pullback.complex(x, x + 1), **ALL_MODES)
+    assert gradcheck(Square.apply, x, check_backward_ad=False, check_forward_ad=True, fast_mode=True)
+    assert gradgradcheck(Square.apply, x, check_fwd_over_rev=True, check_batched_grad=True)
+    assert gradgradcheck(lambda x, w: ((x @ w).tanh(), x**3), (x, w), check_fwd_over_rev=True)
+
+
+def test_a_wrong_jvp_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Square, "wrong", "jvp")
     x = grid(pullback, 2)
-    with pytest.raises(NotImplementedError, match=r"gradcheck\(check_batched_grad=True\) needs vmap"):
-        gradcheck(pullback.sin, x, check_batched_grad=True)
-    with pytest.raises(NotImplementedError, match=r"gradcheck\(check_forward_ad=True\) needs forward mode"):
-        gradcheck(pullback.sin, x, check_forward_ad=True)
-    with pytest.raises(NotImplementedError, match=r"gradcheck\(check_forward_ad=True\) needs forward mode"):
-        gradcheck(pullback.sin, x, check_forward_ad=True, check_batched_forward_grad=True)
-    with pytest.raises(NotImplementedError, match=r"gradgradcheck\(check_fwd_over_rev=True\) needs forward mode"):
-        gradgradcheck(pullback.sin, x, check_fwd_over_rev=True)
-    with pytest.raises(NotImplementedError, match=r"gradgradcheck\(check_batched_grad=True\) needs vmap"):
-        gradgradcheck(pullback.sin, x, check_batched_grad=True)
+    assert gradcheck(Square.apply, x)
+    with pytest.raises(GradcheckError, match="forward mode and finite differences disagree: output 0 along"):
+        gradcheck(Square.apply, x, check_forward_ad=True)
+    assert not gradcheck(Square.apply, x, check_forward_ad=True, raise_exception=False)
+    assert not gradcheck(Square.apply, x, check_forward_ad=True, fast_mode=True, raise_exception=False)
+
+
+def test_a_wrong_jvp_within_backward_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Square, "wrong", "second")
+    x = grid(pullback, 2)
+    assert gradcheck(Square.apply, x, check_forward_ad=True)
+    assert gradgradcheck(Square.apply, x)
+    with pytest.raises(GradcheckError, match="forward mode and finite differences disagree"):
+        gradgradcheck(Square.apply, x, check_fwd_over_rev=True)
+
+
+def test_a_backward_that_does_not_work_under_vmap_is_found() -> None:
+    class Once(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * x * g.detach().numpy()
+
+    with pytest.raises(GradcheckError, match="backward does not work under vmap"):
+        gradcheck(Once.apply, grid(pullback, 2), check_batched_grad=True)
 
 
 def test_options_that_contradict_each_other_are_refused_as_in_torch() -> None:

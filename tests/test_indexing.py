@@ -60,7 +60,18 @@ x[x > 0] | x[x > 100] | x[x != x] | x[None, m4] | x[m43[:, :1].expand(4, 3)] | x
 x[[0, 1]][:, m3] | x[1:][i] | m[[0, 1, 2], [0, 1, 2]] | m[i, i] | m[m > 0]
 m[torch.tensor([True, False, True]), torch.tensor([0, 1])] | m.T[0] | m.T[i, j] | m[:, [0, 0]] | v[2] | v[[0, 0, 0]]
 v[i] | v[[]] | v[torch.tensor([], dtype=torch.long)] | v[torch.zeros(0, 2, dtype=torch.long)] | v[5:] | v[v > 0]
-v[ii] | v[[4, -5]] | v[None][0] | s[()] | s[...] | s[None] | s[True] | s[False] | s[torch.tensor(True)]
+x[m43, None] | x[None, m4, ..., 0] | x[0, m3, None, :] | x[torch.tensor(True), 0] | x[0, torch.tensor(True)]
+x[range(2)] | x[range(1, 3), 0] | x[True, True] | x[True, i] | x[i, True] | x[m4, True] | x[True, m4, 0] | x[:, True]
+x[True, :, 0] | x[0, True, :, [1, 0]] | x[..., True] | x[None, True, 0] | x[torch.tensor(True), i] | x[m4, :, [0]]
+x[:, i % 3, None, [0, 1, 0]] | x[i, None, 0] | x[None, i, None, j, None] | x[i, ..., None, 0] | x[i.int(), j]
+x[np.array([0, 1], dtype=np.int16)] | x[np.array(True)] | x[[0, 1], None, [0, 1]] | x[:, :, None, None][i]
+x[slice(0, torch.tensor(3), torch.tensor(2))] | x[[], [], []] | x[torch.zeros(4, dtype=torch.bool)] | x[i, j, 0]
+x[-1, i % 3, ::2] | x[2:3, i % 3, 1] | x[2:3, i % 3, [1, 0, 1]] | x[i, :, [1, 0, 1]] | x[i[:, None], j[None]]
+x[i[:, None], :, j[None] % 2] | x[ii, :, 0] | x[:, :, ii % 2] | x[:, ii % 3, 0] | x[0, ii % 3] | x[x > 0, None]
+x[None, x > 0] | x[x[:, :, 0] > 0] | x[:, x[0] > 0] | x[1, x[0] > 0] | x[[1, 1], :, [0, 0]]
+m[m > 0, None] | m[[True, False, True], 0] | m[(True, False)] | s[True, None] | s[None, True] | s[..., True]
+s[(True, True)] | e[..., i % 3] | e[torch.zeros(0, dtype=torch.bool)] | v[ii] | v[[4, -5]] | v[None][0] | s[()] | s[...]
+s[None] | s[True] | s[False] | s[torch.tensor(True)]
 s[torch.tensor(False)] | s[None, ..., None] | e[:, 0] | e[[]] | e[None] | e[e > 0] | e[:, i % 3] | e[0:0, [1]]
 """)
 
@@ -69,7 +80,8 @@ x[4] | x[-5] | x[0, 3] | x[0, 0, 0, 0] | x[:, :, :, :] | x[::-1] | x[::0] | x[3:
 x[0, 0, 0, None, 0] | x[[0, 4]] | x[[-5]] | x[torch.tensor([4])] | x[:, torch.tensor([3])] | x[torch.tensor([0.5])]
 x[i, [0, 1]] | x[i, 0, 0, 0] | x[torch.tensor([True, False])] | x[:, m4] | x[m43.T] | x[x[0] > 0] | x[[True, False]]
 s[0] | s[:] | s[[0]] | s[0, 0] | e[0] | e[[0]] | v[5] | v[0, 0] | v[torch.tensor([5])] | x[None, 5]
-x[torch.tensor([0], dtype=torch.uint8)]
+x[torch.tensor([0], dtype=torch.uint8)] | x[torch.tensor([0, 1], dtype=torch.int16)] | x[False, i] | x[1.0]
+x[torch.tensor([0, 1], dtype=torch.int8)] | x[i, j, 0, 0] | x[m43, 0, 0] | x[..., m43] | x[m4, i, 0, [0]]
 """)
 
 
@@ -163,7 +175,10 @@ y[[0, 2]] = a | y[[0, 2]] = 3 | y[i] = a | y[[0, 1], [2, 0]] = b | y[[0, 1], [2,
 y[[0, 1], :, [1, 0]] = 2 * b[:, None] | y[0, :, [1, 0]] = a | y[0, [0, 1]] = b | y[[0, 1], 0] = b
 y[0, [0, 2], 1] = b | y[:, [0, 2], 0] = b | y[ii, 0] = b | y[[]] = a | y[np.array([1, 2])] = a | y[one] = a
 y[one, one] = b | y[m4] = a | y[m4] = 0 | y[:, m3] = b | y[m43] = b | y[m43] = n | y[m43, 0] = n | y[y > 0] = 0
-y[y > 0] = n | y[x > 0] = x[x > 0] * 2 | y[y != y] = 1.0 | y[m4, 0] = b | y[torch.tensor(True)] = a | y[0] = y[1]
+y[y > 0] = n | y[x > 0] = x[x > 0] * 2 | y[y != y] = 1.0 | y[m4, 0] = b | y[torch.tensor(True)] = a | y[True, m4, 0] = b
+y[m43, None] = b | y[None, m4, ..., 0] = n | y[0, m3, None, :] = b | y[0, True, :, [1, 0]] = n | y[i, None, 0] = b
+y[i, :, [1, 0, 1]] = c[0] | y[range(2)] = a | y[..., True] = n | y[1, x[0] > 0] = 0 | y[[1, 2], [0, 0], ::1] = b
+y[0] = y[1]
 y[0] = y[0] * 2 | y[:2] = y[2:] | y[0] = x[1] | y[i] = y[i] * n | y[0, 0, 0] = y.sum() | y[0] += a | y[1:3] *= b
 y[m4] -= n | y[[0, 1], [0, 0]] += b | y[..., 1] /= n | w[1] = n | w[[0, 3]] = b | w[1:3] = b | w[w > 0] = n
 w[w > 0] = 0 | z[()] = n | z[...] = 2.5 | z[...] = n | z[None] = n | w[0] = s | y[0] = s | y[0] = True
@@ -174,6 +189,7 @@ y[0] = torch.ones(2, dtype=torch.int64) | y[0] = 1; y[1] = y[0] * 2; y[0] = y[1]
 BAD_WRITES = cases("""
 y[4] = 0 | y[::-1] = 0 | y[0.5] = 0 | y[[0, 4]] = 0 | y[0] = x | y[0] = torch.ones(4, 2)
 y[[0, 1]] = torch.ones(3, 3, 2) | y[m4] = torch.ones(2, 3, 2) | y[0, 0, 0] = b | y[0] = 'a' | y[0] = None | y[0] = 1j
+y[i, j, 0, 0] = 0 | y[torch.tensor([0, 1], dtype=torch.int16)] = 0
 y[torch.tensor([True, False])] = 0 | y[i, [0, 1]] = 0 | w[w[1:] > 0] = 0 | x[0] = 1 | x.detach()[9] = 1
 """)
 
@@ -305,3 +321,111 @@ def test_iteration_gives_rows_with_gradients(torch: ModuleType) -> None:
         results.append(lib.autograd.grad((first * second + third).sum(), x)[0])
         assert len(tensors_of(list(x))) == 3
     assert not difference(*results)
+
+
+# What is kept of an index ---------------------------------------------------------------------------------------------
+
+
+def test_positions_changed_after_the_read_do_not_lead_the_gradient_astray() -> None:
+    for make in (
+        lambda: pullback.tensor([0, 2]),
+        lambda: np.array([0, 2]),
+        lambda: pullback.tensor([True, False, True]),
+    ):
+        x, index = pullback.zeros(3, requires_grad=True), make()
+        out = x[index]
+        index[...] = 1
+        out.sum().backward()
+        assert x.grad.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_positions_that_an_operation_saved_are_not_to_be_written() -> None:
+    x, index = pullback.zeros(3, requires_grad=True), pullback.tensor([0, 2])
+    out = pullback.gather(x, 0, index)
+    index[0] = 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+# Inside of transforms -------------------------------------------------------------------------------------------------
+
+_MANY = {
+    "x": np.arange(48.0).reshape(2, 4, 3, 2),
+    "i": np.array([[0, 2, -1], [3, 3, 0]]),
+    "j": np.array([[1, 0, 1], [2, 2, 0]]),
+    "ii": np.array([[[0, 3], [1, -2]], [[2, 2], [0, 1]]]),
+    "one": np.array([1, 2]),
+    "a": np.array([[[7.0, 8.0]], [[9.0, 5.0]]]),
+}
+BATCHED_READS = cases("""
+x[i] | x[:, j] | x[i, j] | x[i, 1:, 0] | x[0, :, i % 2] | x[ii] | x[:, ii % 3] | x[..., ii % 2] | x[i, :, j % 2]
+x[one]
+x[one, one] | x[:, one] | x[one, :, 1] | x[ii, j[0]] | x[None, i] | x[i, None, j] | x[[0, 1], j[:2]] | x[0, j]
+x[1:, [0, 1]]
+x[x > 20 - x] | x[[[True, False, True, True]][0]] | x[[0, 1], :, [1, 0]] | x[i[:, None], j] | x[True, i] | x.mT[0]
+x.gather(0, i[:, None, None].expand(3, 3, 2) % 4) | x.index_select(0, i % 4) | x.index_select(1, j) | x.take(ii)
+x.index_add(0, i % 4, x[:3]) | x.index_fill(1, j, 0.0) | x.scatter_add(2, j[:, None, None].expand(3, 3, 2) % 2, x)
+x.unfold(0, 2, 1) | x.diagonal(1, 0, 1) | x.unbind(1)[1] | x.split([1, 2], 1)[1]
+""")
+
+
+@pytest.mark.parametrize("varied", ["x", "xij", "ij"])
+@pytest.mark.parametrize("code", BATCHED_READS)
+def test_an_index_inside_of_vmap_is_one_of_a_loop(code: str, varied: str) -> None:
+    names = list(_MANY)
+    varies = [n[0] in varied for n in names]
+
+    def read(*values: Any) -> Any:
+        return eval(code, dict(zip(names, values, strict=True)))
+
+    tensors = [pullback.tensor(a if v else a[0]) for a, v in zip(_MANY.values(), varies, strict=True)]
+    examples = [read(*(t[k] if v else t for t, v in zip(tensors, varies, strict=True))) for k in range(2)]
+    dims = tuple(0 if v else None for v in varies)
+    if len({e.shape for e in examples}) > 1:
+        with pytest.raises(RuntimeError, match="depends on values"):
+            pullback.vmap(read, in_dims=dims)(*tensors)
+        return
+    found = pullback.vmap(read, in_dims=dims)(*tensors)
+    assert np.array_equal(found.numpy(), np.stack([e.numpy() for e in examples]))
+
+
+BATCHED_WRITES = cases("""
+y[0] = a | y[:, 1] = a | y[i] = 2.0 | y[i, j] = a[0] | y[..., 0] = 0 | y[one] = a | y[0] = y[1] * a | y[1:][0] = a
+y[0].copy_(y[1]) | y[0].mul_(2) | y[:, 0].add_(a) | y.mT[0] = 1.0
+y.index_add_(0, one[None] % 4, a[None].expand(1, 3, 2))
+y.scatter_(0, i[:, None, None].expand(3, 3, 2) % 4, 5.0) | y.tril_() | y.view(-1)[3:5] = a[0] | y[1, 2].fill_(3.0)
+y.index_put_((i % 4, j), a[0], accumulate=True) | y.masked_scatter_(y > 9, y) | y.masked_fill_(y > 9, 1.0)
+y[y > 9] = 2.0 | y.diagonal(0, 0, 1)[:] = 0
+""")
+
+
+@pytest.mark.parametrize("code", BATCHED_WRITES)
+def test_a_write_inside_of_vmap_is_one_of_a_loop(code: str) -> None:
+    def write(**values: Any) -> Any:
+        y = values["x"] * 1
+        exec(code, {**values, "y": y})
+        return y
+
+    tensors = {n: pullback.tensor(a) for n, a in _MANY.items()}
+    examples = [write(**{n: t[k] for n, t in tensors.items()}) for k in range(2)]
+    found = pullback.vmap(lambda *varied: write(**dict(zip(tensors, varied, strict=True))))(*tensors.values())
+    assert np.array_equal(found.numpy(), np.stack([e.numpy() for e in examples]))
+
+
+@pytest.mark.parametrize("code", [c for c in BATCHED_WRITES if "tril" not in c])
+def test_a_write_carries_tangents_and_gradients_through_transforms(code: str) -> None:
+    values = {n: pullback.tensor(a[0]) for n, a in _MANY.items()}
+
+    def write(x: Any) -> Any:
+        y = x * x
+        exec(code, {**values, "x": x, "y": y})
+        return (y * y).sum()
+
+    x = values["x"] + 1
+    (expected,) = pullback.autograd.grad(write(x.requires_grad_()), x)
+    x, along = x.detach(), pullback.cos(x.detach())
+    _, pushed = pullback.func.jvp(write, (x,), (along,))
+    assert pullback.allclose(pushed, (expected * along).sum())
+    assert pullback.allclose(pullback.func.grad(write)(x), expected)
+    each = pullback.vmap(pullback.func.grad(write))(pullback.stack([x, x]))
+    assert pullback.allclose(each, pullback.stack([expected, expected]))

@@ -262,18 +262,18 @@ def test_a_failed_write_changes_nothing() -> None:
 @pytest.mark.torch
 def test_every_in_place_twin_of_torchs_does_what_the_operation_does(torch: ModuleType) -> None:
     twins = [n for n in dir(pullback.Tensor) if n[-1] == "_" != n[0] and hasattr(pullback.Tensor, n[:-1])]
-    twins = [n for n in twins if n not in ("requires_grad_", "detach_")]
+    twins = [n for n in twins if n not in ("requires_grad_", "detach_", "bernoulli_")]
     assert len(twins) > 30
     for name in twins:
         assert hasattr(torch.Tensor, name), name
         plain = getattr(pullback.Tensor, name[:-1])
         args = {"clamp_": (0.6, 0.9), "masked_fill_": (pullback.tensor([True, False]), 1.0)}.get(name)
         for others in [args] if args else [(), (pullback.tensor([0.75, 0.25]),), (0.5,)]:
-            x = pullback.tensor([0.5, 1.25])
+            x = pullback.tensor([0.5, 1.25], dtype=pullback.float64)
             wanted = call(pullback, plain, x, *others)
             if not isinstance(wanted, Exception):
                 written = getattr(x.clone(), name)(*others)
-                assert written.tolist() == wanted.tolist(), name
+                assert np.array_equal(written.numpy(), wanted.numpy(), equal_nan=True), name
 
 
 @pytest.mark.torch

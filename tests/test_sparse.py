@@ -706,7 +706,7 @@ BAD_PRODUCTS = {
     "two sparse ones": (lambda a: a @ a.t(), NotImplementedError, r"write a @ b\.to_dense\(\)"),
     "bool": (lambda a: a.to(pullback.bool) @ pullback.ones(3).bool(), NotImplementedError, "bool"),
     "a list": (lambda a: pullback.matmul(a, [[1.0]]), TypeError, "expected two Tensors, found list"),
-    "mm of a vector": (lambda a: pullback.mm(a, pullback.ones(3)), RuntimeError, "second operand to be a 2D tensor"),
+    "mm of a vector": (lambda a: pullback.mm(a, pullback.ones(3)), RuntimeError, "mat2 to be a 2-D tensor"),
     "a sparse vector": (
         lambda a: pullback.sparse_coo_tensor([[0]], [1.0], (3,)) @ pullback.ones(3),
         NotImplementedError,
@@ -807,3 +807,22 @@ def test_scipy_is_asked_for_only_when_it_is_needed(monkeypatch: pytest.MonkeyPat
     assert a.coalesce().to_dense().tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]]
     with pytest.raises(ImportError, match=r"pip install 'pullback\[sparse\]'"):
         a @ pullback.ones(3, 1)
+
+
+def test_a_sparse_gradient_of_a_dense_leaf_accumulates() -> None:
+    table = pullback.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    places = pullback.tensor([2, 0, 2])
+
+    def looked_up() -> None:
+        pullback.nn.functional.embedding(places, table, sparse=True).sum().backward()
+
+    looked_up()
+    assert table.grad is not None
+    assert table.grad.is_sparse
+    looked_up()
+    assert table.grad.is_sparse
+    assert table.grad.to_dense().tolist() == [[2.0, 2.0], [0.0, 0.0], [4.0, 4.0]]
+    table.sum().backward()
+    assert table.grad.tolist() == [[3.0, 3.0], [1.0, 1.0], [5.0, 5.0]]
+    looked_up()
+    assert table.grad.tolist() == [[4.0, 4.0], [1.0, 1.0], [7.0, 7.0]]

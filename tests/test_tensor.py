@@ -345,8 +345,8 @@ def test_a_generator_of_ones_own_leaves_the_default_alone() -> None:
     pullback.manual_seed(1)
     own = pullback.Generator()
     pullback.rand(100, generator=own)
-    assert own.initial_seed() != pullback.Generator().initial_seed()
-    assert own.manual_seed(-3).initial_seed() == -3
+    assert own.seed() == own.initial_seed() != pullback.Generator().initial_seed()
+    assert own.manual_seed(-3).initial_seed() == 2**64 - 3
     assert pullback.rand(2).tolist() == expected
 
 
@@ -397,7 +397,7 @@ def test_dtypes_are_single_objects_that_copy_and_pickle() -> None:
     assert len({pullback.float32, pullback.float, pullback.float64}) == 2
     # NumPy's dtypes and Python's types are taken, too
     assert pullback.zeros(1, dtype=np.float64).dtype is pullback.float64
-    assert pullback.zeros(1, dtype=float).dtype is pullback.float32
+    assert pullback.zeros(1, dtype=float).dtype is pullback.float64
     assert pullback.zeros(1, dtype=int).dtype is pullback.int64
 
 
@@ -430,7 +430,6 @@ def test_what_torch_does_not_take() -> None:
     array = np.arange(6.0).reshape(2, 3)
     assert pullback.tensor(array[:, ::-1]).tolist() == [[2.0, 1.0, 0.0], [5.0, 4.0, 3.0]]  # negative strides
     assert pullback.tensor([1], dtype="float32").dtype is pullback.float32  # the name of a dtype
-    assert pullback.tensor([np.float64(1), 2]).dtype is pullback.float32  # NumPy's numbers are numbers
     with pytest.raises(RuntimeError, match=r"cpu .*\n.*leave device out"):
         pullback.zeros(1, device="cuda")
 
@@ -458,7 +457,7 @@ def test_questions_are_answered_about_the_values_alone() -> None:
 def test_what_is_not_there_says_so() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'einsum_path': it is not in pullback, or not yet"):
         _ = pullback.einsum_path
-    with pytest.raises(AttributeError, match=r"no attribute 'Linear': there are no layers yet"):
-        _ = pullback.nn.Linear
+    with pytest.raises(AttributeError, match=r"no attribute 'NoSuchLayer': it is not in pullback, or not yet"):
+        _ = pullback.nn.NoSuchLayer
     assert not pullback.cuda.is_available()
     assert pullback.cuda.device_count() == 0

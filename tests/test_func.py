@@ -1,0 +1,1453 @@
+"""Transforms of functions, side by side with torch.func: values, structure, nesting, graphs that go on, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from side_by_side import Program, constant, leaf, name_of, outcomes, programs
+
+import pullback
+
+PROGRAMS, program = programs()
+
+
+def f_of(lib: Any) -> Any:
+    """A function with two results of two arguments."""
+
+    def f(x: Any, y: Any) -> Any:
+        return (x.sin() * y).cumsum(0), (x * x).sum() * y.exp()
+
+    return f
+
+
+def points(lib: Any) -> Any:
+    return constant(lib, [0.3, -1.2, 0.7]), constant(lib, [1.5, 0.2, -0.4])
+
+
+# grad and grad_and_value -----------------------------------------------------------------------------------------
+
+
+@program
+def grad_of_a_scalar_function(lib: Any) -> Any:
+    return lib.func.grad(lambda x: x.sin().sum())(points(lib)[0])
+
+
+@program
+def grad_by_several(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b.exp()).sum(), argnums=(1, 0))(x, y)
+
+
+@program
+def grad_by_a_negative_number(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b.exp()).sum(), argnums=-1)(x, y)
+
+
+@program
+def grad_by_one_in_a_tuple(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b.exp()).sum(), argnums=(1,))(x, y)
+
+
+@program
+def grad_by_a_list(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b).sum(), argnums=[0, 1])(x, y)
+
+
+@program
+def grad_by_the_same_twice(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b).sum(), argnums=(0, 0))(x, y)
+
+
+@program
+def grad_by_one_that_is_not_there(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b).sum(), argnums=2)(x, y)
+
+
+@program
+def grad_by_text(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: (a * b).sum(), argnums="0")(x, y)
+
+
+@program
+def grad_of_nested_arguments(lib: Any) -> Any:
+    x, y = points(lib)
+    given = {"a": x, "b": [y, (x,)]}
+    return lib.func.grad(lambda d: (d["a"] * d["b"][0] + d["b"][1][0] ** 2).sum())(given)
+
+
+@program
+def grad_with_keywords(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b=None: (a * b).sum())(x, b=y)
+
+
+@program
+def grad_has_aux(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: ((a * b).sum(), {"twice": a * 2, "y": b}), has_aux=True)(x, y)
+
+
+@program
+def grad_has_aux_without_aux(lib: Any) -> Any:
+    return lib.func.grad(lambda a: a.sum(), has_aux=True)(points(lib)[0])
+
+
+@program
+def grad_has_aux_three(lib: Any) -> Any:
+    return lib.func.grad(lambda a: (a.sum(), a, a), has_aux=True)(points(lib)[0])
+
+
+@program
+def grad_and_value_of(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad_and_value(lambda a, b: (a * b).sum(), argnums=(0, 1))(x, y)
+
+
+@program
+def grad_and_value_has_aux(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad_and_value(lambda a, b: ((a * b).sum(), a * 3), has_aux=True)(x, y)
+
+
+@program
+def grad_of_what_does_not_depend(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.grad(lambda a, b: b.sum())(x, y)
+
+
+@program
+def grad_of_a_constant(lib: Any) -> Any:
+    return lib.func.grad(lambda a: lib.tensor(3.0))(points(lib)[0])
+
+
+@program
+def grad_of_no_scalar(lib: Any) -> Any:
+    return lib.func.grad(lambda a: a * 2)(points(lib)[0])
+
+
+@program
+def grad_of_one_element_with_an_axis(lib: Any) -> Any:
+    return lib.func.grad(lambda a: a.sum()[None])(points(lib)[0])
+
+
+@program
+def grad_of_no_tensor(lib: Any) -> Any:
+    return lib.func.grad(lambda a: 3.0)(points(lib)[0])
+
+
+@program
+def grad_of_a_tuple(lib: Any) -> Any:
+    return lib.func.grad(lambda a: (a.sum(),))(points(lib)[0])
+
+
+@program
+def grad_by_a_number(lib: Any) -> Any:
+    return lib.func.grad(lambda a: lib.tensor(2.0) * a)(3.0)
+
+
+@program
+def grad_by_integers(lib: Any) -> Any:
+    return lib.func.grad(lambda a: (a * 1.0).sum())(lib.tensor([1, 2]))
+
+
+@program
+def grad_with_integers_beside(lib: Any) -> Any:
+    return lib.func.grad(lambda a, i: a[i].sum())(points(lib)[0], lib.tensor([1, 1]))
+
+
+@program
+def grad_of_a_complex_function(lib: Any) -> Any:
+    z = lib.tensor([1 + 2j, 0.5 - 1j], dtype=lib.complex128)
+    return lib.func.grad(lambda a: (a * a.conj()).real.sum())(z)
+
+
+@program
+def grad_of_a_complex_value(lib: Any) -> Any:
+    z = lib.tensor([1 + 2j, 0.5 - 1j], dtype=lib.complex128)
+    return lib.func.grad(lambda a: (a * a).sum())(z)
+
+
+@program
+def grad_in_float32(lib: Any) -> Any:
+    return lib.func.grad(lambda a: (a * a).sum())(lib.tensor([1.0, 2.0]))
+
+
+@program
+def grad_twice(lib: Any) -> Any:
+    return lib.func.grad(lib.func.grad(lambda a: a**4 + a.sin()))(constant(lib, 0.5))
+
+
+@program
+def grad_five_times(lib: Any) -> Any:
+    f = lambda a: (a * 1.5).sin()  # noqa: E731
+    for _ in range(5):
+        f = lib.func.grad(f)
+    return f(constant(lib, 0.5))
+
+
+@program
+def mixed_partial(lib: Any) -> Any:
+    f = lib.func.grad(lambda a, b: (a**2 * b**3).sum(), argnums=0)
+    return lib.func.grad(lambda a, b: f(a, b).sum(), argnums=1)(*points(lib))
+
+
+# closures, perturbation confusion, tracked tensors ------------------------------------------------------------------
+
+
+@program
+def no_confusion_of_perturbations(lib: Any) -> Any:
+    g = lib.func.grad
+    return g(lambda x: x * g(lambda y: x + y)(constant(lib, 1.0)))(constant(lib, 3.0))
+
+
+@program
+def confusion_with_jvp(lib: Any) -> Any:
+    def derivative(f: Any) -> Any:
+        return lambda x: lib.func.jvp(f, (x,), (lib.ones_like(x),))[1]
+
+    return derivative(lambda x: x * derivative(lambda y: x * y * y)(constant(lib, 2.0)))(constant(lib, 3.0))
+
+
+@program
+def confusion_of_modes(lib: Any) -> Any:
+    def forward(f: Any) -> Any:
+        return lambda x: lib.func.jvp(f, (x,), (lib.ones_like(x),))[1]
+
+    g, two = lib.func.grad, constant(lib, 2.0)
+    a = g(lambda x: x * forward(lambda y: x * x * y * y)(x))(two)
+    b = forward(lambda x: x * g(lambda y: x * x * y * y)(x))(two)
+    return a, b, forward(g(forward(lambda x: x**5)))(two), g(forward(g(lambda x: x**5)))(two)
+
+
+@program
+def a_function_of_the_derivative_by_the_outer(lib: Any) -> Any:
+    g = lib.func.grad
+    return g(lambda x: g(lambda y: (x * y).sin())(x * x))(constant(lib, 0.7))
+
+
+@program
+def closure_over_a_tracked_tensor(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+    out = lib.func.grad(lambda x: (w * x * x).sum())(points(lib)[0])
+    out.sum().backward()
+    return out, w.grad
+
+
+@program
+def argument_that_is_tracked(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    out = lib.func.grad(lambda a: (a**3).sum())(x)
+    out.sum().backward()
+    return out, x.grad
+
+
+@program
+def argument_that_is_tracked_and_closure_too(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    out = lib.func.grad(lambda a: (a**3 * x).sum())(x)
+    out.sum().backward()
+    return out, x.grad
+
+
+@program
+def value_keeps_the_outer_graph(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+    g, v = lib.func.grad_and_value(lambda x: (w * x * x).sum())(points(lib)[0])
+    (g.sum() * v).backward()
+    return g, v, w.grad
+
+
+@program
+def aux_keeps_the_outer_graph(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+    g, aux = lib.func.grad(lambda x: ((x * x).sum(), (w * x, x)), has_aux=True)(points(lib)[0])
+    aux[0].sum().backward()
+    return g, aux, w.grad
+
+
+@program
+def result_beyond_the_argument_only(lib: Any) -> Any:
+    x = points(lib)[0]
+    g, v = lib.func.grad_and_value(lambda a: (a * a).sum())(x)
+    return g.requires_grad, v.requires_grad, x.requires_grad, x.grad, g.grad_fn, v.is_leaf
+
+
+@program
+def an_integer_tensor_gets_no_grad_flag(lib: Any) -> Any:
+    x = points(lib)[0]
+    seen = []
+
+    def f(a: Any) -> Any:
+        seen.extend([a.requires_grad, a.is_leaf, x.requires_grad, a is x])
+        return a.sum()
+
+    lib.func.grad(f)(x)
+    return seen
+
+
+@program
+def autograd_grad_inside(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        (d,) = lib.autograd.grad((a**3).sum(), a, create_graph=True)
+        return (d * a).sum()
+
+    return lib.func.grad(f)(points(lib)[0])
+
+
+@program
+def autograd_grad_inside_without_create_graph(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        (d,) = lib.autograd.grad((a**3).sum(), a)
+        return (d * a).sum()
+
+    return lib.func.grad(f)(points(lib)[0])
+
+
+# no_grad ----------------------------------------------------------------------------------------------------------
+
+
+@program
+def no_grad_outside(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+    with lib.no_grad():
+        return lib.func.grad(lambda a: (a * a * w).sum())(points(lib)[0])
+
+
+@program
+def no_grad_outside_twice(lib: Any) -> Any:
+    with lib.no_grad():
+        return lib.func.grad(lib.func.grad(lambda a: a**3))(constant(lib, 2.0))
+
+
+@program
+def no_grad_outside_of_a_tracked_argument(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    with lib.no_grad():
+        g, v = lib.func.grad_and_value(lambda a: (a**3).sum())(x)
+    return g, v
+
+
+@program
+def no_grad_inside(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            c = a * a
+        return (a * c).sum()
+
+    return lib.func.grad(f)(points(lib)[0])
+
+
+@program
+def no_grad_inside_of_everything(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            return (a * a).sum()
+
+    return lib.func.grad(f)(points(lib)[0])
+
+
+@program
+def no_grad_between_two(lib: Any) -> Any:
+    def inner(a: Any) -> Any:
+        with lib.no_grad():
+            shift = lib.func.grad(lambda b: b**3)(a)
+        return a - shift
+
+    return lib.func.grad(inner)(constant(lib, 2.0))
+
+
+@program
+def no_grad_outside_of_vjp_and_jvp(lib: Any) -> Any:
+    w = leaf(lib, 2.0)
+    x = constant(lib, 3.0)
+    with lib.no_grad():
+        y, pull = lib.func.vjp(lambda a: a * a * w, x)
+        return y, pull(x), lib.func.jvp(lambda a: a * a * w, (x,), (x,)), lib.func.jacrev(lambda a: a * a)(x)
+
+
+@program
+def no_grad_around_the_pullback(lib: Any) -> Any:
+    w = leaf(lib, 2.0)
+    y, pull = lib.func.vjp(lambda a: a * a * w, constant(lib, 3.0))
+    with lib.no_grad():
+        return pull(constant(lib, 1.0)), y
+
+
+@program
+def no_grad_inside_of_jvp(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            c = a * a
+        return a * c
+
+    x = constant(lib, 3.0)
+    return lib.func.jvp(f, (x,), (x,))
+
+
+@program
+def no_grad_outside_of_nested_transforms(lib: Any) -> Any:
+    x, w = leaf(lib, [1.0, 2.0]), leaf(lib, [2.0, 3.0])
+    with lib.no_grad():
+        a = lib.func.vmap(lib.func.grad(lambda a: a**3))(x)
+        b = lib.func.vmap(lib.func.grad_and_value(lambda a, c: a**3 * c))(x, w)
+        c = lib.func.jvp(lib.func.grad(lambda a: (a**3 * w).sum()), (x,), (w,))
+        d = lib.func.hessian(lambda a: (a**3 * w).sum())(x)
+    return a, b, c, d
+
+
+@program
+def the_value_beside_a_gradient_has_a_tangent(lib: Any) -> Any:
+    x, t = points(lib)
+    both = lib.func.grad_and_value(lambda a: ((a**3).sum(), a.sin()), has_aux=True)
+    return lib.func.jvp(both, (x,), (t,))
+
+
+@program
+def what_a_pullback_comes_with_has_a_tangent(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        out, pull, aux = lib.func.vjp(lambda b: (b**3, b.sin()), a, has_aux=True)
+        return out, pull(t), aux
+
+    x, t = points(lib)
+    return lib.func.jvp(f, (x,), (t,))
+
+
+@program
+def detached_inside(lib: Any) -> Any:
+    x, t = points(lib)
+    f = lambda a: a.detach() * a  # noqa: E731
+    return lib.func.jvp(f, (x,), (t,)), lib.func.vjp(f, x)[1](t), lib.func.vmap(f)(x)
+
+
+@program
+def aux_shares_a_freed_part(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+
+    def f(a: Any) -> Any:
+        h = a * a
+        return h.exp().sum(), w * h.exp()
+
+    _, aux = lib.func.grad(f, has_aux=True)(points(lib)[0])
+    aux.sum().backward()
+    return w.grad
+
+
+# in place ---------------------------------------------------------------------------------------------------------
+
+
+@program
+def in_place_inside(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        b = a * 2
+        b.mul_(a).add_(1.0)
+        b[0] = a[1] ** 2
+        return (b * a).sum()
+
+    return lib.func.grad(f)(points(lib)[0])
+
+
+@program
+def in_place_on_the_argument(lib: Any) -> Any:
+    x = points(lib)[0]
+
+    def f(a: Any) -> Any:
+        a.mul_(2.0)
+        return (a * a).sum()
+
+    return lib.func.grad(f)(x), x
+
+
+@program
+def in_place_inside_of_jvp(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        b = a * 2
+        b.mul_(a)
+        b[0] = a[1] ** 2
+        c = b[1:]
+        c.exp_()
+        return b
+
+    x, t = points(lib)
+    return lib.func.jvp(f, (x,), (t,))
+
+
+@program
+def jvp_zeros_filled(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        b = lib.zeros(2, 3, dtype=lib.float64)
+        b[1] = a
+        return b
+
+    x, t = points(lib)
+    return lib.func.jvp(f, (x,), (t,))
+
+
+# vjp --------------------------------------------------------------------------------------------------------------
+
+
+@program
+def vjp_of_two_by_two(lib: Any) -> Any:
+    x, y = points(lib)
+    out, pull = lib.func.vjp(f_of(lib), x, y)
+    return out, pull((x, y)), pull((y, x))
+
+
+@program
+def vjp_of_one(lib: Any) -> Any:
+    out, pull = lib.func.vjp(lib.sin, points(lib)[0])
+    return out, pull(lib.ones_like(out)), pull(out)
+
+
+@program
+def vjp_of_dicts(lib: Any) -> Any:
+    x, y = points(lib)
+    out, pull = lib.func.vjp(lambda d: {"p": d["a"] * d["b"], "q": [d["a"].sum()]}, {"a": x, "b": y})
+    return out, pull({"p": x, "q": [constant(lib, 2.0)]})
+
+
+@program
+def vjp_has_aux(lib: Any) -> Any:
+    x, y = points(lib)
+    out, pull, aux = lib.func.vjp(lambda a: (a.sin(), {"x": a * 2}), x, has_aux=True)
+    return out, aux, pull(y)
+
+
+@program
+def vjp_has_aux_without(lib: Any) -> Any:
+    return lib.func.vjp(lambda a: a.sin(), points(lib)[0], has_aux=True)
+
+
+@program
+def vjp_of_no_tensor(lib: Any) -> Any:
+    return lib.func.vjp(lambda a: 3.0, points(lib)[0])[0]
+
+
+@program
+def vjp_of_nothing(lib: Any) -> Any:
+    return lib.func.vjp(lambda a: (), points(lib)[0])[0]
+
+
+@program
+def vjp_without_arguments(lib: Any) -> Any:
+    return lib.func.vjp(lambda: lib.ones(2))[0]
+
+
+@program
+def vjp_wrong_number_of_cotangents(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.vjp(f_of(lib), x, y)[1](x)
+
+
+@program
+def vjp_wrong_shape_of_cotangent(lib: Any) -> Any:
+    x, _ = points(lib)
+    return lib.func.vjp(lib.sin, x)[1](x[:2])
+
+
+@program
+def vjp_cotangents_that_nest_otherwise(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.vjp(f_of(lib), x, y)[1]([x, [y]])
+
+
+@program
+def vjp_by_integers(lib: Any) -> Any:
+    return lib.func.vjp(lambda a: a * 1.5, lib.tensor([1, 2]))[0]
+
+
+@program
+def vjp_through_the_cotangent(lib: Any) -> Any:
+    x = points(lib)[0]
+    _, pull = lib.func.vjp(lambda a: a.sin(), x)
+    u = leaf(lib, [1.0, 2.0, 3.0])
+    (g,) = pull(u)
+    (g * g).sum().backward()
+    return g, u.grad
+
+
+@program
+def vjp_of_what_does_not_depend(lib: Any) -> Any:
+    x, y = points(lib)
+    _, pull = lib.func.vjp(lambda a, b: b * 2, x, y)
+    return pull(x)
+
+
+@program
+def vjp_returns_its_argument(lib: Any) -> Any:
+    x = points(lib)[0]
+    out, pull = lib.func.vjp(lambda a: a, x)
+    return out, pull(x), out.requires_grad
+
+
+@program
+def vjp_same_argument_twice(lib: Any) -> Any:
+    x = points(lib)[0]
+    _, pull = lib.func.vjp(lambda a, b: a * a * b, x, x)
+    return pull(x)
+
+
+@program
+def vjp_of_the_pullback(lib: Any) -> Any:
+    x, y = points(lib)
+    _, pull = lib.func.vjp(lib.sin, x)
+    _, pull_pull = lib.func.vjp(pull, y)
+    return pull_pull((x,))
+
+
+@program
+def vjp_pulls_again_after_no_retain(lib: Any) -> Any:
+    x = points(lib)[0]
+    _, pull = lib.func.vjp(lambda a: (a * a).exp(), x)
+    return pull(x), pull(x)
+
+
+# jvp --------------------------------------------------------------------------------------------------------------
+
+
+@program
+def jvp_of_two_by_two(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(f_of(lib), (x, y), (y, x))
+
+
+@program
+def jvp_has_aux(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: (a.sin(), [a * 2]), (x,), (y,), has_aux=True)
+
+
+@program
+def jvp_has_aux_without(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: a.sin(), (x,), (y,), has_aux=True)
+
+
+@program
+def jvp_of_dicts(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda d: {"r": d["a"] * d["b"][0]}, ({"a": x, "b": [y]},), ({"a": y, "b": [x]},))
+
+
+@program
+def jvp_no_tuple(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lib.sin, x, y)
+
+
+@program
+def jvp_list_of_primals(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lib.sin, [x], [y])
+
+
+@program
+def jvp_list_of_tangents(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lib.sin, (x,), [y])
+
+
+@program
+def jvp_too_few_tangents(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(f_of(lib), (x, y), (y,))
+
+
+@program
+def jvp_shape_of_tangent(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lib.sin, (x,), (y[:2],))
+
+
+@program
+def jvp_dtype_of_tangent(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lib.sin, (x,), (y.float(),))
+
+
+@program
+def jvp_of_integers(lib: Any) -> Any:
+    i = lib.tensor([1, 2])
+    return lib.func.jvp(lambda a: a * 1.5, (i,), (i,))
+
+
+@program
+def jvp_without_primals(lib: Any) -> Any:
+    return lib.func.jvp(lambda: lib.ones(2), (), ())
+
+
+@program
+def jvp_number_as_primal(lib: Any) -> Any:
+    return lib.func.jvp(lambda a: a * lib.ones(2), (2.0,), (1.0,))
+
+
+@program
+def jvp_of_no_tensor(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: 3.0, (x,), (y,))
+
+
+@program
+def jvp_of_what_does_not_depend(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: lib.ones(2), (x,), (y,))
+
+
+@program
+def jvp_of_a_result_of_integers(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: (a.argmax(), a > 0), (x,), (y,))
+
+
+@program
+def jvp_python_control_flow(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: a * 2 if a.sum() > 0 else a * 3, (x,), (y,))
+
+
+@program
+def jvp_item_inside(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: a * a.sum().item(), (x,), (y,))
+
+
+@program
+def jvp_of_jvp(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: lib.func.jvp(lib.sin, (a,), (y,))[1], (x,), (y,))
+
+
+@program
+def jvp_of_a_tracked_primal(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    out, t = lib.func.jvp(lambda a: a**3, (x,), (lib.ones_like(x),))
+    t.sum().backward()
+    return out, t, x.grad
+
+
+@program
+def jvp_of_a_tracked_tangent(lib: Any) -> Any:
+    v = leaf(lib, [1.0, 2.0])
+    out, t = lib.func.jvp(lambda a: a**3, (constant(lib, [0.5, 2.0]),), (v,))
+    t.sum().backward()
+    return out, t, v.grad
+
+
+@program
+def jvp_closure_over_a_tracked_tensor(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+    x, y = points(lib)
+    out, t = lib.func.jvp(lambda a: a * a * w, (x,), (y,))
+    (out * t).sum().backward()
+    return out, t, w.grad
+
+
+@program
+def jvp_of_complex(lib: Any) -> Any:
+    z = lib.tensor([1 + 2j, 0.5 - 1j], dtype=lib.complex128)
+    return lib.func.jvp(lambda a: (a * a, a.abs(), a.real), (z,), (z * 1j,))
+
+
+@program
+def jvp_strict(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lib.sin, (x,), (y,), strict=True)
+
+
+@program
+def jvp_strict_independent(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.jvp(lambda a: lib.ones(2), (x,), (y,), strict=True)
+
+
+# linearize ----------------------------------------------------------------------------------------------------------
+
+
+@program
+def linearize_of_two_by_two(lib: Any) -> Any:
+    x, y = points(lib)
+    out, push = lib.func.linearize(f_of(lib), x, y)
+    return out, push(y, x), push(x, y)
+
+
+@program
+def linearize_of_dicts(lib: Any) -> Any:
+    x, y = points(lib)
+    out, push = lib.func.linearize(lambda d: {"r": d["a"] * d["b"]}, {"a": x, "b": y})
+    return out, push({"a": y, "b": x})
+
+
+@program
+def linearize_too_few(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.linearize(f_of(lib), x, y)[1](x)
+
+
+@program
+def linearize_wrong_shape(lib: Any) -> Any:
+    x, _ = points(lib)
+    return lib.func.linearize(lib.sin, x)[1](x[:2])
+
+
+@program
+def linearize_in_a_batch(lib: Any) -> Any:
+    x, y = points(lib)
+    _, push = lib.func.linearize(lambda a: a.sin() * a.sum(), x)
+    return lib.func.vmap(push)(lib.stack([x, y]))
+
+
+# jacrev, jacfwd, hessian --------------------------------------------------------------------------------------------
+
+
+def both(lib: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+    return [jac(f, **kwargs)(*args) for jac in (lib.func.jacrev, lib.func.jacfwd)]
+
+
+@program
+def jacobian_of_two_by_two(lib: Any) -> Any:
+    return both(lib, f_of(lib), *points(lib), argnums=(0, 1))
+
+
+@program
+def jacobian_by_the_second(lib: Any) -> Any:
+    return both(lib, f_of(lib), *points(lib), argnums=1)
+
+
+@program
+def jacobian_by_the_second_in_a_tuple(lib: Any) -> Any:
+    return both(lib, f_of(lib), *points(lib), argnums=(1,))
+
+
+@program
+def jacobian_of_dicts(lib: Any) -> Any:
+    x, y = points(lib)
+    return both(lib, lambda d: {"p": d["a"] * d["b"][0], "q": [d["a"].sum()]}, {"a": x, "b": [y]})
+
+
+@program
+def jacobian_of_matrices(lib: Any) -> Any:
+    m = lib.arange(6.0, dtype=lib.float64).reshape(2, 3)
+    return both(lib, lambda a: a @ a.mT, m)
+
+
+@program
+def jacobian_has_aux(lib: Any) -> Any:
+    x = points(lib)[0]
+    return both(lib, lambda a: (a.sin(), {"x": a * 2}), x, has_aux=True)
+
+
+@program
+def jacobian_of_a_scalar(lib: Any) -> Any:
+    return both(lib, lambda a: a**3, constant(lib, 2.0))
+
+
+@program
+def jacobian_of_what_does_not_depend(lib: Any) -> Any:
+    x, _ = points(lib)
+    return both(lib, lambda a: lib.ones(2, dtype=lib.float64), x)
+
+
+@program
+def jacobian_of_no_tensor(lib: Any) -> Any:
+    return lib.func.jacrev(lambda a: 3.0)(points(lib)[0])
+
+
+@program
+def jacobian_forward_of_no_tensor(lib: Any) -> Any:
+    return lib.func.jacfwd(lambda a: 3.0)(points(lib)[0])
+
+
+@program
+def jacobian_in_chunks(lib: Any) -> Any:
+    return [lib.func.jacrev(f_of(lib), argnums=(0, 1), chunk_size=n)(*points(lib)) for n in (1, 2, 3, 100)]
+
+
+@program
+def jacobian_chunk_size_0(lib: Any) -> Any:
+    return lib.func.jacrev(lib.sin, chunk_size=0)(points(lib)[0])
+
+
+@program
+def jacobian_of_jacobian(lib: Any) -> Any:
+    f = lambda a: (a**3).cumsum(0)  # noqa: E731
+    j, k = lib.func.jacrev, lib.func.jacfwd
+    return [one(two(f))(points(lib)[0]) for one in (j, k) for two in (j, k)]
+
+
+@program
+def hessian_of_a_function(lib: Any) -> Any:
+    return lib.func.hessian(lambda a: (a**3).sum() * a[0])(points(lib)[0])
+
+
+@program
+def hessian_by_two(lib: Any) -> Any:
+    return lib.func.hessian(lambda a, b: (a**3 * b.exp()).sum(), argnums=(0, 1))(*points(lib))
+
+
+@program
+def hessian_of_a_dict(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.func.hessian(lambda d: (d["a"] ** 2 * d["b"]).sum())({"a": x, "b": y})
+
+
+@program
+def hessian_of_vectors(lib: Any) -> Any:
+    return lib.func.hessian(lambda a: (a**3).cumsum(0))(points(lib)[0])
+
+
+@program
+def third_derivatives(lib: Any) -> Any:
+    f = lambda a: (a**4).sum() + a.prod()  # noqa: E731
+    return lib.func.jacrev(lib.func.hessian(f))(points(lib)[0])
+
+
+@program
+def jacobian_of_a_tracked_argument(lib: Any) -> Any:
+    found = []
+    for jac in (lib.func.jacrev, lib.func.jacfwd):
+        x = leaf(lib, [1.0, 2.0])
+        j = jac(lambda a: a**3)(x)
+        j.sum().backward()
+        found.append((j, x.grad))
+    return found
+
+
+@program
+def jacobian_with_a_tracked_closure(lib: Any) -> Any:
+    found = []
+    for jac in (lib.func.jacrev, lib.func.jacfwd):
+        w = leaf(lib, [1.0, 2.0, 3.0])
+        j = jac(lambda a, w=w: a**2 * w)(points(lib)[0])
+        j.sum().backward()
+        found.append((j, w.grad))
+    return found
+
+
+@program
+def jacobian_by_integers(lib: Any) -> Any:
+    return lib.func.jacrev(lambda a: a * 1.5)(lib.tensor([1, 2]))
+
+
+@program
+def jacobian_forward_by_integers(lib: Any) -> Any:
+    return lib.func.jacfwd(lambda a: a * 1.5)(lib.tensor([1, 2]))
+
+
+@program
+def jacobian_of_mixed_dtypes(lib: Any) -> Any:
+    return both(lib, lambda a, b: (a.double() * b).sum(), lib.ones(2), constant(lib, [1.0, 3.0]), argnums=(0, 1))
+
+
+@program
+def jacobian_argnums_out_of_range(lib: Any) -> Any:
+    return lib.func.jacrev(lib.sin, argnums=3)(points(lib)[0])
+
+
+@program
+def jacobian_forward_argnums_out_of_range(lib: Any) -> Any:
+    return lib.func.jacfwd(lib.sin, argnums=3)(points(lib)[0])
+
+
+@program
+def jacobian_of_in_place(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        b = a.clone()
+        b[1:] *= a[:-1]
+        return b
+
+    return both(lib, f, points(lib)[0])
+
+
+# functional_call, stack_module_state --------------------------------------------------------------------------------
+
+
+def net(lib: Any) -> Any:
+    model = lib.nn.Sequential(lib.nn.Linear(2, 3), lib.nn.Tanh(), lib.nn.Linear(3, 1)).double()
+    with lib.no_grad():
+        for i, p in enumerate(model.parameters()):
+            p.copy_(lib.arange(float(p.numel()), dtype=lib.float64).reshape(p.shape) * 0.1 - 0.2 * i)
+    return model
+
+
+def data(lib: Any) -> Any:
+    return lib.arange(8.0, dtype=lib.float64).reshape(4, 2) / 5 - 0.6
+
+
+@program
+def functional_call_with_its_own(lib: Any) -> Any:
+    model = net(lib)
+    return lib.func.functional_call(model, dict(model.named_parameters()), data(lib)), model(data(lib))
+
+
+@program
+def functional_call_with_some(lib: Any) -> Any:
+    model = net(lib)
+    out = lib.func.functional_call(model, {"0.weight": lib.ones(3, 2, dtype=lib.float64)}, (data(lib),))
+    return out, model(data(lib))
+
+
+@program
+def functional_call_unknown_name(lib: Any) -> Any:
+    return lib.func.functional_call(net(lib), {"3.weight": lib.ones(3, 2)}, (data(lib),))
+
+
+@program
+def functional_call_no_tensor(lib: Any) -> Any:
+    return lib.func.functional_call(net(lib), {"0.weight": 3.0}, (data(lib),))
+
+
+@program
+def functional_call_strict(lib: Any) -> Any:
+    return lib.func.functional_call(
+        net(lib), {"0.weight": lib.ones(3, 2, dtype=lib.float64)}, (data(lib),), strict=True
+    )
+
+
+@program
+def functional_call_two_dicts(lib: Any) -> Any:
+    model = net(lib)
+    params = dict(model.named_parameters())
+    first = {"0.weight": params.pop("0.weight")}
+    return lib.func.functional_call(model, (first, params), (data(lib),))
+
+
+@program
+def functional_call_two_dicts_with_the_same(lib: Any) -> Any:
+    model = net(lib)
+    params = dict(model.named_parameters())
+    return lib.func.functional_call(model, (params, params), (data(lib),))
+
+
+@program
+def functional_call_of_a_failing_module(lib: Any) -> Any:
+    model = net(lib)
+    before = model[0].weight
+    try:
+        lib.func.functional_call(model, {"0.weight": lib.ones(7, 7, dtype=lib.float64)}, (data(lib),))
+    except RuntimeError:
+        return model[0].weight is before, isinstance(model[0].weight, lib.nn.Parameter), model(data(lib))
+    return "no error"
+
+
+@program
+def functional_call_tied(lib: Any) -> Any:
+    class Tied(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = lib.nn.Parameter(lib.tensor(2.0))
+            self.b = self.a
+
+        def forward(self, x: Any) -> Any:
+            return x * self.a + self.b
+
+    x, new = lib.tensor([1.0, 2.0]), {"a": lib.tensor(5.0)}
+    both_new = {"a": lib.tensor(5.0), "b": lib.tensor(7.0)}
+    return (
+        lib.func.functional_call(Tied(), new, x),
+        lib.func.functional_call(Tied(), new, x, tie_weights=False),
+        lib.func.functional_call(Tied(), {"b": lib.tensor(5.0)}, x),
+        lib.func.functional_call(Tied(), both_new, x, tie_weights=False),
+    )
+
+
+@program
+def functional_call_tied_given_differently(lib: Any) -> Any:
+    class Tied(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = lib.nn.Parameter(lib.tensor(2.0))
+            self.b = self.a
+
+        def forward(self, x: Any) -> Any:
+            return x * self.a + self.b
+
+    return lib.func.functional_call(Tied(), {"a": lib.tensor(5.0), "b": lib.tensor(7.0)}, lib.tensor(1.0))
+
+
+@program
+def functional_call_writes_a_buffer(lib: Any) -> Any:
+    class Counting(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("n", lib.tensor(0.0))
+
+        def forward(self, x: Any) -> Any:
+            self.n = self.n + 1
+            return x * self.n
+
+    model, buffers = Counting(), {"n": lib.tensor(4.0)}
+    out = lib.func.functional_call(model, buffers, lib.tensor(2.0))
+    return out, model.n, buffers
+
+
+@program
+def functional_call_gradient(lib: Any) -> Any:
+    model = net(lib)
+    params = {k: v.detach() for k, v in model.named_parameters()}
+    return lib.func.grad(lambda p: lib.func.functional_call(model, p, (data(lib),)).pow(2).sum())(params)
+
+
+@program
+def per_sample_gradients(lib: Any) -> Any:
+    model = net(lib)
+    params = {k: v.detach() for k, v in model.named_parameters()}
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        return ((lib.func.functional_call(model, p, (x[None],)) - y) ** 2).mean()
+
+    y = constant(lib, [0.5, 1.0, -1.0, 2.0])
+    return lib.func.vmap(lib.func.grad(loss), in_dims=(None, 0, 0))(params, data(lib), y)
+
+
+@program
+def ensemble(lib: Any) -> Any:
+    models = [net(lib) for _ in range(3)]
+    with lib.no_grad():
+        for k, model in enumerate(models):
+            model[0].weight.mul_(k + 1.0)
+    params, buffers = lib.func.stack_module_state(models)
+
+    def call(p: Any, b: Any, x: Any) -> Any:
+        return lib.func.functional_call(models[0], (p, b), (x,))
+
+    out = lib.func.vmap(call, in_dims=(0, 0, None))(params, buffers, data(lib))
+    out.sum().backward()
+    return out, params, {k: p.grad for k, p in params.items()}, models[0][0].weight.grad
+
+
+@program
+def stack_no_models(lib: Any) -> Any:
+    return lib.func.stack_module_state([])
+
+
+@program
+def stack_models_of_different_classes(lib: Any) -> Any:
+    return lib.func.stack_module_state([lib.nn.Linear(2, 2), lib.nn.Tanh()])
+
+
+@program
+def stack_models_in_different_modes(lib: Any) -> Any:
+    return lib.func.stack_module_state([lib.nn.Linear(2, 2), lib.nn.Linear(2, 2).eval()])
+
+
+@program
+def stack_models_some_frozen(lib: Any) -> Any:
+    models = [net(lib), net(lib)]
+    models[1][0].weight.requires_grad_(False)
+    return lib.func.stack_module_state(models)
+
+
+@program
+def stack_buffers(lib: Any) -> Any:
+    params, buffers = lib.func.stack_module_state([lib.nn.BatchNorm1d(2) for _ in range(2)])
+    return buffers, sorted(params)
+
+
+# Functions of the user's ----------------------------------------------------------------------------------------------
+
+
+def cube(lib: Any, **more: Any) -> Any:
+    """x^3 as a Function with setup_context, and what else is given."""
+
+    class Cube(lib.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * 3 * x**2
+
+    return type("Cube", (Cube,), {k: v if isinstance(v, bool) else staticmethod(v) for k, v in more.items()})
+
+
+def cube_jvp(ctx: Any, t: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return 3 * x**2 * t
+
+
+def cube_vmap(info: Any, in_dims: Any, x: Any) -> Any:
+    assert info.batch_size == 2
+    assert info.randomness == "error"
+    assert in_dims == (0,)
+    return x**3, 0
+
+
+def batch(lib: Any) -> Any:
+    return lib.stack(points(lib))
+
+
+@program
+def function_in_reverse_transforms(lib: Any) -> Any:
+    f, x = cube(lib).apply, points(lib)[0]
+    g = lib.func.grad(lambda a: f(a).sum())
+    return g(x), lib.func.grad(lambda a: g(a).sum())(x), lib.func.vjp(f, x)[1](x)
+
+
+@program
+def jacobian_of_nothing(lib: Any) -> Any:
+    return lib.func.jacrev(lib.sin)(points(lib)[0][:0])
+
+
+@program
+def function_of_combined_forward(lib: Any) -> Any:
+    class Old(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    return lib.vmap(Old.apply)(batch(lib))
+
+
+@program
+def function_without_jvp(lib: Any) -> Any:
+    x, t = points(lib)
+    return lib.func.jvp(cube(lib).apply, (x,), (t,))
+
+
+@program
+def function_with_jvp(lib: Any) -> Any:
+    x, t = points(lib)
+    f = cube(lib, jvp=cube_jvp).apply
+    return lib.func.jvp(f, (x,), (t,))
+
+
+@program
+def function_with_jvp_of_another_shape(lib: Any) -> Any:
+    x, t = points(lib)
+    return lib.func.jvp(cube(lib, jvp=lambda ctx, t: t[:1]).apply, (x,), (t,))
+
+
+@program
+def function_with_jvp_of_too_many(lib: Any) -> Any:
+    x, t = points(lib)
+    return lib.func.jvp(cube(lib, jvp=lambda ctx, t: (t, t)).apply, (x,), (t,))
+
+
+@program
+def function_forward_over_reverse(lib: Any) -> Any:
+    x, t = points(lib)
+    f = cube(lib, jvp=cube_jvp).apply
+    return lib.func.jvp(lib.func.grad(lambda a: f(a).sum()), (x,), (t,)), lib.func.jvp(
+        lib.func.grad(f), (x[0],), (t[0],)
+    )
+
+
+@program
+def function_without_vmap(lib: Any) -> Any:
+    return lib.vmap(cube(lib).apply)(batch(lib))
+
+
+@program
+def function_with_vmap(lib: Any) -> Any:
+    f = cube(lib, vmap=cube_vmap).apply
+    return lib.vmap(f)(batch(lib))
+
+
+@program
+def function_with_vmap_that_gives_no_dims(lib: Any) -> Any:
+    return lib.vmap(cube(lib, vmap=lambda info, dims, x: x**3).apply)(batch(lib))
+
+
+@program
+def function_with_generated_vmap(lib: Any) -> Any:
+    f = cube(lib, generate_vmap_rule=True).apply
+    b = batch(lib)
+    first = lib.func.grad(lambda a: f(a).sum())
+    return lib.vmap(f)(b), lib.vmap(f, 1)(b), lib.vmap(first)(b), lib.func.grad(lambda a: lib.vmap(f)(a).sum())(b)
+
+
+@program
+def function_with_generated_vmap_and_jvp(lib: Any) -> Any:
+    f = cube(lib, generate_vmap_rule=True, jvp=cube_jvp).apply
+    b = batch(lib)
+    return lib.vmap(lambda a: lib.func.jvp(f, (a,), (a,)))(b), lib.func.jacfwd(f)(b[0]), lib.func.jacrev(f)(b[0])
+
+
+@program
+def function_with_both(lib: Any) -> Any:
+    return lib.vmap(cube(lib, generate_vmap_rule=True, vmap=cube_vmap).apply)(batch(lib))
+
+
+@program
+def function_whose_backward_is_not_that_of_its_forward(lib: Any) -> Any:
+    class Straight(lib.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any, scale: Any, n: Any) -> Any:
+            return x.round() * scale, n
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(inputs[1], output[0])
+            ctx.n = inputs[2]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, _: Any) -> Any:
+            scale, out = ctx.saved_tensors
+            return g * ctx.n, (g * scale + out.sum() * 0).sum(), None
+
+    x, scale = leaf(lib, [[1.2, 2.7], [3.1, 4.9]]), leaf(lib, 3.0)
+    out, n = lib.vmap(lambda a: Straight.apply(a, scale, lib.tensor(5.0)))(x)
+    out.sum().backward()
+    twice = lib.vmap(lib.vmap(lambda a: Straight.apply(a, scale.detach(), lib.tensor(5.0))[0]))
+    return out, n, x.grad, scale.grad, lib.func.grad(lambda a: twice(a).pow(2).sum())(x.detach())
+
+
+@program
+def function_with_tracked_input_in_vmap(lib: Any) -> Any:
+    x = leaf(lib, [[1.0, 2.0], [3.0, 4.0]])
+    out = lib.vmap(cube(lib, generate_vmap_rule=True).apply)(x)
+    out.sum().backward()
+    return out, x.grad
+
+
+# structure ----------------------------------------------------------------------------------------------------------
+
+
+@program
+def wrapped_names(lib: Any) -> Any:
+    def some_function(x: Any) -> Any:
+        "What it says."
+        return x.sum()
+
+    made = [lib.func.grad, lib.func.grad_and_value, lib.func.vmap, lib.func.jacrev, lib.func.jacfwd]
+    return [(t(some_function).__name__, t(some_function).__doc__) for t in made[:4]]
+
+
+@program
+def state_after_an_error_inside(lib: Any) -> Any:
+    def fails(a: Any) -> Any:
+        raise KeyError("x")
+
+    x, t = points(lib)
+    seen = []
+    calls = [
+        lambda: lib.func.grad(fails)(x),
+        lambda: lib.func.vmap(fails)(x),
+        lambda: lib.func.jvp(fails, (x,), (t,)),
+        lambda: lib.func.jacrev(fails)(x),
+        lambda: lib.func.jacfwd(fails)(x),
+    ]
+    for call in calls:
+        try:
+            call()
+        except KeyError:
+            seen.append("KeyError")
+        seen.append(lib.is_grad_enabled())
+        seen.append((x * x).sum())
+    with lib.no_grad():
+        try:
+            lib.func.grad(fails)(x)
+        except KeyError:
+            seen.append(lib.is_grad_enabled())
+    return seen
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", PROGRAMS, ids=name_of)
+def test_as_torch(case: Program) -> None:
+    ours, theirs = outcomes(case)
+    assert ours == theirs
+
+
+# Where torch refuses, or is wrong -------------------------------------------------------------------------------------
+
+
+def test_backward_inside_of_a_transform() -> None:
+    """torch refuses; here it is one more pass, which reaches the leaves it leads to."""
+    w = leaf(pullback, [1.0, 2.0])
+
+    def f(x: Any) -> Any:
+        (w * w).sum().backward()
+        return (x * w.grad).sum()
+
+    assert pullback.func.grad(f)(constant(pullback, [5.0, 6.0])).tolist() == [2.0, 4.0]
+
+
+def test_a_captured_tensor_may_be_written() -> None:
+    """torch refuses to write what a transform did not make; here it is as if there were no transform."""
+    count = constant(pullback, [1.0, 2.0])
+
+    def f(x: Any) -> Any:
+        count.mul_(2.0)
+        return (x * count).sum()
+
+    assert pullback.func.grad(f)(constant(pullback, [5.0, 6.0])).tolist() == [2.0, 4.0]
+    assert count.tolist() == [2.0, 4.0]
+    assert not count.requires_grad
+
+
+def test_jvp_of_an_argument_multiplied_by_itself_in_place() -> None:
+    """torch's tangent uses the primal that has been overwritten already; it should be 2 x t."""
+    x, t = points(pullback)
+    expected = (2 * x * t).tolist()
+    _, tangent = pullback.func.jvp(lambda a: a.mul_(a), (x,), (t,))
+    assert tangent.tolist() == pytest.approx(expected)
+
+
+def test_jacfwd_by_the_last_argument() -> None:
+    """torch's jacfwd gives zeros for negative argnums."""
+    x, y = points(pullback)
+    f = f_of(pullback)
+    for ours, other in zip(pullback.func.jacfwd(f, -1)(x, y), pullback.func.jacrev(f, 1)(x, y), strict=True):
+        np.testing.assert_allclose(ours.numpy(), other.numpy())
+
+
+def test_jacfwd_in_chunks() -> None:
+    """torch's jacfwd has no chunk_size."""
+    x, y = points(pullback)
+    whole = pullback.func.jacfwd(f_of(pullback), (0, 1))(x, y)
+    for n in (1, 2, 7):
+        for a, b in zip(whole, pullback.func.jacfwd(f_of(pullback), (0, 1), chunk_size=n)(x, y), strict=True):
+            for c, d in zip(a, b, strict=True):
+                assert c.tolist() == d.tolist()
+    with pytest.raises(ValueError, match="chunk_size"):
+        pullback.func.jacfwd(pullback.sin, chunk_size=0)(x)
+
+
+def test_a_transform_leaves_nothing_on_its_arguments() -> None:
+    """Neither a graph nor a gradient on the argument, nor a graph on what it returns."""
+    x = constant(pullback, [1.0, 2.0])
+    for f in (pullback.func.grad, pullback.func.jacrev, pullback.func.hessian):
+        out = f(lambda a: (a**3).sum())(x)
+        assert not out.requires_grad
+        assert out.grad_fn is None
+    y, pull = pullback.func.vjp(lambda a: a**3, x)
+    assert not y.requires_grad
+    assert not pull(y)[0].requires_grad
+    assert x.grad is None
+    assert not x.requires_grad
+
+
+def test_a_function_in_forward_mode_twice() -> None:
+    """torch's tangent of the inner tangent is 0: what `save_for_forward` kept is not followed by the outer jvp."""
+    x, t = points(pullback)
+    f = cube(pullback, jvp=cube_jvp).apply
+    _, second = pullback.func.jvp(lambda a: pullback.func.jvp(f, (a,), (t,))[1], (x,), (t,))
+    assert second.tolist() == pytest.approx((6 * x * t * t).tolist())
+
+
+def test_a_jvp_of_none_is_zero() -> None:
+    """torch fails an internal assertion."""
+    x, t = points(pullback)
+    _, tangent = pullback.func.jvp(cube(pullback, jvp=lambda ctx, t: None).apply, (x,), (t,))
+    assert tangent.tolist() == [0.0, 0.0, 0.0]

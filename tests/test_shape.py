@@ -1,0 +1,411 @@
+"""Views, and what is written in place: to them, through them, and by the twins of operations on shapes and positions.
+
+The statements are written as the code a person writes and run in both libraries, with `torch` the library at hand.
+"""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import array_of, call, cases, converted, difference, difference_of_gradients, directions, to_tensor
+
+import pullback
+from pullback.ops import TABLE
+from pullback.ops.samples import Array, Sample
+
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    """The oracle."""
+    return pytest.importorskip("torch")
+
+
+def names(lib: ModuleType, requires_grad: bool = True) -> dict[str, Any]:
+    """What the code below may refer to: y, computed from the leaf x, and other leaves."""
+    rng = np.random.default_rng(5)
+    shapes = {"x": (4, 3, 2), "m": (3, 4), "s": (1, 3, 1), "a": (2,), "n": ()}
+    known = {k: to_tensor(lib, rng.normal(size=shape), requires_grad) for k, shape in shapes.items()}
+    return {"torch": lib, **known, "y": known["x"] * 2, "w": known["m"] * 3, "z": known["s"] * 1}
+
+
+def left_by(lib: ModuleType, code: str) -> Any:
+    """What statements leave in y, w and z, and the gradients of their weighted squares, of two orders."""
+    known = names(lib)
+    error = call(lib, exec, code, known)
+    if error is not None:
+        return error
+    changed = [known[k] for k in "ywz"]
+    leaves = [known[k] for k in "xmsan"]
+    weights = [to_tensor(lib, d) for d in directions(3, [array_of(t) for t in changed])]
+    squares = sum((w * t * t * t).sum() for w, t in zip(weights, changed, strict=True))
+    first = lib.autograd.grad(squares, leaves, create_graph=True, allow_unused=True)
+    vectors = [to_tensor(lib, d) for d in directions(4, [array_of(t) for t in leaves])]
+    pairs = [(g, v) for g, v in zip(first, vectors, strict=True) if g is not None and g.requires_grad]
+    again = lib.autograd.grad([g for g, _ in pairs], leaves, [v for _, v in pairs], allow_unused=True)
+    return changed, [*first, *again]
+
+
+def compare(ours: Any, theirs: Any) -> str:
+    """What differs between two results of `left_by`."""
+    if isinstance(ours, Exception) or isinstance(theirs, Exception):
+        return difference(ours, theirs)
+    return difference(ours[0], theirs[0]) or difference_of_gradients(ours[1], theirs[1])
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
+
+VIEWS = cases("""
+y.view(2, -1) | y.view(-1) | y.view_as(y) | y.reshape(6, 4) | y.reshape_as(w.t().reshape(4, 3, 1).expand(4, 3, 2))
+y.flatten() | y.flatten(1) | y.flatten(0, 1) | y.ravel() | y.unflatten(0, (2, 2)) | y.unsqueeze(1) | y.unsqueeze(-1)
+z.squeeze() | z.squeeze(0) | z.squeeze((0, 2)) | y.expand(1, 4, 3, 2) | z.expand(1, 3, 1) | y.permute(2, 0, 1)
+y.transpose(0, 2) | y.swapaxes(0, 1) | y.swapdims(1, 2) | y.movedim(0, 2) | y.moveaxis((0, 1), (1, 0)) | y.mT | y.mH
+y.adjoint() | w.t() | w.T | w.H | y.narrow(0, 1, 2) | y.narrow(1, 0, 1) | y.select(1, 2) | y.select(-1, 0) | y[1]
+y[1:3] | y[:, 1] | y[..., 0] | y[None] | y[0, None, 1] | y[::2] | y[1, 2, 0] | y.diagonal() | y.diagonal(1, 1, 2)
+w.diagonal(-1) | y.unfold(0, 2, 2) | y.unfold(1, 1, 2) | y.as_strided((2, 3), (6, 1)) | y.as_strided((3,), (2,), 4)
+y[1].as_strided((2,), (3,)) | w.view(3, 2, 2) | y.transpose(0, 1)[1].unsqueeze(0) | y.view(4, 6)[:, 1:3].t()[0]
+y.permute(1, 0, 2).reshape(3, 8)[0] | y[1:].view(9, 2)[2] | y.diagonal()[0] | y.unfold(0, 2, 2)[..., 1]
+y.movedim(0, 1).select(1, 2).unsqueeze(0) | y[0].expand(2, 3, 2)[1] | w.tensor_split(3)[1] | y.tensor_split((2, 1))[2]
+w.hsplit(2)[1] | y.vsplit(2)[0] | y.dsplit(2)[1]
+""")
+_PARTS = cases("y.split(2)[1] | y.split([1, 2], 1)[0] | y.chunk(2)[0] | y.unbind(1)[2] | y.split_with_sizes([3, 1])[0]")
+_FUNCTIONS = cases("""
+torch.atleast_3d(w) | torch.atleast_2d(y) | torch.broadcast_to(w, (2, 3, 4)) | torch.meshgrid(w[0], indexing='ij')[0]
+torch.unbind(y)[0] | torch.broadcast_tensors(w, y[0, 0, 0])[0] | torch.broadcast_tensors(w, y[:, :1, :1])[0] | w[[0]]
+w.clone() | w.contiguous() | w.t().contiguous() | w.flip(0) | w.repeat(1, 1) | w.narrow_copy(0, 0, 1) | w.diag() | w + 0
+w.index_select(0, torch.tensor([0])) | w.t().reshape(-1) | w.flatten() | w.flatten(0, 0) | w.expand_as(w) | w.rot90(0)
+""")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("code", [*VIEWS, *_PARTS, *_FUNCTIONS])
+def test_a_view_is_one_where_it_is_in_torch(torch: ModuleType, code: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+        known = names(lib)
+        view = eval(code, known)
+        source = next(
+            known[c] for c in code.removeprefix("torch.").partition("(")[2 * code.startswith("torch.")] if c in "ywz"
+        )
+        found.append((view is source, view._base is source, np.shares_memory(array_of(view), array_of(source))))
+    assert found[0] == found[1]
+
+
+_WRITES = ["{}.mul_(3)", "{}[...] = n", "{}.copy_(n * n)", "{}.add_(n); y.mul_(2)", "v = {}; y.mul_(n); v.mul_(2)"]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("write", _WRITES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_write_to_a_view_is_one_to_its_base(torch: ModuleType, view: str, write: str) -> None:
+    code = write.replace("{}", f"({view})")
+    ours, theirs = left_by(pullback, code), left_by(torch, code)
+    assert not isinstance(theirs, Exception), theirs
+    assert not compare(ours, theirs)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("part", _PARTS)
+def test_a_write_to_one_of_many_pieces_is_one_to_the_whole_where_torch_refuses_it(torch: ModuleType, part: str) -> None:
+    assert isinstance(left_by(torch, f"({part}).mul_(3)"), RuntimeError)
+    changed, gradients = left_by(pullback, f"v = {part}; v.mul_(3)")
+    known = names(pullback)
+    piece = eval(part, known)
+    where = pullback.zeros_like(known["y"].detach())
+    index = np.isin(known["y"].detach().numpy(), piece.detach().numpy())
+    factor = where.masked_fill(pullback.tensor(index), 2.0) + 1
+    assert np.array_equal(changed[0].detach().numpy(), (known["y"] * factor).detach().numpy())
+    weight = to_tensor(pullback, directions(3, [array_of(t) for t in changed])[0])
+    (expected,) = pullback.autograd.grad((weight * (known["y"] * factor) ** 3).sum(), known["x"])
+    assert pullback.allclose(gradients[0], expected)
+
+
+def test_the_pieces_of_a_tensor_come_of_one_node() -> None:
+    x = pullback.ones(6, 2, requires_grad=True)
+    for pieces in (x.split(2), x.chunk(3), x.unbind(), x.tensor_split(4), x.split([1, 5]), pullback.vsplit(x, 2)):
+        assert len({id(p.grad_fn) for p in pieces}) == 1
+        assert [p.output_nr for p in pieces] == list(range(len(pieces)))
+        assert all(p._base is x for p in pieces)
+
+
+@pytest.mark.torch
+def test_what_is_expanded_is_not_written_to_unless_nothing_is_repeated(torch: ModuleType) -> None:
+    for code in ("z.expand(2, 3, 1).mul_(2)", "y[0].expand(2, 3, 2)[0].mul_(2)", "w.expand(3, 4).mul_(2)"):
+        ours, theirs = left_by(pullback, code), left_by(torch, code)
+        assert not compare(ours, theirs), code
+    assert isinstance(left_by(torch, "z.expand(2, 3, 1).mul_(2)"), RuntimeError)
+
+
+@pytest.mark.torch
+def test_bytes_are_read_as_another_dtype_on_the_same_memory(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        x = lib.tensor([1.0, -2.0], requires_grad=True)
+        bits = x.view(lib.int32)
+        assert bits.dtype is lib.int32
+        assert not bits.requires_grad
+        assert bits.tolist() == [1065353216, -1073741824]
+        y = lib.zeros(2)
+        y.view(lib.int32)[0] = 1065353216
+        assert y.tolist() == [1.0, 0.0]
+        assert y._version == 1
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+LAYOUTS = cases("""
+w.t().as_strided((4,), (1,), 1) | w.t().as_strided((2, 2), (1, 3)) | w[:, ::2].as_strided((2, 2), (4, 1))
+w[1:, 1:].as_strided((2, 2), (1, 1)) | w[1:].as_strided((3, 2), (4, 2), 0) | w[:, 1].as_strided((3,), (4,))
+w[0].expand(3, 4).as_strided((2, 2), (1, 1)) | w[0].expand(2, 4).as_strided((2, 4), (0, 1))
+y[1:, :, 1].as_strided((3, 2), (6, 2))
+w.unfold(1, 2, 1) | w.t().unfold(0, 3, 1) | w[:, ::2].unfold(1, 2, 1)
+y.permute(2, 1, 0).unfold(2, 2, 1) | w[::2, 1:].as_strided((2, 3), (8, 1), 1).as_strided((2,), (1,))
+""")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("code", LAYOUTS)
+def test_strided_views_of_memory_that_lies_otherwise(torch: ModuleType, code: str) -> None:
+    ours, theirs = (left_by(lib, f"z = {code}") for lib in (pullback, torch))
+    assert not isinstance(theirs, Exception), theirs
+    assert not compare(ours, theirs)
+
+
+@pytest.mark.torch
+def test_a_strided_part_is_replaced_in_any_memory(torch: ModuleType) -> None:
+    for turn in (lambda w: w, lambda w: w.t(), lambda w: w[:, 1:], lambda w: w[::2].t()):
+        results = []
+        for lib in (pullback, torch):
+            w, src = turn(names(lib)["m"].detach()), lib.tensor([7.0, 8.0], dtype=lib.float64)
+            results.append(call(lib, lib.as_strided_scatter, w, src, (2,), (2,)))
+        assert not difference(*results)
+
+
+def test_the_offset_in_memory_is_counted_in_elements() -> None:
+    x = pullback.zeros(4, 3)
+    assert [t.storage_offset() for t in (x, x[1], x[1:, 2], x.t()[1], x[2].view(3, 1)[1:])] == [0, 3, 5, 1, 7]
+    assert pullback.from_numpy(np.zeros((4, 3))[1:]).storage_offset() == 3
+
+
+# In place -------------------------------------------------------------------------------------------------------------
+
+_TWINS = (
+    "scatter scatter_add scatter_reduce index_add index_copy index_fill index_put index_reduce masked_fill "
+    "masked_scatter put tril triu"
+).split()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "int64"])
+@pytest.mark.parametrize("name", _TWINS)
+def test_an_in_place_twin_leaves_what_the_operation_gives(torch: ModuleType, name: str, dtype: str) -> None:
+    differs = TABLE[name].domain("differs")
+    # of a reduction of complex numbers torch has a gradient in place only, and that without the conjugates
+    wrong = name.endswith("reduce") and dtype == "complex128"
+    for sample in TABLE[name].domain("samples"):
+        if any(d.covers("values", dtype, sample) for d in differs):
+            continue
+        recorded = not wrong and not any(d.covers("gradients", dtype, sample) for d in differs)
+        made = sample.arrays(dtype)
+        problem = compare(*(_by_twin(lib, name, made, recorded) for lib in (pullback, torch)))
+        assert not problem, f"{name}_{sample}: {problem}"
+
+
+def _by_twin(lib: ModuleType, name: str, made: Sample, recorded: bool) -> Any:
+    """What the twin leaves in a copy of the first argument, and the gradients of its weighted squares."""
+    sample, arrays = converted(lib, made, requires_grad=recorded)
+    first, *others = sample.args
+    y = first * 1
+    found = call(lib, getattr(y, f"{name}_"), *others, **sample.kwargs)
+    if isinstance(found, Exception):
+        return found
+    assert found is y
+    assert y._version == 1
+    leaves = [t for t in arrays if t.requires_grad]
+    if not y.requires_grad:
+        return [y], [None] * len(leaves)
+    (weight,) = (to_tensor(lib, d) for d in directions(3, [array_of(y)]))
+    squares = (weight * y * y).sum()
+    return [y], list(lib.autograd.grad(squares.real if dtype_is_complex(y) else squares, leaves, allow_unused=True))
+
+
+def dtype_is_complex(t: Any) -> bool:
+    """Whether a tensor of either library is complex."""
+    return "complex" in str(t.dtype)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", _TWINS)
+def test_a_refused_twin_raises_what_torch_raises_and_changes_nothing(torch: ModuleType, name: str) -> None:
+    for sample in TABLE[name].domain("refused"):
+        if not isinstance(sample.args[0], Array):
+            continue
+        made = sample.arrays("float32")
+        results, left = [], []
+        for lib in (pullback, torch):
+            s, _ = converted(lib, made)
+            t = s.args[0].clone()
+            left.append((t, t.clone()))
+            results.append(call(lib, getattr(t, f"{name}_", None), *s.args[1:], **s.kwargs))
+        if isinstance(results[1], Exception):
+            assert not difference(*results), f"{name}_{sample}"
+            t, before = left[0]
+            assert pullback.equal(t, before), f"{name}_{sample}"
+            assert t._version == 0, f"{name}_{sample}"
+
+
+def test_a_twin_writes_to_memory_in_any_order() -> None:
+    at, source = pullback.tensor([2, 0, 2]), pullback.arange(12.0).reshape(3, 4)
+    for write in (
+        lambda t: t.index_add_(0, at, source),
+        lambda t: t.scatter_add_(0, at[:, None].expand(3, 4), source),
+        lambda t: t.put_(at, source[0, :3], accumulate=True),
+        lambda t: t.index_put_((at,), source, accumulate=True),
+        lambda t: t.scatter_(1, at[:, None], 9.0),
+        lambda t: t.masked_fill_(t > 5, 0.0),
+        lambda t: t.fill_diagonal_(7.0),
+    ):
+        plain, turned, apart = pullback.ones(3, 4), pullback.ones(4, 3).t(), pullback.ones(6, 8)[::2, ::2]
+        for t in (plain, turned, apart):
+            write(t)
+        assert pullback.equal(plain, turned)
+        assert pullback.equal(plain, apart)
+
+
+TURNS = cases("""
+w.transpose_(0, 1) | w.t_() | w.swapaxes_(0, -1) | w.swapdims_(1, 0) | z.squeeze_() | z.squeeze_(0) | z.unsqueeze_(1)
+y.transpose_(0, 2); y.mul_(2) | v = y[1]; y.transpose_(0, 1); v.mul_(2)
+v = y[1]; y.transpose_(0, 1); y.mul_(n); v.add_(1)
+v = y[1:]; v.transpose_(0, 1); v.mul_(n) | v = y[1:]; u = v[0]; v.unsqueeze_(0); u.mul_(2); v.mul_(n)
+v = y[1:]; v.transpose_(0, 2); y.mul_(n); v[0].mul_(2) | w.t_(); w.t_(); w.mul_(n) | w.t_().mul_(2).t_()
+v = w[0]; u = v[1:]; w.t_(); w.unsqueeze_(0); u.mul_(n); w.squeeze_(); v.mul_(2)
+z.squeeze_((0, 2)).unsqueeze_(0).mul_(n)
+w.as_strided_((2, 2), (4, 1), 1) | v = w[1]; w.as_strided_((4, 3), (1, 4)); v.mul_(2) | n2 = n * 1; n2.t_(); y.mul_(n2)
+w.transpose_(0, 2) | w.t_(1) | y.t_() | w.unsqueeze_(5) | z.squeeze_(4) | x.transpose_(0, 1) | x[0].t_()
+w.as_strided_((99,), (1,))
+w.detach().t_(); w.mul_(2) | v = w.t(); v.t_(); v.mul_(n) | torch.as_strided_(w, (2, 2), (1, 1))
+y.transpose_(dim0=0, dim1=1)
+""")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("code", TURNS)
+def test_a_tensor_is_turned_in_place(torch: ModuleType, code: str) -> None:
+    assert not compare(left_by(pullback, code), left_by(torch, code))
+
+
+@pytest.mark.torch
+def test_a_turned_tensor_is_itself_counts_a_write_and_has_no_base(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        y = lib.ones(2, 3, requires_grad=True) * 1
+        assert y.t_() is y
+        assert (tuple(y.shape), y._version, y._base) == ((3, 2), 1, None)
+        row = y[0]
+        row.unsqueeze_(0)
+        assert row._base is y
+        assert (tuple(row.shape), row._version) == ((1, 2), 2)
+        leaf = lib.ones(2, 3, requires_grad=True)
+        with lib.no_grad():
+            leaf.t_()
+        assert (tuple(leaf.shape), leaf.requires_grad, leaf.is_leaf) == ((3, 2), True, True)
+        (leaf * 2).sum().backward()
+        assert tuple(leaf.grad.shape) == (3, 2)
+
+
+# Properties -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+def test_what_is_no_matrix_is_transposed_with_a_warning(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        cube, number = lib.ones(2, 3, 4), lib.tensor(2.0)
+        if lib is pullback:  # torch warns once a process
+            for t, name in ((cube, "T"), (number, "T"), (number, "mT"), (number, "H"), (number, "mH")):
+                with pytest.warns(UserWarning, match="deprecated"):
+                    assert tuple(getattr(t, name).shape) == tuple(t.shape)[::-1]
+        for name in ("mT", "H", "mH"):
+            with pytest.raises(RuntimeError):
+                getattr(lib.ones(3), name)
+        with pytest.raises(RuntimeError):
+            cube.H  # noqa: B018
+        assert tuple(cube.mH.shape) == (2, 4, 3)
+
+
+@pytest.mark.torch
+def test_shapes_are_broadcast(torch: ModuleType) -> None:
+    for shapes in (
+        ((3, 1), (4,)),
+        ((2,),),
+        (3, (1, 3)),
+        (),
+        ((0, 1), (5,)),
+        ([2, 1], (1, 1, 4)),
+        ((3,), (4,)),
+        ((-1,),),
+        ("x",),
+    ):
+        ours, theirs = (call(lib, lib.broadcast_shapes, *shapes) for lib in (pullback, torch))
+        if isinstance(theirs, Exception):
+            assert not difference(ours, theirs), shapes
+        else:
+            assert (tuple(ours), ours.numel()) == (tuple(theirs), theirs.numel())
+
+
+@pytest.mark.torch
+def test_of_no_tensors(torch: ModuleType) -> None:
+    for name in ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag"):
+        assert not difference(*(getattr(lib, name)() for lib in (pullback, torch)))
+
+
+@pytest.mark.torch
+def test_a_diagonal_is_filled_and_may_begin_again(torch: ModuleType) -> None:
+    for shape, wrap in (
+        ((7, 3), True),
+        ((7, 3), False),
+        ((3, 7), True),
+        ((3, 3, 3), False),
+        ((2, 2), True),
+        ((0, 2), False),
+    ):
+        results = []
+        for lib in (pullback, torch):
+            x = lib.ones(shape, dtype=lib.float64, requires_grad=True)
+            y = x * 2
+            assert y.fill_diagonal_(5, wrap) is y
+            results.append((y, lib.autograd.grad((y * y).sum(), x)[0]))
+        assert not difference(*results), shape
+    for shape in ((3,), (), (2, 3, 2)):
+        assert not difference(*(call(lib, lib.ones(shape).fill_diagonal_, 1.0) for lib in (pullback, torch)))
+
+
+# Derivatives and examples that no sample shows ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values", [[2.0, 3.0, 5.0, 7.0], [0.0, 3.0, 5.0, 7.0], [0.0, 3.0, 0.0, 7.0], [2.0, 0.0, 0.0, 7.0]]
+)
+def test_a_scattered_product_has_the_second_derivatives_of_a_product(values: list[float]) -> None:
+    at = pullback.tensor([0, 0, 0])
+
+    def scattered(x: Any) -> Any:
+        return x[:1].scatter_reduce(0, at, x[1:], "prod")[0]
+
+    def plain(x: Any) -> Any:
+        return x[0] * x[1] * x[2] * x[3]
+
+    x = pullback.tensor(values, dtype=pullback.float64)
+    for derivative in (pullback.func.grad, pullback.func.hessian):
+        assert pullback.allclose(derivative(scattered)(x), derivative(plain)(x))
+
+
+def test_the_examples_of_methods_run() -> None:
+    runner, count = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), 0
+    for name, op in TABLE.items():
+        if not op.about.function and ">>>" in (op.call.__doc__ or ""):
+            test = doctest.DocTestParser().get_doctest(op.call.__doc__, {}, name, None, None)
+            count += len(test.examples)
+            runner.run(test)
+    assert count >= 6
+    assert not runner.failures

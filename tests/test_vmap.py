@@ -1,0 +1,831 @@
+"""`vmap`, side by side with torch's: where the axis of the batch is and goes, writes in place, refusals, randomness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from side_by_side import Program, constant, leaf, name_of, outcomes, programs
+
+import pullback
+from pullback.func import vmap
+
+PROGRAMS, program = programs()
+
+
+def a_of(lib: Any) -> Any:
+    return lib.arange(24.0, dtype=lib.float64).reshape(2, 3, 4) / 10 - 1
+
+
+def b_of(lib: Any) -> Any:
+    return lib.arange(12.0, dtype=lib.float64).reshape(3, 4) / 7 - 0.5
+
+
+# in_dims and out_dims ---------------------------------------------------------------------------------------------
+
+
+@program
+def every_axis(lib: Any) -> Any:
+    return [lib.vmap(lambda x: x.cumsum(0), d)(a_of(lib)) for d in (0, 1, 2, -1, -2, -3)]
+
+
+@program
+def every_out_dim(lib: Any) -> Any:
+    return [lib.vmap(lambda x: x * 2, 1, d)(a_of(lib)) for d in (0, 1, 2, -1, -2, -3)]
+
+
+@program
+def two_arguments(lib: Any) -> Any:
+    a, b = a_of(lib), b_of(lib)
+    return [
+        lib.vmap(lambda x, y: x * y, (1, 0))(a, b),
+        lib.vmap(lambda x, y: x * y, (None, 0))(a, b),
+        lib.vmap(lambda x, y: x * y, (0, None))(a, b),
+        lib.vmap(lambda x, y: x @ y, (2, 1), -1)(a, b),
+    ]
+
+
+@program
+def nested_in_dims(lib: Any) -> Any:
+    a, b = a_of(lib), b_of(lib)
+    f = lambda d, e: {"s": d["a"] + e[0][0], "t": (e[1] * 2,)}  # noqa: E731
+    return lib.vmap(f, ({"a": 1}, [(0,), None]), {"s": 1, "t": (0,)})({"a": a}, [(b,), b])
+
+
+@program
+def one_in_dim_for_a_tree(lib: Any) -> Any:
+    a, b = a_of(lib), b_of(lib)
+    return lib.vmap(lambda d: d["a"] + d["b"], ({"a": 1, "b": 0},))({"a": a, "b": b}), lib.vmap(
+        lambda t: t[0] + t[1], 0
+    )((b, b * 2))
+
+
+@program
+def one_in_dim_for_a_nested_one(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lambda t, c: t[0] + t[1]["x"] + c, (1, None))((b, {"x": b * 2}), b[:, 0])
+
+
+@program
+def keyword_arguments(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lambda x, *, y: x + y)(b, y=b * 2), lib.vmap(lambda x, y: x + y, 1)(b, y=b.T)
+
+
+@program
+def in_dims_as_a_list(lib: Any) -> Any:
+    return lib.vmap(lambda x, y: x + y, [0, 0])(b_of(lib), b_of(lib))
+
+
+@program
+def out_dims_none(lib: Any) -> Any:
+    c = constant(lib, [1.0, 2.0])
+    return lib.vmap(lambda x: (x, c), out_dims=(0, None))(b_of(lib))
+
+
+@program
+def out_dims_none_of_what_varies(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, out_dims=None)(b_of(lib))
+
+
+@program
+def result_made_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: lib.ones(2))(b_of(lib))
+
+
+@program
+def out_dims_out_of_range(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, out_dims=2)(b_of(lib))
+
+
+@program
+def out_dims_too_many(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, out_dims=(0, 0))(b_of(lib))
+
+
+@program
+def out_dims_too_few(lib: Any) -> Any:
+    return lib.vmap(lambda x: (x, x), out_dims=(0,))(b_of(lib))
+
+
+@program
+def out_dims_one_in_a_tuple(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, out_dims=(1,))(b_of(lib))
+
+
+@program
+def out_dims_of_a_float(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, out_dims=0.0)(b_of(lib))
+
+
+@program
+def in_dims_out_of_range(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, 2)(b_of(lib))
+
+
+@program
+def in_dims_of_a_scalar(lib: Any) -> Any:
+    return lib.vmap(lambda x: x)(lib.tensor(1.0))
+
+
+@program
+def in_dims_of_a_float(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, 0.0)(b_of(lib))
+
+
+@program
+def in_dims_too_many(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, (0, 0))(b_of(lib))
+
+
+@program
+def in_dims_that_nest_otherwise(lib: Any) -> Any:
+    return lib.vmap(lambda x: x[0], ({"a": 0},))([b_of(lib)])
+
+
+@program
+def in_dims_none_only(lib: Any) -> Any:
+    return lib.vmap(lambda x: x, None)(b_of(lib))
+
+
+@program
+def in_dims_all_none(lib: Any) -> Any:
+    return lib.vmap(lambda x, y: x, (None, None))(b_of(lib), b_of(lib))
+
+
+@program
+def no_arguments(lib: Any) -> Any:
+    return lib.vmap(lambda: lib.ones(2))()
+
+
+@program
+def a_number_among_the_arguments(lib: Any) -> Any:
+    return lib.vmap(lambda x, n: x * n)(b_of(lib), 2.0)
+
+
+@program
+def a_number_that_does_not_vary(lib: Any) -> Any:
+    return lib.vmap(lambda x, n: x * n, (0, None))(b_of(lib), 2.0)
+
+
+@program
+def sizes_that_differ(lib: Any) -> Any:
+    return lib.vmap(lambda x, y: x)(b_of(lib), a_of(lib))
+
+
+@program
+def not_a_function(lib: Any) -> Any:
+    return lib.vmap(3)(b_of(lib))
+
+
+@program
+def randomness_of_another_name(lib: Any) -> Any:
+    return lib.vmap(lib.sin, randomness="some")(b_of(lib))
+
+
+@program
+def chunks(lib: Any) -> Any:
+    a = a_of(lib)
+    f = lambda x: (x.sum(0), x * 2)  # noqa: E731
+    return [lib.vmap(f, 1, (0, 1), chunk_size=n)(a) for n in (1, 2, 3, 4)]
+
+
+@program
+def chunk_size_0(lib: Any) -> Any:
+    return lib.vmap(lib.sin, chunk_size=0)(b_of(lib))
+
+
+@program
+def chunk_size_negative(lib: Any) -> Any:
+    return lib.vmap(lib.sin, chunk_size=-1)(b_of(lib))
+
+
+# results ------------------------------------------------------------------------------------------------------------
+
+
+@program
+def nested_results(lib: Any) -> Any:
+    return lib.vmap(lambda x: {"a": [x, (x.sum(),)], "b": x * 2}, out_dims=-1)(b_of(lib))
+
+
+@program
+def result_number(lib: Any) -> Any:
+    return lib.vmap(lambda x: 3.0)(b_of(lib))
+
+
+@program
+def result_none(lib: Any) -> Any:
+    return lib.vmap(lambda x: None)(b_of(lib))
+
+
+@program
+def result_tensor_and_number(lib: Any) -> Any:
+    return lib.vmap(lambda x: (x, 1))(b_of(lib))
+
+
+@program
+def result_named_tuple(lib: Any) -> Any:
+    found = lib.vmap(lambda x: x.max(0))(b_of(lib))
+    return found[0], found[1]
+
+
+@program
+def shapes_seen_inside(lib: Any) -> Any:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        seen.extend([tuple(x.shape), x.ndim, x.dim(), x.size(0), x.numel(), len(x), str(x.dtype)[-7:], x.is_leaf])
+        return x.reshape(-1)
+
+    lib.vmap(f, 1)(a_of(lib))
+    return seen
+
+
+# refusals -----------------------------------------------------------------------------------------------------------
+
+
+@program
+def item_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: x * x.sum().item())(b_of(lib))
+
+
+@program
+def tolist_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: lib.tensor(x.tolist()))(b_of(lib))
+
+
+@program
+def control_flow_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: x if x.sum() > 0 else -x)(b_of(lib))
+
+
+@program
+def float_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: x * float(x.sum()))(b_of(lib))
+
+
+@program
+def control_flow_by_what_does_not_vary(lib: Any) -> Any:
+    c = constant(lib, 2.0)
+    return lib.vmap(lambda x: x if c > 0 else -x)(b_of(lib))
+
+
+@program
+def numpy_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: lib.tensor(x.numpy()))(b_of(lib))
+
+
+@program
+def masked_select_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: x[x > 0.1])(b_of(lib))
+
+
+@program
+def escaped(lib: Any) -> Any:
+    kept = []
+
+    def f(x: Any) -> Any:
+        kept.append(x)
+        return x
+
+    lib.vmap(f)(b_of(lib))
+    return kept[0] + 1
+
+
+@program
+def iteration_inside(lib: Any) -> Any:
+    return lib.vmap(lambda x: sum(row * (k + 1) for k, row in enumerate(x)))(a_of(lib))
+
+
+@program
+def unpacking_inside(lib: Any) -> Any:
+    def f(x: Any) -> Any:
+        p, q, r = x
+        return p * q - r
+
+    return lib.vmap(f)(a_of(lib))
+
+
+# in place -----------------------------------------------------------------------------------------------------------
+
+
+@program
+def in_place_on_the_argument(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lambda x: x.mul_(2))(b), b
+
+
+@program
+def in_place_with_what_does_not_vary(lib: Any) -> Any:
+    b, c = b_of(lib), constant(lib, [1.0, 2.0, 3.0, 4.0])
+    return lib.vmap(lambda x: x.clone().mul_(c).sub_(1))(b)
+
+
+@program
+def in_place_on_what_does_not_vary(lib: Any) -> Any:
+    b, c = b_of(lib), constant(lib, [1.0, 2.0, 3.0, 4.0])
+    return lib.vmap(lambda x: c.mul_(x))(b)
+
+
+@program
+def in_place_on_an_argument_that_does_not_vary(lib: Any) -> Any:
+    b, c = b_of(lib), constant(lib, [1.0, 2.0, 3.0, 4.0])
+    return lib.vmap(lambda x, y: y.mul_(x), (0, None))(b, c)
+
+
+@program
+def in_place_on_what_does_not_vary_is_refused_before(lib: Any) -> Any:
+    b, c = b_of(lib), constant(lib, [1.0, 2.0, 3.0, 4.0])
+    try:
+        lib.vmap(lambda x: c.mul_(x))(b)
+    except RuntimeError:
+        return c
+    return "no error"
+
+
+@program
+def in_place_by_a_number_on_what_does_not_vary(lib: Any) -> Any:
+    b, c = b_of(lib), constant(lib, [1.0, 2.0, 3.0, 4.0])
+    return lib.vmap(lambda x: x + c.mul_(2))(b), c
+
+
+@program
+def views_written_in_place(lib: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x.clone()
+        row = y[1]
+        row.mul_(10)
+        y[:, 0] = row[0]
+        y.T[2].add_(x[0, 1])
+        flat = y.view(-1)
+        flat[3:5] = x[0, :2] * 100
+        return y, row, flat
+
+    return lib.vmap(f)(a_of(lib)), lib.vmap(f, 2, 1)(a_of(lib).movedim(0, 2))
+
+
+@program
+def view_of_the_argument_written(lib: Any) -> Any:
+    a = a_of(lib)
+    out = lib.vmap(lambda x: x[0].fill_(7.0), 1)(a)
+    return out, a
+
+
+@program
+def write_before_and_after_a_view(lib: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x * 1
+        v = y[1:]
+        y.add_(1)
+        w = v * 2
+        v.zero_()
+        return y, v, w
+
+    return lib.vmap(f)(b_of(lib))
+
+
+@program
+def new_zeros_written(lib: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x.new_zeros(2, 4)
+        y[1] = x
+        return y
+
+    return lib.vmap(f)(b_of(lib))
+
+
+@program
+def zeros_like_written(lib: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = lib.zeros_like(x)
+        y[1] = x[2]
+        return y
+
+    return lib.vmap(f)(b_of(lib))
+
+
+@program
+def zeros_written(lib: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = lib.zeros(4, dtype=lib.float64)
+        y[1] = x[2]
+        return y
+
+    return lib.vmap(f)(b_of(lib))
+
+
+@program
+def gradients_through_writes(lib: Any) -> Any:
+    x = leaf(lib, b_of(lib).tolist())
+
+    def f(r: Any) -> Any:
+        y = r * 2
+        y[1:3] *= r[0]
+        y[0] = y[3] * y[1]
+        return y
+
+    out = lib.vmap(f)(x)
+    out.pow(2).sum().backward()
+    return out, x.grad
+
+
+@program
+def write_of_another_shape(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lambda x: x[0].clone().add_(x))(b)
+
+
+@program
+def copy_inside(lib: Any) -> Any:
+    def f(x: Any, y: Any) -> Any:
+        z = lib.empty_like(x)
+        z.copy_(y)
+        return z
+
+    a = a_of(lib)
+    return lib.vmap(f, (0, None))(a, b_of(lib)), lib.vmap(f)(a, a[:, 0:1])
+
+
+# indexing by tensors of the batch -----------------------------------------------------------------------------------
+
+
+@program
+def indices_that_vary(lib: Any) -> Any:
+    a, i = a_of(lib), lib.tensor([2, 0])
+    j = lib.tensor([[1, 1], [0, 2]])
+    c = b_of(lib)
+    return [
+        lib.vmap(lambda x, k: x[k])(a, i),
+        lib.vmap(lambda x, k: x[:, k])(a, i),
+        lib.vmap(lambda x, k: x[k, :2])(a, j),
+        lib.vmap(lambda x, k: x[k, k])(a, j),
+        lib.vmap(lambda k: c[k])(j),
+        lib.vmap(lambda k: c[:, k])(j),
+        lib.vmap(lambda x: x[:, lib.tensor([0, 3])])(a),
+        lib.vmap(lambda x, k: x[..., None, k])(a, j),
+        lib.vmap(lambda x, k: lib.index_select(x, 1, k))(a, j),
+        lib.vmap(lambda x, k: x.gather(0, k.expand(4, 2).T))(a, j),
+        lib.vmap(lambda x, k: lib.take_along_dim(x, k[None], 1))(a, j),
+    ]
+
+
+@program
+def written_at_indices_that_vary(lib: Any) -> Any:
+    a, j = a_of(lib), lib.tensor([[1, 1], [0, 2]])
+
+    def f(x: Any, k: Any) -> Any:
+        y = x.clone()
+        y[k[0]] = 5.0
+        y[:, k[1]] = x[:, 0]
+        return y, x.index_add(0, k, x[:2]), x.scatter(0, k[None].expand(1, 2), 3.0)
+
+    return lib.vmap(f)(a, j)
+
+
+@program
+def written_through_views_of_parts(lib: Any) -> Any:
+    def f(z: Any) -> Any:
+        y, w = z.clone(), z.clone()
+        y.real.mul_(2)
+        y.imag.copy_(z.real)
+        lib.view_as_real(w)[..., 0].zero_()
+        return y, w
+
+    b = b_of(lib)
+    return lib.vmap(f)(lib.complex(b, b * 2))
+
+
+@program
+def numbers_in_the_batch(lib: Any) -> Any:
+    def f(n: Any) -> Any:
+        return n.sum(), n.mean(0), n.max(), n.cumsum(0), n.softmax(-1), n.sort().values, n.prod(), n.argmax()
+
+    def kept(r: Any) -> Any:
+        return (
+            r.sum((0, 1), True),
+            r.expand(2, 3, 4),
+            r[0, 0].expand(3),
+            r.to(lib.float32),
+            r.mean((0, 1), keepdim=True),
+        )
+
+    return lib.vmap(f)(b_of(lib)[0]), lib.vmap(kept)(a_of(lib))
+
+
+@program
+def numbers_have_no_second_axis(lib: Any) -> Any:
+    return lib.vmap(lambda n: n.sum(1))(b_of(lib)[0])
+
+
+@program
+def put_at_indices(lib: Any) -> Any:
+    a, i = a_of(lib), lib.tensor([1, 1])
+    k = lib.tensor([[0, 2], [1, 1]])
+
+    def fixed(x: Any) -> Any:
+        y, z = x.clone(), x.clone()
+        y[i] = x[:2]
+        z[:, i] += x[:, :2]
+        return y, z, x.index_put((i, i), x[0, :2], accumulate=True), x.index_put((i,), x[0])
+
+    def varying(x: Any, j: Any) -> Any:
+        y = x.clone()
+        y[j] = x[:2]
+        return y, x.index_put((j, j), x[0, :2], accumulate=True), x.index_put((j,), lib.tensor(1.0).double())
+
+    return (
+        lib.vmap(fixed)(a),
+        lib.vmap(varying)(a, k),
+        lib.vmap(lambda j: lib.zeros_like(a[0]).index_put((j,), a[0, 0]))(k),
+    )
+
+
+@program
+def places_in_order(lib: Any) -> Any:
+    edges, a = constant(lib, [-0.5, 0.0, 0.5]), a_of(lib)
+    return (
+        lib.vmap(lambda x: lib.bucketize(x, edges))(a),
+        lib.vmap(lambda x: lib.searchsorted(x, x * 0.5))(a),
+        lib.vmap(lambda x: lib.searchsorted(edges, x, right=True))(a),
+        lib.vmap(lambda x, y: lib.searchsorted(x, y), (0, None))(a[0], a[1, 0]),
+    )
+
+
+# nesting ------------------------------------------------------------------------------------------------------------
+
+
+@program
+def pairwise(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lambda x: lib.vmap(lambda y: (x * y).sum())(b))(b)
+
+
+@program
+def pairwise_other(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lib.vmap(lambda x, y: x.sin() * y, (0, None)), (None, 0))(b, b)
+
+
+@program
+def three_levels(lib: Any) -> Any:
+    a = a_of(lib)
+    return lib.vmap(lib.vmap(lib.vmap(lambda x, y: x * y, (0, None), 0), 1, 1), 2, -1)(a, a)
+
+
+@program
+def inner_written_by_the_outer(lib: Any) -> Any:
+    b = b_of(lib)
+
+    def outer(x: Any) -> Any:
+        y = x.clone()
+        lib.vmap(lambda e: e.mul_(x.sum()))(y)
+        return y
+
+    return lib.vmap(outer)(b)
+
+
+@program
+def inner_refuses_what_only_the_outer_varies(lib: Any) -> Any:
+    b = b_of(lib)
+    return lib.vmap(lambda x: lib.vmap(lambda e: x.mul_(e))(b))(b)
+
+
+@program
+def over_derivatives(lib: Any) -> Any:
+    b = b_of(lib)
+    g, f = lib.func, lambda x: (x.sin() * x.sum()).sum()
+    return [
+        lib.vmap(g.grad(f))(b),
+        lib.vmap(g.hessian(f))(b),
+        lib.vmap(lambda x: g.jvp(g.grad(f), (x,), (x,)))(b),
+        lib.vmap(g.jacrev(g.jacfwd(f)))(b),
+        g.jacrev(lib.vmap(f))(b),
+        g.jacfwd(lib.vmap(g.grad(f)))(b),
+        g.grad(lambda x: lib.vmap(f)(x).sum())(b),
+        g.jvp(lib.vmap(f), (b,), (b * b,)),
+    ]
+
+
+@program
+def tracked_argument(lib: Any) -> Any:
+    x = leaf(lib, b_of(lib).tolist())
+    out = lib.vmap(lambda r: r.sin() * r.sum(), 1)(x)
+    out.sum().backward()
+    return out, x.grad
+
+
+@program
+def tracked_closure(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0, 4.0])
+    out = lib.vmap(lambda r: (w * r).sum() * w)(b_of(lib))
+    out.pow(2).sum().backward()
+    return out, w.grad
+
+
+@program
+def tracked_under_no_grad(lib: Any) -> Any:
+    x = leaf(lib, b_of(lib).tolist())
+    with lib.no_grad():
+        out = lib.vmap(lambda r: r * 2)(x)
+    return out, lib.vmap(lambda r: r * 2)(x.detach())
+
+
+@program
+def no_grad_inside(lib: Any) -> Any:
+    x = leaf(lib, b_of(lib).tolist())
+
+    def f(r: Any) -> Any:
+        with lib.no_grad():
+            s = r.sum()
+        return r * s
+
+    out = lib.vmap(f)(x)
+    out.sum().backward()
+    return out, x.grad
+
+
+@program
+def gradients_of_a_captured_graph(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0, 3.0])
+    y = x**3
+    return lib.vmap(lambda v: lib.autograd.grad(y, x, v, retain_graph=True)[0])(lib.eye(3, dtype=lib.float64))
+
+
+@program
+def empty_batch(lib: Any) -> Any:
+    return lib.vmap(lambda x: x.sin() * 2)(lib.ones(0, 3))
+
+
+@program
+def dtypes_as_for_one(lib: Any) -> Any:
+    x, d = lib.ones(3), lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64)
+    i = lib.tensor([1, 2, 3])
+    f = lambda p, q: p * q  # noqa: E731
+    return [
+        lib.vmap(f)(x, d),
+        lib.vmap(f)(i, x),
+        lib.vmap(f, (0, None))(x, d[0]),
+        lib.vmap(f, (None, 0))(d[0], x),
+        lib.vmap(lambda p: p * lib.ones(2))(d),
+        lib.vmap(lambda p: p + 1)(i),
+        lib.vmap(lambda p: p / 2)(i),
+        lib.vmap(lambda p: p * lib.ones(2))(i),
+    ]
+
+
+# randomness ---------------------------------------------------------------------------------------------------------
+
+
+def rand_with(lib: Any, randomness: str, f: Any) -> Any:
+    lib.manual_seed(0)
+    return lib.vmap(f, randomness=randomness)(lib.ones(3, 4))
+
+
+@program
+def random_is_refused(lib: Any) -> Any:
+    return rand_with(lib, "error", lambda x: x + lib.rand(4))
+
+
+@program
+def random_like_is_refused(lib: Any) -> Any:
+    return rand_with(lib, "error", lambda x: x + lib.randn_like(x))
+
+
+@program
+def random_different(lib: Any) -> Any:
+    out = rand_with(lib, "different", lambda x: x + lib.rand(4))
+    return tuple(out.shape), bool((out[0] == out[1]).any()), bool((out[1] == out[2]).any())
+
+
+@program
+def random_same(lib: Any) -> Any:
+    out = rand_with(lib, "same", lambda x: x + lib.rand(4))
+    return tuple(out.shape), bool((out[0] == out[1]).all()), bool((out[1] == out[2]).all())
+
+
+@program
+def random_like_different(lib: Any) -> Any:
+    out = rand_with(lib, "different", lambda x: x + lib.randn_like(x))
+    return tuple(out.shape), bool((out[0] == out[1]).any())
+
+
+@program
+def random_like_same(lib: Any) -> Any:
+    out = rand_with(lib, "same", lambda x: x + lib.randn_like(x))
+    return tuple(out.shape), bool((out[0] == out[1]).all())
+
+
+@program
+def dropout_is_refused(lib: Any) -> Any:
+    return rand_with(lib, "error", lambda x: lib.nn.functional.dropout(x, 0.5))
+
+
+@program
+def dropout_different(lib: Any) -> Any:
+    lib.manual_seed(0)
+    out = lib.vmap(lambda x: lib.nn.functional.dropout(x, 0.5), randomness="different")(lib.ones(3, 50))
+    return tuple(out.shape), bool((out[0] == out[1]).all())
+
+
+@program
+def dropout_same(lib: Any) -> Any:
+    lib.manual_seed(0)
+    out = lib.vmap(lambda x: lib.nn.functional.dropout(x, 0.5), randomness="same")(lib.ones(3, 50))
+    return tuple(out.shape), bool((out[0] == out[1]).all())
+
+
+@program
+def bernoulli_of_what_varies_different(lib: Any) -> Any:
+    lib.manual_seed(0)
+    out = lib.vmap(lambda x: lib.bernoulli(x), randomness="different")(lib.ones(3, 50) / 2)
+    return tuple(out.shape), bool((out[0] == out[1]).all())
+
+
+@program
+def random_permutation_different(lib: Any) -> Any:
+    lib.manual_seed(0)
+    out = lib.vmap(lambda x: x[lib.randperm(50)], randomness="different")(lib.arange(150.0).reshape(3, 50))
+    return tuple(out.shape), bool((out[0] + 50 == out[1]).all())
+
+
+@program
+def random_in_the_outer_only(lib: Any) -> Any:
+    f = lib.vmap(lambda x: lib.vmap(lambda y: y * 2)(x + lib.rand(4)), randomness="different")
+    return tuple(f(lib.ones(3, 4)).shape)
+
+
+@program
+def random_in_place_different(lib: Any) -> Any:
+    lib.manual_seed(0)
+    out = lib.vmap(lambda x: x.clone().uniform_(), randomness="different")(lib.ones(3, 40))
+    return tuple(out.shape), bool((out[0] == out[1]).all())
+
+
+@program
+def random_in_place_same(lib: Any) -> Any:
+    lib.manual_seed(0)
+    out = lib.vmap(lambda x: x.clone().normal_(), randomness="same")(lib.ones(3, 40))
+    return tuple(out.shape), bool((out[0] == out[1]).all())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", PROGRAMS, ids=name_of)
+def test_as_torch(case: Program) -> None:
+    ours, theirs = outcomes(case)
+    assert ours == theirs
+
+
+# Where torch refuses, or is wrong -------------------------------------------------------------------------------------
+
+
+def test_a_result_that_does_not_vary_takes_any_out_dim() -> None:
+    """torch expands it as if the axis were in front, which raises or, for a square one, transposes."""
+    c = constant(pullback, [1.0, 2.0])
+    found = [vmap(lambda x: c, out_dims=d)(pullback.ones(3)) for d in (0, 1, -1)]
+    assert [list(f.shape) for f in found] == [[3, 2], [2, 3], [2, 3]]
+    assert found[1].tolist() == [[1.0] * 3, [2.0] * 3]
+
+
+def test_shapes_that_depend_on_values_are_allowed_while_they_agree() -> None:
+    """torch refuses nonzero() and masks; here they raise only if the shapes in the batch differ."""
+    x = pullback.tensor([[0.0, 2.0, 3.0], [4.0, 0.0, 5.0]])
+    assert vmap(lambda r: r[r > 0])(x).tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    assert vmap(lambda r: r.nonzero()[:, 0])(x).tolist() == [[1, 2], [0, 2]]
+    with pytest.raises(RuntimeError, match="differs among those in the batch"):
+        vmap(lambda r: r[r > 2])(x)
+
+
+def test_a_tensor_of_an_earlier_vmap_is_refused() -> None:
+    """torch takes it for one of the vmap that runs now."""
+    kept = []
+
+    def f(x: Any) -> Any:
+        kept.append(x)
+        return kept[0] + x
+
+    vmap(f)(pullback.ones(3))
+    with pytest.raises(RuntimeError, match="had ended"):
+        vmap(f)(pullback.ones(3))
+
+
+def test_reverse_mode_by_hand_inside() -> None:
+    """torch refuses requires_grad_() inside of a transform."""
+
+    def f(r: Any) -> Any:
+        r = r.detach().requires_grad_()
+        (r**3).sum().backward()
+        return r.grad
+
+    assert vmap(f)(constant(pullback, [[1.0, 2.0], [3.0, 0.0]])).tolist() == [[3.0, 12.0], [27.0, 0.0]]
+
+
+def test_columns_written_at_indices_that_vary() -> None:
+    """torch takes the axes of the values in another order than those of the index."""
+    a, k = a_of(pullback), pullback.tensor([[0, 2], [1, 3]])
+
+    def f(x: Any, j: Any) -> Any:
+        y = x.clone()
+        y[:, j] = x[:, :2] * 10
+        return y
+
+    assert vmap(f)(a, k).tolist() == [f(x, j).tolist() for x, j in zip(a, k, strict=True)]
