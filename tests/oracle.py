@@ -114,24 +114,24 @@ def array_of(t: Any) -> np.ndarray[Any, Any]:
 # Comparisons ----------------------------------------------------------------------------------------------------------
 
 
-def difference(ours: Any, theirs: Any, scale: float = 1.0) -> str:
+def difference(ours: Any, theirs: Any, scale: float = 1.0, normwise: bool = False) -> str:
     """What differs between two results in kind, dtype, shape, values or exception; "" if nothing does.
 
-    scale: a factor of the tolerance.
+    scale: a factor of the tolerance. normwise: it is relative to the largest element of an array, not to each.
     """
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         return _difference_of_errors(ours, theirs)
     if isinstance(theirs, (tuple, list)) and not hasattr(theirs, "numel"):
         if not isinstance(ours, (tuple, list)) or len(ours) != len(theirs):
             return f"{ours!r}, expected {len(theirs)} results"
-        return "; ".join(filter(None, (difference(a, b, scale) for a, b in zip(ours, theirs, strict=True))))
+        return "; ".join(filter(None, (difference(a, b, scale, normwise) for a, b in zip(ours, theirs, strict=True))))
     if not hasattr(theirs, "dtype"):
         return "" if ours == theirs else f"{ours!r}, expected {theirs!r}"
     if not isinstance(ours, pullback.Tensor):
         return f"{type(ours).__name__}, expected a tensor"
     if name_of(ours.dtype) != name_of(theirs.dtype):
         return f"{ours.dtype}, expected {theirs.dtype}"
-    return difference_of_values(array_of(ours), array_of(theirs), scale)
+    return difference_of_values(array_of(ours), array_of(theirs), scale, normwise)
 
 
 def name_of(dtype: Any) -> str:
@@ -139,7 +139,9 @@ def name_of(dtype: Any) -> str:
     return str(dtype).split(".")[1]
 
 
-def difference_of_values(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], scale: float = 1.0) -> str:
+def difference_of_values(
+    ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], scale: float = 1.0, normwise: bool = False
+) -> str:
     """What differs between two arrays in shape or values; "" if nothing does."""
     if ours.shape != theirs.shape:
         return f"shape {list(ours.shape)}, expected {list(theirs.shape)}"
@@ -148,21 +150,23 @@ def difference_of_values(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any
         same = np.array_equal(ours, theirs)
     else:
         parts = [(np.real(ours), np.real(theirs)), (np.imag(ours), np.imag(theirs))]
-        same = all(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) for a, b in parts)
+        size = max(1.0, np.abs(theirs[np.isfinite(theirs)]).max(initial=0)) if normwise else 1.0
+        same = all(np.allclose(a, b, rtol=tolerance, atol=size * tolerance, equal_nan=True) for a, b in parts)
     return "" if same else f"values {ours.tolist()}, expected {theirs.tolist()}"
 
 
-def difference_of_gradients(ours: Any, theirs: Any, scale: float = 100.0) -> str:
-    """What differs between two lists of gradients, where None is as good as zeros; or between two exceptions."""
+def difference_of_gradients(ours: Any, theirs: Any, scale: float = 100.0, normwise: bool = False) -> str:
+    """What differs between two lists of gradients (None is as good as zeros, to rounding), or between two exceptions."""
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         return _difference_of_errors(ours, theirs)
     found = []
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a is not None and b is not None:
-            text = difference(a, b, scale)
+            text = difference(a, b, scale, normwise)
         else:
             given = a if b is None else b
-            text = "" if given is None or not array_of(given).any() else f"{a}, expected {b}"
+            zeros = given is None or not difference_of_values(np.zeros_like(array_of(given)), array_of(given), scale)
+            text = "" if zeros else f"{a}, expected {b}"
         found += [f"gradient {i}: {text}"] if text else []
     return "; ".join(found)
 

@@ -224,11 +224,11 @@ torch.result_type(1, x.byte()) | torch.result_type(x.byte()[0, 0], n) | torch.re
 torch.result_type(True, 2j) | torch.result_type(x, np.float64(1)) | torch.result_type(n, s) | torch.result_type(x)
 torch.can_cast(torch.double, torch.float) | torch.can_cast(torch.float, torch.int)
 torch.can_cast(from_=torch.float, to=torch.int) | torch.promote_types(torch.int, 3)
-torch.promote_types(type1=torch.int, type2=torch.int) | torch.get_default_device() | torch.set_default_device('cpu')
-torch.set_default_device(None) | torch.set_default_device('nonsense') | torch.device('cpu', 0)
-torch.device('cpu', -1) | torch.device('cpu:0') == torch.device('cpu') | torch.device('mps')
+torch.promote_types(type1=torch.int, type2=torch.int) | torch.get_default_device() | torch.set_default_device(None)
+(torch.set_default_device('cpu'), torch.set_default_device(None)) | torch.set_default_device('nonsense')
+torch.device('cpu', 0) | torch.device('cpu', -1) | torch.device('cpu:0') == torch.device('cpu') | torch.device('mps')
 torch.device('cuda:0', 1) | torch.device('cuda', index=1) | torch.device(torch.device('cpu'))
-torch.device('cpu').__enter__() | torch.device('cuda:') | torch.device('meta') | torch.finfo()
+torch.device('cuda:') | torch.device('meta') | torch.finfo()
 torch.finfo(torch.float16) | torch.finfo(torch.float32) | torch.finfo(torch.float64) | torch.finfo(torch.bfloat16)
 torch.finfo(torch.complex64) | torch.finfo(torch.complex128) | torch.finfo(torch.int32) | torch.finfo(torch.bool)
 torch.finfo(float) | torch.finfo(torch.float32) == torch.finfo(torch.float32)
@@ -249,6 +249,13 @@ torch.bool.to_complex() | torch.int32.to_real() | torch.complex128.to_real()
 @pytest.mark.parametrize("code", [*VALUES, *SIZES, *RANGES, *CONVERSIONS])
 def test_expressions(torch: ModuleType, code: str) -> None:
     assert not problem(torch, code)
+
+
+@pytest.mark.torch
+def test_a_device_is_a_context(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        with lib.device("cpu") as found:
+            assert str(found) == str(lib.zeros(1).device) == "cpu"
 
 
 @contextlib.contextmanager

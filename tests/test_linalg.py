@@ -251,7 +251,7 @@ def test_equal_singular_values_and_eigenvalues_have_gradients() -> None:
 SINGULAR = [
     np.array([[1.0, 2.0], [2.0, 4.0]]),
     np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]),
-    np.outer([1.0, 2.0, 3.0], [1.0, 0.5, -1.0]),
+    np.outer([1.0, 2.0, 4.0], [1.0, 0.5, -1.0]),  # powers of two: exactly singular, however it is eliminated
     np.zeros((2, 2)),
     np.zeros((3, 3)),
     np.array([np.diag([1.0, 2.0]), np.ones((2, 2))]),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -65,33 +64,9 @@ def torch() -> ModuleType:
 # Where we differ from torch on purpose --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A `Differs` of several operations, whose entries do not carry it themselves yet."""
-
-    reason: str
-    check: str
-    operations: str
-    dtypes: str = ""
-    sample: str = ""
-
-
-DIFFERENCES = []
-
-
-def differs(name: str) -> list[Differs]:
-    """Where an operation is meant to differ from torch."""
-    moved = [
-        Differs(d.reason, d.check, d.dtypes, d.sample)
-        for d in DIFFERENCES
-        if name.rpartition(".")[2] in d.operations.split()
-    ]
-    return TABLE[name].domain("differs") + moved
-
-
 def filtered(check: str, name: str, dtype: str, sample: Sample, found: str) -> Problems:
     """What was found as a list, empty if it is meant to be."""
-    if not found or any(d.covers(check, dtype, sample) for d in differs(name)):
+    if not found or any(d.covers(check, dtype, sample) for d in TABLE[name].domain("differs")):
         return []
     return [f"{name}{sample} of {dtype}: {found}"]
 
@@ -141,7 +116,7 @@ def problem_of_gradient(torch: ModuleType, name: str, sample: Sample, dtype: str
     wanted = [[t.requires_grad for t in tensors_of(run.result)] for run in (ours, theirs)]
     if wanted[0] != wanted[1]:
         return f"requires_grad {wanted[0]}, expected {wanted[1]}"
-    return difference_of_gradients(ours.gradients(), theirs.gradients())
+    return difference_of_gradients(ours.gradients(), theirs.gradients(), normwise=_of_matrices(name))
 
 
 def problem_of_second_gradient(torch: ModuleType, name: str, sample: Sample, dtype: str) -> str:
@@ -151,7 +126,12 @@ def problem_of_second_gradient(torch: ModuleType, name: str, sample: Sample, dty
         return ""
     if len(ours.outputs) != len(theirs.outputs):
         return f"{len(ours.outputs)} results that require grad, expected {len(theirs.outputs)}"
-    return difference_of_gradients(ours.second(), theirs.second(), 1000)
+    return difference_of_gradients(ours.second(), theirs.second(), 1000, normwise=_of_matrices(name))
+
+
+def _of_matrices(name: str) -> bool:
+    """Whether the rounding of an element is relative to the whole result, as of all that solves or decomposes."""
+    return TABLE[name].forward.__module__.startswith("pullback.ops.linalg")
 
 
 def _finite(tensors: list[Any]) -> bool:
@@ -281,7 +261,7 @@ def test_kinks(torch: ModuleType, name: str) -> None:
 
 
 _WITH_DIFFERENCES = [  # those of the modes are `test_ops_modes.py`'s
-    (name, d) for name in TABLE for d in differs(name) if d.check not in ("forward", "batched")
+    (name, d) for name in TABLE for d in TABLE[name].domain("differs") if d.check not in ("forward", "batched")
 ]
 
 

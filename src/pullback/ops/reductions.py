@@ -239,6 +239,8 @@ def products(values: Any, axis: int) -> Any:
 def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
+    if _count(shape, dim) == 1:  # linear: no rounding in a second derivative that is zero
+        return insert_axes(g, axes, shape, keepdim)
     if not somewhere(np.equal(plain(input), 0)):
         return np.multiply(
             insert_axes(g, axes, shape, keepdim), np.conj(insert_axes(out, axes, shape, keepdim) / input)
