@@ -120,11 +120,46 @@ def test_a_graph_dies_with_its_last_output() -> None:
     x = wanting([1.0])
     hidden = x * 2
     y = (hidden + x).sin()
-    alive = watched(hidden, hidden.grad_fn, y.grad_fn, hidden.grad_fn.next_functions[0][0])
+    accumulator = hidden.grad_fn.next_functions[0][0]
+    alive = watched(hidden, hidden.grad_fn, y.grad_fn)
     del hidden
-    assert alive() == [False, True, True, True]
+    assert alive() == [False, True, True]
     del y
-    assert alive() == [False] * 4
+    assert alive() == [False] * 3
+    assert (x * 3).grad_fn.next_functions[0][0] is accumulator  # which lives as long as its leaf
+    alive = watched(x, accumulator)
+    del x, accumulator
+    assert alive() == [False] * 2
+
+
+def test_what_a_graph_needs_of_a_leaf_outlives_it() -> None:
+    x = wanting([1.0])
+    x.register_hook(lambda g: g * 10)
+    seen: list[pullback.Tensor] = []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad))
+    y = x * 3
+    alive = watched(x, array_of(x))
+    del x
+    assert alive() == [False, True]
+    leaf = y.grad_fn.next_functions[0][0].variable
+    assert (leaf.tolist(), leaf.requires_grad, leaf.is_leaf) == ([1.0], True, True)
+    y.backward()
+    assert (leaf.grad.item(), seen[0] is leaf.grad) == (30.0, True)
+    alive = watched(leaf, y.grad_fn.next_functions[0][0])
+    del leaf, y
+    assert alive() == [False, False]
+
+
+def test_a_leaf_runs_after_what_uses_it_whatever_used_it_before() -> None:
+    x = wanting([1.0])
+    (x * 2).backward()
+    order: list[str] = []
+    z = wanting([1.0])
+    early, late = z * 5, x * 3
+    for name, t in (("early", early), ("late", late), ("x", x), ("z", z)):
+        (t.register_hook if t.is_leaf else t.grad_fn.register_hook)(lambda *g, name=name: order.append(name))
+    (early + late).backward()
+    assert order == ["late", "x", "early", "z"]  # the leaf's place is that of its first use in this graph
 
 
 def test_one_of_several_outputs_keeps_the_node() -> None:
@@ -134,16 +169,6 @@ def test_one_of_several_outputs_keeps_the_node() -> None:
     assert alive() == [False, True]
     del b
     assert alive() == [False, False]
-
-
-def test_leaves_die_with_the_graph_that_leads_to_them() -> None:
-    x = wanting([1.0])
-    y = x * 2
-    alive = watched(x)
-    del x
-    assert alive() == [True]
-    del y
-    assert alive() == [False]
 
 
 def test_a_leaf_with_a_gradient_and_hooks_dies() -> None:

@@ -1,4 +1,7 @@
-"""What stands behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays."""
+"""What stands behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays.
+
+How a view was made decides what may be done to it later. `View` remembers that, and `MADE` says it in words.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class Size(tuple[int, ...]):
 class Version:
     """How often some memory was written in place, and its views; shared by all tensors that look at it."""
 
-    __slots__ = ("n", "views")
+    __slots__ = ("__weakref__", "n", "views")
 
     def __init__(self) -> None:
         self.n = 0
@@ -58,6 +61,10 @@ class Version:
         if len(self.views) & (len(self.views) + 1) == 0:  # as the list doubles, forget those that have died
             self.views = [ref for ref in self.views if ref() is not None]
         self.views.append(weakref.ref(view))
+
+    def living(self) -> list[Tensor]:
+        """The views that live, a view of another behind it."""
+        return [view for ref in self.views if (view := ref()) is not None and view._view is not None]
 
 
 class InferenceVersion(Version):
@@ -88,14 +95,48 @@ INFERENCE = InferenceVersion()
 class View:
     """How a tensor came to look at the memory of `base`: ``op(parent, *args)``, or no operation of the table (op None).
 
-    recorded: whether operations were being recorded when the view was made.
+    made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of how it was made, or
+    what it is a view of; else "".
     """
 
-    __slots__ = ("args", "base", "op", "parent", "recorded")
+    __slots__ = ("args", "base", "made", "op", "parent")
 
-    def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), recorded: bool = True) -> None:
-        self.base: Tensor = parent if parent._view is None else parent._view.base
-        self.parent, self.op, self.args, self.recorded = parent, op, args, recorded
+    def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), made: str = "") -> None:
+        above = parent._view
+        self.base: Tensor = parent if above is None else above.base
+        self.parent, self.op, self.args = parent, op, args
+        self.made = made or ("" if above is None else above.made)
+
+
+MADE = {
+    "no_grad": (
+        "A view was created in no_grad mode and {now} modified inplace with grad mode enabled: it is not known whether "
+        "the write is meant to be recorded.",
+        "make the view outside no_grad() too, or write within it, or write to a clone().",
+    ),
+    "inference": (
+        "A view was created in inference mode and {now} modified inplace in normal mode.",
+        "make the view outside inference_mode() too, or write within it, or write to a clone().",
+    ),
+    "pieces": (
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views: they "
+        "share one node, which would have to be another one for each of them.",
+        "take the part by an index, x[1:3] or x[0], and write to that; or use an operation that is not in place.",
+    ),
+    "function": (
+        "{view} and {now} modified inplace. This view was created inside a custom Function, or is an input that it "
+        "returned as it was: its base cannot know how, so its backward would be left out.",
+        "return a clone() from forward, or mark the input dirty with ctx.mark_dirty() where forward writes to it.",
+    ),
+}
+"""Why views that were made in certain ways refuse a write that is recorded: what is so, and what to do."""
+
+
+def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
+    """The error of a write to a view that must not be recorded. now: what "is being", or "has been", modified."""
+    text, do = MADE[view.made]
+    name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name()}"
+    return RuntimeError(f"{text.format(view=f'{name} is a view', now=now)}\n  What to do: {do}")
 
 
 class Writes:
@@ -109,17 +150,6 @@ class Writes:
 
 WRITES = Writes()
 next_write = itertools.count(1).__next__
-
-
-class LeafState:
-    """What few leaves have: the node that accumulates their gradient (weakly held, the graph owns it) and hooks."""
-
-    __slots__ = ("accumulator", "hooks", "post_hooks")
-
-    def __init__(self) -> None:
-        self.accumulator: Callable[[], Any] | None = None
-        self.hooks: dict[int, Callable[..., Any]] = {}
-        self.post_hooks: dict[int, Callable[..., Any]] = {}
 
 
 class Payload:

@@ -12,8 +12,9 @@ class Modes:
     grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: what
     the backward pass that is running has to reach, a set of nodes; None where there is no such pass, or it reaches for
     every leaf. levels: the transforms that are running, innermost last. watch: what is to be told of every node that is
-    made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`). running: the node whose
-    backward runs, in anomaly mode; running_pass: the backward pass that does.
+    made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`); tells_nodes and tells_tensors
+    are functions that hear of each. running: the node whose backward runs, in anomaly mode; running_pass: the backward
+    pass that does.
     """
 
     __slots__ = (
@@ -25,8 +26,11 @@ class Modes:
         "needed",
         "origins",
         "pack_hooks",
+        "recording",
         "running",
         "running_pass",
+        "tells_nodes",
+        "tells_tensors",
         "watch",
     )
 
@@ -37,7 +41,10 @@ class Modes:
         self.levels: list[Any] = []
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
-        self.origins = 0  # 0: places are not noted; 1: the line; 2: the stack
+        self.origins = 0  # 0: places of nodes are not noted; 1: the line; 2: the stack
+        self.recording = 0  # the same for `record_origins`, which notes those of tensors as well
+        self.tells_nodes: tuple[Any, ...] = ()
+        self.tells_tensors: tuple[Any, ...] = ()
         self.anomaly = False  # places are noted, and errors in a backward pass name them
         self.check_nan = True  # in anomaly mode, gradients are looked at for NaN
         self.running: Any = None

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtypes, _repr, errors
-from ._memory import INFERENCE, WRITES, LeafState, Payload, Size, Version, View, next_write
+from ._memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write, refused_write
 from ._methods import Methods
 from ._numpy import NUMPY as NUMPY
 from ._numpy import rule_of, without_rule
@@ -62,7 +62,7 @@ class Tensor(Methods):
     _requires_grad: bool
     _grad: Tensor | None
     _version_of: Version | None
-    _leaf: LeafState | None
+    _leaf: Edge | None
     _view: View | None
 
     __array_priority__ = 1000.0
@@ -245,10 +245,11 @@ class Tensor(Methods):
     @property
     def retains_grad(self) -> bool:
         """Whether `retain_grad()` was asked for on this non-leaf."""
-        if self._edge is None:
+        place = self._place
+        if place is None:
             return False
-        hooks = self._edge[0]._hooks
-        return hooks is not None and hooks.retains(self._edge[1])
+        hooks = place[0]._hooks
+        return hooks is not None and hooks.retains(place[1])
 
     @property
     def _base(self) -> Tensor | None:
@@ -272,10 +273,22 @@ class Tensor(Methods):
 
     def _bump(self) -> None:
         """Count one write to this tensor's memory."""
-        if self._version_of is INFERENCE:
+        memory = self._version_of
+        if memory is INFERENCE:
             return
-        self._share_version().n += 1
+        if memory is None:
+            memory = self._share_version()
+        memory.n += 1
         WRITES.n = next_write()
+        if memory.views:
+            for view in memory.living():
+                if view._view.made and (view._view.base._requires_grad or view._place is not None):
+                    lose(view)
+
+    @property
+    def _place(self) -> Edge | None:
+        """Its edge, also where that was lost."""
+        return self._edge
 
     def _share_version(self) -> Version:
         """The counter of this tensor's memory, to be held by whatever else looks at it."""
@@ -291,7 +304,7 @@ class Tensor(Methods):
 
     def detach_(self) -> Tensor:
         """Take this tensor itself out of the graph: it becomes a leaf that requires no gradient."""
-        if self._view is not None and self._edge is not None:
+        if self._view is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._edge = None
         self._requires_grad = False
@@ -310,7 +323,7 @@ class Tensor(Methods):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._data = value._data
         if self._leaf is not None:
-            self._leaf.accumulator = None  # its edge described the old shape and dtype
+            self._leaf[0].renew()  # its edge described the old shape and dtype
 
     # Out of the library ---------------------------------------------------------------------------------------
 
@@ -494,6 +507,38 @@ class Lifted(Tensor):
         return repr(self._data)
 
 
+class Lost(Tensor):
+    """A view whose place in the graph was lost: its base was written to, and how it was made forbids to make it anew.
+
+    Whoever asks for its place gets the error. A tensor becomes one by `lose`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _edge(self) -> Edge | None:  # type: ignore[override]
+        assert self._view is not None
+        raise refused_write(self._view, self._place, "its base or another view of its base has been")
+
+    @property
+    def _place(self) -> Edge | None:
+        return _slot_of_edge.__get__(self)  # type: ignore[no-any-return]
+
+
+_slot_of_edge: Any = Tensor.__dict__["_edge"]
+
+
+@functools.cache
+def _lost(cls: type[Tensor]) -> type[Tensor]:
+    return cls if issubclass(cls, Lost) else type(cls.__name__, (Lost, cls), {"__slots__": ()})
+
+
+def lose(view: Tensor) -> None:
+    """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
+    view.__class__ = _lost(type(view))
+    view._requires_grad = True
+
+
 PLAIN: set[type[Tensor]] = {Tensor}
 """The classes of tensors that operations need not ask about: those that add nothing to what an operation does."""
 
@@ -521,6 +566,8 @@ def wrap(data: Any) -> Tensor:
 def wrap_as(cls: type[Tensor], data: Any) -> Tensor:
     """`wrap`, as a tensor of a class derived from Tensor."""
     t = wrap(data)
+    if issubclass(cls, Lost):
+        cls = cls.__bases__[1]
     if cls is Tensor:
         return t
     made = object.__new__(cls)

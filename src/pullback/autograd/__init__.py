@@ -19,6 +19,7 @@ from .grad_mode import (
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import AccumulateGrad, Node
+from .origins import is_recording_origins, record_origins
 
 __all__ = [
     "AccumulateGrad",
@@ -39,7 +40,9 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_recording_origins",
     "no_grad",
+    "record_origins",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -10,7 +10,8 @@ import numpy as np
 
 from .._state import thread
 from .._tensor import Tensor
-from .watching import changed, formatted
+from .places import formatted
+from .watching import changed
 
 
 class set_detect_anomaly:  # noqa: N801 - torch's name
@@ -30,7 +31,7 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
 
     def _set(self, anomaly: bool, check_nan: bool) -> None:
         modes = thread.modes
-        modes.anomaly, modes.check_nan, modes.origins = anomaly, check_nan, 2 if anomaly else 0
+        modes.anomaly, modes.check_nan = anomaly, check_nan
         changed()
 
     def __enter__(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from .._tensor import Lifted, Tensor, wrap
 from .engine import Captures, as_sequence, edge_of, execute, make_roots, needed_nodes
-from .node import AccumulateGrad, Node, RemovableHandle, add_grad, leaf_edge, leaf_state
+from .node import AccumulateGrad, Node, RemovableHandle, add_grad, leaf_edge
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -150,8 +150,8 @@ def _gradients(
     captures: Captures = {}
     sinks: dict[Node, Any] = {}
     for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
-        leaf = isinstance(t, Tensor) and t._edge is None and not t._leaf.hooks  # type: ignore[union-attr]
-        if leaf and node._hooks is None:
+        leaf = isinstance(t, Tensor) and t._edge is None
+        if leaf and node._hooks is None and not node.hooks:
             sinks[node] = None
         else:
             captures.setdefault(node, {})[nr] = None
@@ -217,7 +217,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
         return RemovableHandle(self._edge[0]._make_hooks().of_output.setdefault(self._edge[1], {}), hook)
-    return RemovableHandle(leaf_state(self).hooks, hook)
+    return RemovableHandle(leaf_edge(self)[0].hooks, hook)
 
 
 def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
@@ -226,7 +226,7 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], N
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(leaf_state(self).post_hooks, hook)
+    return RemovableHandle(leaf_edge(self)[0].post_hooks, hook)
 
 
 def _retain_grad(self: Tensor) -> None:

@@ -14,7 +14,8 @@ from .._memory import WRITES, View
 from .._state import thread
 from .._tensor import Tensor, wrap
 from .contract import callers_level, place, wrong_parameters
-from .node import FREED, Node, carry_retained, second_backward, written_since
+from .misuse import second_backward, written_since
+from .node import FREED, Node, carry_retained
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
 from .watching import PackedTuple, pack_all
 
@@ -96,7 +97,7 @@ class FunctionNode(Node):
         """What `save_for_backward` was given. RuntimeError if it was freed by a backward pass or written to since."""
         saved = self._saved
         if saved is FREED:
-            raise second_backward(type(self).__name__)
+            raise second_backward(self)
         if type(saved) is PackedTuple:
             return tuple(saved.unpacked(self))
         for i, t in enumerate(saved):
@@ -408,7 +409,7 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -
             return _written(node, t, nr)
     if t._requires_grad or (passive and _is_among(t, passive)):
         t, source = t.detach(), t
-        t._view = View(source)
+        t._view = View(source, made="function")
     if differentiable:
         t._edge = (node, nr, data.shape, data.dtype)
         t._requires_grad = True

@@ -201,9 +201,8 @@ def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
 
 def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool, captures: Captures | None) -> Sequence[Any]:
     """What happens at a leaf: its hooks, then the gradient is noted or accumulated."""
-    leaf = node.variable._leaf
-    if leaf is not None and leaf.hooks:
-        g = _leaf_hooks(node.variable, g, taped)
+    if node.hooks:
+        g = _leaf_hooks(node, g, taped)
         unshared = False
     if captures is not None and node in captures:
         captures[node][0] = g
@@ -360,10 +359,9 @@ def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[An
     return _raw(sent, taped)
 
 
-def _leaf_hooks(leaf: Tensor, g: Any, taped: bool) -> Any:
+def _leaf_hooks(node: AccumulateGrad, g: Any, taped: bool) -> Any:
     value = _as_tensors(g)[0]
-    assert leaf._leaf is not None
-    for fn in list(leaf._leaf.hooks.values()):
+    for fn in list(node.hooks.values()):
         value = _replacement(fn, fn(value), value)
     return _raw([value], taped)[0]
 

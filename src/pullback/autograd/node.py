@@ -15,12 +15,12 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
-from .._memory import LeafState
-from .._tensor import Edge, Tensor, wrap
+from .._tensor import Edge, Tensor, wrap, wrap_as
 
 next_order = itertools.count(0, -1).__next__
 _next_id = itertools.count().__next__
@@ -145,15 +145,43 @@ class Node:
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.
 
-    A leaf holds it weakly and it holds the leaf, so it lives as long as a graph refers to it. It takes its number
-    before the first consumer's, so it runs once all consumers have.
+    A leaf owns it, with the edge to it in ``_leaf``, and it knows the leaf weakly: so it is made once and outlives the
+    graphs that end in it, and there is no cycle. It holds what a graph needs of a leaf that has died: the payload and
+    the hooks. Its number is that of the first use in the graphs that live, before the first consumer's, so it runs once
+    all consumers have.
     """
 
-    __slots__ = ("dtype", "shape", "variable")
+    __slots__ = ("_class", "_data", "_variable", "hooks", "post_hooks", "transform")
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    variable: Tensor
+    _variable: weakref.ref[Tensor]
+
+    def __init__(self, t: Tensor) -> None:
+        self._edges, self._hooks = (), None
+        self._variable, self._class, self._data = weakref.ref(t), type(t), t._data
+        self.hooks: dict[int, Callable[..., Any]] = {}
+        self.post_hooks: dict[int, Callable[..., Any]] = {}
+        self.transform: Any = None  # of a leaf that a transform of `func` made: whether it runs
+        self._order = next_order()
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf. If all others have forgotten it, it is made again."""
+        t = self._variable()
+        if t is None:
+            with _LOCK:
+                t = self._variable()
+                if t is None:
+                    t = wrap_as(self._class, self._data)
+                    t._requires_grad, t._leaf = True, _edge_to(self, t)
+                    self._variable = weakref.ref(t)
+        return t
+
+    def renew(self) -> None:
+        """Give the leaf another in the place of this, because its shape or dtype has changed."""
+        t = self.variable
+        new = AccumulateGrad(t)
+        new.hooks, new.post_hooks, new.transform = self.hooks, self.post_hooks, self.transform
+        t._leaf = _edge_to(new, t)
 
     def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
         """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
@@ -165,8 +193,8 @@ class AccumulateGrad(Node):
         if not leaf._requires_grad:  # no longer
             return
         add_grad(leaf, g, taped, unshared)
-        if leaf._leaf is not None and leaf._leaf.post_hooks:
-            for hook in list(leaf._leaf.post_hooks.values()):
+        if self.post_hooks:
+            for hook in list(self.post_hooks.values()):
                 hook(leaf)
 
 
@@ -197,46 +225,29 @@ def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
 
 def leaf_edge(t: Tensor) -> Edge:
     """The edge to a leaf's `AccumulateGrad`."""
-    state = t._leaf
-    acc: Any = state and state.accumulator and state.accumulator()
-    if acc is None:
+    edge = t._leaf
+    if edge is None:
         with _LOCK:
-            state = t._leaf or leaf_state(t)
-            acc = state.accumulator and state.accumulator()
-            if acc is None:  # still: no other thread has made it
-                acc = AccumulateGrad()
-                acc._edges = ()
-                acc._hooks = None
-                acc.variable, data = t, t._data
-                acc.shape, acc.dtype = data.shape, data.dtype
-                acc._order = next_order()
-                state.accumulator = weakref.ref(acc)
-    return (acc, 0, acc.shape, acc.dtype)
+            edge = t._leaf
+            if edge is None:  # still: no other thread has made it
+                edge = t._leaf = _edge_to(AccumulateGrad(t), t)
+    elif getrefcount(edge) <= _OWNED:  # in no graph that lives: this is its first use
+        order = next_order()
+        if getrefcount(edge) <= _OWNED:  # still: who uses it from now on takes a later number
+            edge[0]._order = order
+    return edge
 
 
-def leaf_state(t: Tensor) -> LeafState:
-    """A leaf's `LeafState`, made when first asked for."""
-    with _LOCK:
-        if t._leaf is None:
-            t._leaf = LeafState()
-        return t._leaf
+def _edge_to(acc: AccumulateGrad, t: Tensor) -> Edge:
+    return (acc, 0, t._data.shape, t._data.dtype)
 
 
-def second_backward(name: str) -> RuntimeError:
-    """The error of a graph used again after its saved values were freed."""
-    return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-        f"already been freed): {name} dropped what it saved when the first backward had run.\n"
-        "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again."
-    )
+def _references_of_an_owned() -> int:
+    owner = [object()]
+    value = owner[0]
+    return getrefcount(value)
 
 
-def written_since(node: Node, t: Tensor, expected: int) -> RuntimeError:
-    """The error of a saved tensor whose memory was written to between forward and backward."""
-    return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {t.dtype} "
-        f"tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; expected version "
-        f"{expected} instead.\n"
-        "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place "
-        "operation."
-    )
+# What getrefcount says of an object that one place holds besides the local variable: it differs between versions of
+# Python.
+_OWNED = _references_of_an_owned()

@@ -1,21 +1,22 @@
-"""What may be told of every node that is made, in this thread: where it was made, and that its saved values are packed.
+"""What may be told of every node and tensor that is made, in this thread: where it was made, what it saved, its values.
 
-Most of the time nobody asks, and making a node costs nothing more for it: `watch` is looked at only where a write in
-place was ever counted, and so whoever begins to watch counts one.
+Most of the time nobody asks, and making one costs nothing more for it. Of nodes, `watch` is looked at only where a
+write in place was ever counted, and so whoever begins to watch counts one. Of tensors, every way to make one sets the
+slot `_grad`: while somebody asks, a descriptor of Python's, `Tap`, stands in the place of that slot.
 """
 
 from __future__ import annotations
 
-import linecache
-import os
-import sys
+import threading
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .._memory import WRITES, next_write
 from .._state import thread
 from .._tensor import Edge, Tensor, wrap
 from .node import leaf_edge
+from .places import user_place, user_stack
 
 
 class Packed:
@@ -80,8 +81,9 @@ class unwatched:  # noqa: N801 - a context manager
 
 
 def changed() -> None:
-    """Look at every node from now on if there is something to be told of it."""
+    """Look at every node and tensor from now on if there is something to be told of it."""
     modes = thread.modes
+    modes.origins = 2 if modes.anomaly else modes.recording
     modes.watch = watch if modes.pack_hooks or modes.origins else None
     WRITES.n = next_write()
 
@@ -90,9 +92,11 @@ def watch(node: Any) -> None:
     """Note where a node was made, and pack what it saved, if that is wanted."""
     modes = thread.modes
     if modes.origins:
-        node.metadata["origin"] = user_stack(deepest_only=modes.origins == 1)
+        node.metadata["origin"] = user_stack() if modes.origins == 2 else user_place()
         if modes.running is not None:
             node.metadata["parent"] = modes.running
+    for tell in modes.tells_nodes:
+        tell(node)
     if modes.pack_hooks:
         pack, unpack = modes.pack_hooks[-1]
         if pack is None:
@@ -107,28 +111,99 @@ def pack_all(saved: Sequence[Any], places: Callable[[int, Any], Any], pack: Any,
     )
 
 
-Place = tuple[str, int, str]
-"""A file, a line and the name of a function."""
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Tensors --------------------------------------------------------------------------------------------------------------
 
 
-def user_stack(deepest_only: bool = False) -> list[Place]:
-    """Where the user's code stands, innermost last: without the frames of this package."""
-    frame: Any = sys._getframe(1)
-    found: list[Place] = []
-    while frame is not None and not (found and deepest_only):
-        code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
-            found.append((code.co_filename, frame.f_lineno, code.co_name))
-        frame = frame.f_back
-    return found[::-1]
+class Tap:
+    """Stands in the place of a slot of a class; `told(object, old, new)` hears of what is set. `new` marks a first one.
+
+    A slot is put back when nobody listens any more. CPython forgets what it learned of a class that is changed, and
+    learns it a thousand times at most: so a tap that was put in and out a hundred times stays, and asks each time
+    whether this thread listens.
+    """
+
+    _STAYS = 100
+
+    def __init__(self, cls: type, slot: str, told: Callable[[Any, Any, Any], None], listens: str) -> None:
+        self._cls, self._name, self._told, self._listens = cls, slot, told, listens
+        self._slot = cls.__dict__[slot]
+        self._get, self._set, self._delete = self._slot.__get__, self._slot.__set__, self._slot.__delete__
+        self._users = self._times = 0
+        self._lock = threading.Lock()
+
+    def __get__(self, t: Any, owner: Any = None) -> Any:
+        return self if t is None else self._get(t, owner)
+
+    def __set__(self, t: Any, value: Any) -> None:
+        if not getattr(thread.modes, self._listens):
+            self._set(t, value)
+            return
+        try:
+            old = self._get(t)
+        except AttributeError:
+            old = MISSING
+        self._set(t, value)
+        self._told(t, old, value)
+
+    def __delete__(self, t: Any) -> None:
+        self._delete(t)
+
+    def open(self) -> None:
+        """Put the tap in, unless it is there."""
+        with self._lock:
+            self._users += 1
+            setattr(self._cls, self._name, self)
+
+    def close(self) -> None:
+        """Put the slot back, if nobody else listens."""
+        with self._lock:
+            self._users -= 1
+            if not self._users and self._times < self._STAYS:
+                self._times += 1
+                setattr(self._cls, self._name, self._slot)
 
 
-def formatted(stack: Sequence[Place]) -> str:
-    """A stack as a traceback shows it."""
-    lines = []
-    for file, line, name in stack:
-        source = linecache.getline(file, line).strip()
-        lines.append(f'  File "{file}", line {line}, in {name}\n' + (f"    {source}\n" if source else ""))
-    return "".join(lines)
+MISSING: Any = object()
+"""The value of a slot that was never set."""
+
+
+def _tensor_set(t: Tensor, old: Any, new: Any) -> None:
+    if old is MISSING:
+        for tell in thread.modes.tells_tensors:
+            tell(t)
+    elif thread.modes.recording:
+        for tell in GRADIENTS_SET:
+            tell(t, old, new)
+
+
+GRADIENTS_SET: list[Callable[[Tensor, Any, Any], None]] = []
+"""What hears of every ``.grad`` that is set where origins are recorded."""
+
+TENSORS = Tap(Tensor, "_grad", _tensor_set, "tells_tensors")
+
+V = TypeVar("V")
+
+
+class ByTensor(Generic[V]):
+    """Something known of tensors, or of arrays, for as long as they live; they are told apart by identity."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Any], V]] = {}
+
+    def get(self, key: Any) -> V | None:
+        """What is known of one, or None."""
+        found = self._known.get(id(key))
+        return found[1] if found is not None and found[0]() is key else None
+
+    def put(self, key: Any, value: V) -> None:
+        """Remember something of one."""
+        number, known = id(key), self._known
+
+        def forget(ref: Any) -> None:
+            if number in known and known[number][0] is ref:
+                del known[number]
+
+        known[number] = (weakref.ref(key, forget), value)
+
+    def __len__(self) -> int:
+        return len(self._known)

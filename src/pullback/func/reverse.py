@@ -14,21 +14,20 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, errors
-from .._memory import LeafState
 from .._state import thread
 from .._tensor import Lifted, Tensor, wrap
+from ..autograd.node import Node, leaf_edge
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.levels import to_current
 from .trees import like, numbers, shown, untracked
 
 
-class _OfTransform(LeafState):
-    """What an alias that a transform made has as a leaf. open: whether the transform still runs."""
+class _Transform:
+    """What the leaves that a transform made know of it. open: whether it still runs."""
 
     __slots__ = ("open",)
 
     def __init__(self) -> None:
-        super().__init__()
         self.open = True
 
 
@@ -37,7 +36,7 @@ class Tracked:
 
     def __init__(self, values: Sequence[Any], name: str) -> None:
         self.recorded = thread.modes.grad_enabled
-        self.state: list[_OfTransform] = []
+        self.state = _Transform()
         self.aliases = [self._alias(v, name) for v in values]
 
     def _alias(self, value: Any, name: str) -> Tensor:
@@ -51,14 +50,12 @@ class Tracked:
         alias = wrap(t._data)
         alias._version_of = t._share_version()
         alias._requires_grad = True
-        alias._leaf = _OfTransform()
-        self.state.append(alias._leaf)
+        leaf_edge(alias)[0].transform = self.state
         return alias
 
     def close(self) -> None:
         """The transform has run: nobody else will ask for gradients by those of its aliases that are leaves."""
-        for state in self.state:
-            state.open = False
+        self.state.open = False
 
     def goes_on(self, *results: Any) -> bool:
         """Whether something besides this transform may differentiate what it computed: its graph is to be kept."""
@@ -200,12 +197,12 @@ def _inside_tracked(t: Tensor) -> bool:
 def _leads_out(t: Tensor) -> bool:
     """Whether the graph of a tensor reaches anything but leaves of transforms that have ended."""
     if t._edge is None:
-        return t._requires_grad and not _is_closed(t)
+        return t._requires_grad and not (t._leaf and _is_closed(t._leaf[0]))
     stack: list[Any] = [t._edge[0]]
     seen = set(stack)
     while stack:
         node = stack.pop()
-        if not node._edges and not _is_closed(getattr(node, "variable", None)):
+        if not node._edges and not _is_closed(node):
             return True
         for edge in node._edges:
             if edge and edge[0] not in seen:
@@ -221,8 +218,9 @@ def _released(value: Any, kept: bool) -> Any:
     return untracked(value)
 
 
-def _is_closed(t: Any) -> bool:
-    return isinstance(t, Tensor) and isinstance(t._leaf, _OfTransform) and not t._leaf.open
+def _is_closed(node: Node) -> bool:
+    transform = getattr(node, "transform", None)
+    return transform is not None and not transform.open
 
 
 def _not_to_differentiate_by(value: Any, name: str) -> str:

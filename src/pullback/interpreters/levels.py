@@ -54,6 +54,9 @@ class Level:
         """The payload (or the tuple of payloads) of ``op(*args)``, some of whose Tensors are of this level."""
         raise NotImplementedError
 
+    def refuse_random(self) -> None:
+        """Raise if random numbers must not be drawn while this level is open."""
+
     def register(self, t: Tensor) -> None:
         """Take note of a Tensor of this level that was made."""
 

@@ -150,19 +150,23 @@ def _put_out(out: Tensor, result: Tensor) -> Tensor:
     return out
 
 
-def _as_view(view: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
+def _as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
     """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
     source, base = args[0], view._data.base if isinstance(view._data, np.ndarray) else None
     if base is not None and (base is source._data or base is source._data.base):
-        _tie(view, op, args)
+        _tie(view, op, args, made)
     return view
 
 
-def _tie(view: Tensor, op: Op, args: tuple[Any, ...]) -> None:
-    if view._version_of is INFERENCE and args[0]._version_of is INFERENCE:
+def _tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
+    """Make `view` a view of the first of `args`. made: as in `View`, unless nothing is being recorded."""
+    source, modes = args[0], thread.modes
+    if view._version_of is INFERENCE and source._version_of is INFERENCE:
         return
-    view._version_of = args[0]._share_version()
-    view._view = View(args[0], op, args[1:], thread.modes.grad_enabled)
+    if not modes.grad_enabled:
+        made = "inference" if modes.inference else "no_grad"
+    view._version_of = source._share_version()
+    view._view = View(source, op, args[1:], made)
     view._version_of.add_view(view)
 
 

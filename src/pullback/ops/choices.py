@@ -132,7 +132,6 @@ copysign: Operation = elementwise(
     other=lambda g: np.zeros_like(g),
     samples=lambda: [*pairs("real", None, 2, -0.5), S(A(3), -1)],
     kinks=lambda: [S(*EDGE_PAIRS), S(V([0.0, -0.0, 1.0]), V([-0.0, 0.0, -0.0]))],
-    differs=[Differs("torch's second derivative is the rounding error of a ratio, where ours is 0", "second")],
 )
 
 

@@ -55,6 +55,11 @@ def imag(input: Any) -> Any:
     return np.imag(input)
 
 
+def _real_part(self: Tensor) -> Tensor:
+    """The real part, a view; a real tensor itself."""
+    return real(self) if self._data.dtype.kind == "c" else self
+
+
 def _set_real(self: Tensor, value: Any) -> None:
     real(self).copy_(value)
 
@@ -63,7 +68,7 @@ def _set_imag(self: Tensor, value: Any) -> None:
     imag(self).copy_(value)
 
 
-Tensor.real = property(real, _set_real)  # type: ignore[method-assign, assignment]
+Tensor.real = property(_real_part, _set_real)  # type: ignore[method-assign, assignment]
 Tensor.imag = property(imag, _set_imag)  # type: ignore[method-assign, assignment]
 
 

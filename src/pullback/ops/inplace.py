@@ -100,13 +100,13 @@ _ALL = (Ellipsis,)
 
 def _fill(self: Tensor, value: Any) -> Tensor:
     """Every element `value`, a number or a 0-d tensor."""
-    write(self, _ALL, fitting_number("fill_", self, value))
+    write(self, _ALL, fitting_number("fill_", self, value), one_value=not isinstance(value, Tensor))
     return self
 
 
 def _zero(self: Tensor) -> Tensor:
     """Every element 0."""
-    write(self, _ALL, 0)
+    write(self, _ALL, 0, one_value=True)
     return self
 
 

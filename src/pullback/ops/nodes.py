@@ -10,7 +10,8 @@ import numpy as np
 from .. import _dtypes
 from .._memory import WRITES, View
 from .._tensor import Tensor, wrap
-from ..autograd.node import FREED, Node, second_backward, written_since
+from ..autograd.misuse import second_backward, written_since
+from ..autograd.node import FREED, Node
 from ..autograd.watching import PackedTuple, pack_all
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class OpNode(Node):
         """Refuse to go on if what was saved was freed, or written to since."""
         saved = self.saved
         if saved is FREED:
-            raise second_backward(self.name())
+            raise second_backward(self)
         for i, value in enumerate(saved):
             version = value._version_of if isinstance(value, Tensor) else None
             if version is not None and version.n != (0 if self.versions is None else self.versions[i]):
@@ -153,7 +154,7 @@ class SavedOutput(View):
     def __init__(self, number: int) -> None:
         self.args = (number,)
         self.base = self.parent = self.op = None  # type: ignore[assignment]
-        self.recorded = False
+        self.made = ""
 
 
 SAVED_OUTPUTS = tuple(SavedOutput(i) for i in range(8))

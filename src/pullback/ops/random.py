@@ -196,6 +196,7 @@ def drawn(
     levels = thread.modes.levels if levels is None else levels
     for depth in range(len(levels) - 1, -1, -1):
         level = levels[depth]
+        level.refuse_random()
         if not isinstance(level, Vmap):
             parameters = [level.primal(p) for p in parameters]
             continue

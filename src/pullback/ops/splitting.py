@@ -29,14 +29,19 @@ def _cut(dim: int, part: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * dim, part)
 
 
-def _tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any) -> tuple[Tensor, ...]:
-    """Pieces as views of `input`, each of them the part of it along `dim` that is given for it."""
+def _tied(
+    outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces"
+) -> tuple[Tensor, ...]:
+    """Pieces as views of `input`, each of them the part of it along `dim` that is given for it.
+
+    made: as in `View`; "pieces" where torch makes them in one operation, and none of them may be written to.
+    """
     for out, part in zip(outs, parts, strict=True):
         args = (input, _cut(dim, part))
         if not isinstance(input, Lifted):
-            _as_view(out, _getitem.op, args)
+            _as_view(out, _getitem.op, args, made)
         elif isinstance(out, Lifted):
-            _tie(out, _getitem.op, args)
+            _tie(out, _getitem.op, args, made)
     return outs
 
 
@@ -62,11 +67,11 @@ def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
     return tuple(input[_cut(dim, slice(a, b))] for a, b in pairwise((0, *accumulate(lengths))))
 
 
-def _pieces(input: Tensor, lengths: Any, dim: int) -> tuple[Tensor, ...]:
+def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces") -> tuple[Tensor, ...]:
     """The pieces of these lengths, which add up to that of the axis."""
     lengths = tuple(lengths)
     outs = apply(_split.op, (input, lengths, dim), {})
-    return _tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))])
+    return _tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))], made)
 
 
 def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
@@ -233,10 +238,10 @@ def tensor_split(
     if isinstance(cuts, int):
         if cuts < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
-        return _pieces(input, [n // cuts + (i < n % cuts) for i in range(cuts)], axis)
+        return _pieces(input, [n // cuts + (i < n % cuts) for i in range(cuts)], axis, "")
     bounds = [slice(a, b) for a, b in pairwise((0, *cuts, n))]
     if all(0 <= a <= b <= n for a, b in pairwise((0, *cuts, n))):
-        return _pieces(input, [b - a for a, b in pairwise((0, *cuts, n))], axis)
+        return _pieces(input, [b - a for a, b in pairwise((0, *cuts, n))], axis, "")
     return tuple(input[_cut(axis, part)] for part in bounds)  # out of order, or counted from the end
 
 

@@ -24,7 +24,7 @@ from .batching import by, prefixed, read, through, written
 from .calls import apply, on, record
 from .positions import add_at, indexed_shape
 from .table import linear
-from .writing import before_write, put, refuse_write, take_history
+from .writing import before_write, put, refuse_memory, refuse_turn, refuse_write, take_history
 
 _full = slice(None)
 _WHOLE = (Ellipsis,)
@@ -276,31 +276,35 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     write(self, index, value)
 
 
-def _source(t: Tensor, value: Any) -> Any:
-    """What is to be written to a tensor, as a Tensor or an array; or the error that it cannot be."""
+def _source(t: Tensor, value: Any, to_a_view: bool) -> Any:
+    """What is to be written to a tensor, or to a view of it, as a Tensor or an array; or the error that it cannot be."""
     source = value if isinstance(value, Tensor) else value if hasattr(value, "dtype") else np.asarray(value)
     dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
     if dtype.kind not in "biufcV":
         raise TypeError(
             errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
         )
-    if dtype.kind == "c" and t._data.dtype.kind != "c":
+    if dtype.kind == "c" and t._data.dtype.kind not in "cb":
+        if to_a_view and isinstance(value, Tensor) and not isinstance(value, Lifted):
+            warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+            return value._data.real
         raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
     return source
 
 
-def write(t: Tensor, index: Any, value: Any) -> None:
-    """``t[index] = value``, recorded where either requires grad."""
-    refuse_write(t, (value,))
-    source = _source(t, value)
+def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
+    """``t[index] = value``, recorded where either requires grad. one_value: it is a number for all of `t`."""
     first, second = two_steps(index, t._data.shape)
     steps = ((_getitem.op, (first,)),)
+    target = t._data if isinstance(t, Lifted) else _getitem.op.forward(t._data, first)
+    source = _source(t, value, second is None)
+    refuse_memory(target if second is None else t._data, one_value)
+    refuse_turn(t, (value,))
     if LEVELS.n and any_lifted((t, source, second or ())):
         args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
         _write_lifted(t, _put_through.op if second is None else _index_put.op, args if second else (args[0], steps))
         return
     source = source._data if isinstance(source, Tensor) else source
-    target = _getitem.op.forward(t._data, first)
     shape = target.shape if second is None else indexed_shape(target.shape, second)
     while source.ndim > len(shape) and source.shape[0] == 1:
         source = source[0]

@@ -47,7 +47,7 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     if new._edge is not None:
         t._edge, t._requires_grad = new._edge, True
     elif t._leaf is not None:
-        t._leaf.accumulator = None  # its edge described the old shape
+        t._leaf[0].renew()  # its edge described the old shape
     t._bump()
     return t
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._memory import INFERENCE, Payload, View
+from .._memory import INFERENCE, Payload, View, refused_write
 from .._state import thread
-from .._tensor import Tensor, wrap
+from .._tensor import Tensor, lose, wrap
 from ..autograd.node import carry_retained
 from ..interpreters.levels import highest, inner
 from .calls import record
@@ -23,9 +23,14 @@ from .table import TABLE
 
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     """Raise if `t` must not be written in place: before anything is computed or changed."""
-    data = t._data
+    refuse_memory(t._data)
+    refuse_turn(t, others)
+
+
+def refuse_memory(data: Any, one_value: bool = False) -> None:
+    """Raise if a payload's memory must not be written to. one_value: all of it gets the same, so it may overlap."""
     if isinstance(data, np.ndarray):
-        if data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
+        if not one_value and data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation."
@@ -36,7 +41,6 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
                     "in-place write", expected="writable memory", found="a read-only array", do="clone() it first"
                 )
             )
-    refuse_turn(t, others)
 
 
 def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
@@ -48,34 +52,18 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
         )
     if not thread.modes.grad_enabled:
         return
-    if t._requires_grad and t._edge is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation.\n"
-            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
-        )
-    if t._view is not None:
-        _refuse_view(t._view, any(isinstance(o, Tensor) and o._requires_grad for o in (t, *others)))
-
-
-def _refuse_view(view: View, recorded: bool) -> None:
-    base = view.base
-    if base._requires_grad and base._edge is None:
-        raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
-            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
-        )
-    if not (recorded or base._requires_grad):
+    view, which, base = t._view, "a leaf Variable", t
+    if view is not None:
+        which, base = "a view of a leaf Variable", view.base
+    tracked = t._requires_grad or base._requires_grad
+    if not (tracked or any(isinstance(o, Tensor) and o._requires_grad for o in others)):
         return
-    if any(v.op is None for v in _chain(view)):
+    if view is not None and view.made:
+        raise refused_write(view, t._place, "is being")
+    if tracked and base._edge is None:
         raise RuntimeError(
-            "the output of a custom Function that is a view of its input is being modified inplace, and its base "
-            "cannot know how.\n"
-            "  What to do: return a clone() from forward, or mark the input dirty with ctx.mark_dirty."
-        )
-    if not all(v.recorded for v in _chain(view)):
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled.\n"
-            "  What to do: make the view outside no_grad(), write within it, or write to a clone()."
+            f"{which} that requires grad is being used in an in-place operation.\n"
+            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
         )
 
 
@@ -123,10 +111,13 @@ def take_history(t: Tensor, result: Tensor) -> None:
         carry_retained(base, base._edge, edge)
     base._edge = edge
     base._requires_grad = True
-    for ref in base._share_version().views:
-        view = ref()
-        if view is not None and view._view is not None and view._view.base is base and view._view.recorded:
-            _make_again(view, view._view)
+    for view in base._share_version().living():
+        assert view._view is not None
+        if view._view.base is base:
+            if view._view.made:
+                lose(view)
+            else:
+                _make_again(view, view._view)
 
 
 def _put_into(base: Tensor, view: View, result: Tensor) -> Tensor:
