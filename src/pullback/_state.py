@@ -19,10 +19,14 @@ class Modes:
 
     __slots__ = (
         "anomaly",
+        "check_inf",
         "check_nan",
+        "forward_enabled",
+        "grad_asked",
         "grad_enabled",
         "inference",
         "levels",
+        "multithreading",
         "needed",
         "origins",
         "pack_hooks",
@@ -32,11 +36,16 @@ class Modes:
         "tells_nodes",
         "tells_tensors",
         "watch",
+        "written",
     )
 
     def __init__(self) -> None:
         self.grad_enabled = True
         self.inference = False
+        self.grad_asked = False  # whether recording was asked for where inference mode does not allow it
+        self.forward_enabled = True  # whether forward mode computes tangents
+        self.written: list[Any] | None = None  # weak references to what was written, while a transform records
+        self.multithreading = True  # whether a backward pass would be allowed threads of its own
         self.needed: set[Any] | None = None
         self.levels: list[Any] = []
         self.watch: Any = None
@@ -46,7 +55,8 @@ class Modes:
         self.tells_nodes: tuple[Any, ...] = ()
         self.tells_tensors: tuple[Any, ...] = ()
         self.anomaly = False  # places are noted, and errors in a backward pass name them
-        self.check_nan = True  # in anomaly mode, gradients are looked at for NaN
+        self.check_nan = True  # in anomaly mode, tensors and gradients are looked at for NaN
+        self.check_inf = False  # ... and gradients for infinity
         self.running: Any = None
         self.running_pass: Any = None
 

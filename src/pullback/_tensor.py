@@ -168,7 +168,7 @@ class Tensor(Methods):
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(errors.message("requires_grad", expected="a bool", found=errors.describe(value)))
-        if self._edge is not None:
+        if self._place is not None:
             if value:
                 return
             raise RuntimeError(
@@ -216,7 +216,7 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated here by `backward`, or None. A non-leaf has one only after `retain_grad()`."""
-        if self._grad is None and self._edge is not None and not self.retains_grad:
+        if self._grad is None and self._place is not None and not self.retains_grad:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
                 "won't be populated during backward(). Call retain_grad() on it before backward(), or read the "
@@ -306,6 +306,8 @@ class Tensor(Methods):
         """Take this tensor itself out of the graph: it becomes a leaf that requires no gradient."""
         if self._view is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        if self._edge is not None:
+            WRITES.detached = WRITES.n = next_write()  # where it was saved, its place in the graph is gone
         self._edge = None
         self._requires_grad = False
         return self
@@ -313,7 +315,10 @@ class Tensor(Methods):
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own: writes through it go unnoticed."""
-        return wrap_as(type(self), self._data)
+        made = wrap_as(type(self), self._data)
+        if self._version_of is INFERENCE:
+            made._version_of = INFERENCE
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -413,11 +418,14 @@ class Tensor(Methods):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        fn = self.grad_fn
+        return self._shown(None if self._edge is None else type(self._edge[0]).__name__)
+
+    def _shown(self, grad_fn: str | None) -> str:
+        """Its repr, given what the node that made it is called."""
         return _repr.tensor_str(
             np.asarray(self._data),
             requires_grad=self._requires_grad,
-            grad_fn=None if fn is None else type(fn).__name__,
+            grad_fn=grad_fn,
             default_dtype=_dtypes.default(),
         )
 
@@ -523,6 +531,9 @@ class Lost(Tensor):
     @property
     def _place(self) -> Edge | None:
         return _slot_of_edge.__get__(self)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return self._shown("Invalid")
 
 
 _slot_of_edge: Any = Tensor.__dict__["_edge"]

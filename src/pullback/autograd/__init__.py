@@ -14,12 +14,16 @@ from .grad_mode import (
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
+from .grad_mode import unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import AccumulateGrad, Node
 from .origins import is_recording_origins, record_origins
+from .variable import Variable
 
 __all__ = [
     "AccumulateGrad",
@@ -27,6 +31,7 @@ __all__ = [
     "FunctionCtx",
     "GradcheckError",
     "Node",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -40,9 +45,11 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "is_recording_origins",
     "no_grad",
     "record_origins",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

@@ -6,32 +6,38 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .._state import thread
-from .._tensor import Tensor
+from .nans import check_forward, check_gradients, look_at_node, look_at_tensor
+from .node import FREED
 from .places import formatted
-from .watching import changed
+from .watching import TENSORS, PackedTuple, changed
 
 
 class set_detect_anomaly:  # noqa: N801 - torch's name
     """Switch anomaly mode on or off now; as a context manager, put it back on leaving.
 
-    mode: whether nodes note the stack of the forward call that made them. check_nan: whether a NaN gradient is an
-    error. What it costs: the stack of every node, and a look at every gradient.
+    mode: whether nodes note the stack of the forward call that made them. check_nan: whether NaN is looked for, in the
+    tensors of the forward pass and in gradients, and is an error in a backward pass. check_inf: whether an infinite
+    gradient is one as well.
     """
 
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+    def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False) -> None:
         self._before = self._now()
-        self._wanted = mode, check_nan
+        self._wanted = mode, check_nan, check_inf
         self._set(*self._wanted)
 
-    def _now(self) -> tuple[bool, bool]:
-        return thread.modes.anomaly, thread.modes.check_nan
-
-    def _set(self, anomaly: bool, check_nan: bool) -> None:
+    def _now(self) -> tuple[bool, bool, bool]:
         modes = thread.modes
-        modes.anomaly, modes.check_nan = anomaly, check_nan
+        return modes.anomaly, modes.check_nan, modes.check_inf
+
+    def _set(self, anomaly: bool, check_nan: bool, check_inf: bool) -> None:
+        modes = thread.modes
+        modes.anomaly, modes.check_nan, modes.check_inf = anomaly, check_nan, check_inf
+        looks = look_at_tensor in modes.tells_tensors
+        if (anomaly and check_nan) != looks:
+            modes.tells_tensors = _with(modes.tells_tensors, look_at_tensor, not looks)
+            modes.tells_nodes = _with(modes.tells_nodes, look_at_node, not looks)
+            (TENSORS.close if looks else TENSORS.open)()
         changed()
 
     def __enter__(self) -> None:
@@ -41,11 +47,19 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
         self._set(*self._before)
 
 
+def _with(functions: tuple[Any, ...], fn: Any, wanted: bool) -> tuple[Any, ...]:
+    return (*functions, fn) if wanted else tuple(f for f in functions if f is not fn)
+
+
 class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
-    """Within it, an error in a backward pass names the forward call it belongs to, and a NaN gradient is an error.
+    """Within it, an error in a backward pass names the forward call it belongs to, and NaN is an error there.
 
     Forward and backward have to run within it. RuntimeError for a NaN, unless `check_nan` is False: it names the
-    operation, the element, and the line of the forward call.
+    operation, the element, the values there, the line of the forward call and, if the NaN (or the infinity behind it)
+    is older than the backward pass, the operation and line that made it. A NaN that forward made is an error as soon as
+    a gradient that is not 0 arrives at it. check_inf: an infinite gradient is an error as well.
+
+    What it costs: {cost}.
 
     >>> import warnings, pullback
     >>> x = pullback.tensor([0.0, 1.0], requires_grad=True)
@@ -57,9 +71,9 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
     See https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection.
     """
 
-    def __init__(self, check_nan: bool = True) -> None:
+    def __init__(self, check_nan: bool = True, *, check_inf: bool = False) -> None:
         self._before = self._now()
-        self._wanted = True, check_nan
+        self._wanted = True, check_nan, check_inf
 
 
 def is_anomaly_enabled() -> bool:
@@ -72,27 +86,16 @@ def is_anomaly_check_nan_enabled() -> bool:
     return thread.modes.check_nan
 
 
-def check_nan(node: Any, grads: Sequence[Any]) -> None:
-    """Refuse NaN among the gradients a node sends."""
-    for i, g in enumerate(grads):
-        data = g._data if isinstance(g, Tensor) else g
-        if not isinstance(data, np.ndarray) or data.dtype.kind not in "fcV":
-            continue
-        bad = np.isnan(data)
-        if bad.any():
-            where = tuple(int(k) for k in np.argwhere(bad)[0])
-            raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {i}th output: {int(bad.sum())} of {data.size} "
-                f"elements, first at index {list(where)}.{_made_at(node)}"
-            )
+def before_run(node: Any, g: Any) -> Sequence[Any]:
+    """Refuse NaN that forward made and that a gradient now arrives at; else, what the node saved, to tell of it."""
+    check_forward(node, g)
+    saved = getattr(node, "saved", None) or getattr(node, "_saved", ())
+    return () if saved is FREED or type(saved) is PackedTuple else saved
 
 
-def _made_at(node: Any) -> str:
-    stack = node.metadata.get("origin")
-    if not stack:
-        return ""
-    file, line, name = stack[-1]
-    return f"\n  The forward call: {file}:{line}, in {name}."
+def check_nan(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any]) -> None:
+    """Refuse NaN, or what is looked for, among the gradients a node sends for `g`, with what it had saved."""
+    check_gradients(node, grads, g, saved, thread.modes.check_inf)
 
 
 def warn_of(node: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from .. import errors
 from .._tensor import Lifted, Tensor, wrap
+from .contract import callers_level
 from .engine import Captures, as_sequence, edge_of, execute, make_roots, needed_nodes
 from .node import AccumulateGrad, Node, RemovableHandle, add_grad, leaf_edge
 
@@ -49,15 +51,22 @@ def backward(
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html.
     """
     outputs = as_sequence(tensors, "backward()")
-    grads = [None] * len(outputs) if grad_tensors is None else as_sequence(grad_tensors, "grad_tensors")
+    grads = [None] * len(outputs) if grad_tensors is None else as_sequence(grad_tensors, "grad_tensors", True)
     keep = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between a leaf and its gradient, "
+            "which can keep memory until the garbage collector finds it. Use autograd.grad() to create the graph, or "
+            "set the .grad fields to None after use.",
+            stacklevel=callers_level(),
+        )
     if inputs is None:
         taped = create_graph or _of_levels(outputs, grads)
         execute(make_roots(outputs, grads, taped), keep=keep, taped=taped, recorded=create_graph)
         return
     wanted = as_sequence(inputs, "inputs")
     if not wanted:
-        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     wanted = [_tensor_at(t) for t in wanted]
     leaves = {(t._edge or leaf_edge(t))[0] for t in wanted if t._edge is None and t._requires_grad}
     inner = list({id(t): t for t in wanted if t._edge is not None or not t._requires_grad}.values())  # each once
@@ -96,12 +105,12 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got allow_unused=False"
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     outs, wanted = as_sequence(outputs, "outputs"), as_sequence(inputs, "inputs")
     if not wanted:
-        raise RuntimeError("'inputs' argument to grad() cannot be empty.")
-    vectors = [None] * len(outs) if grad_outputs is None else as_sequence(grad_outputs, "grad_outputs")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    vectors = [None] * len(outs) if grad_outputs is None else as_sequence(grad_outputs, "grad_outputs", True)
     keep = create_graph if retain_graph is None else retain_graph
     unused = allow_unused or materialize_grads
     if is_grads_batched:
@@ -110,7 +119,7 @@ def grad(
     for i, g in enumerate(_gradients(outs, vectors, wanted, keep, create_graph)):
         if g is None and not unused:
             raise RuntimeError(
-                f"One of the differentiated Tensors (inputs[{i}]) appears to not have been used in the graph. Set "
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
         found.append(_result(g, wanted[i], materialize_grads))
@@ -148,24 +157,32 @@ def _gradients(
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
     edges = [edge_of(t) for t in wanted]
     captures: Captures = {}
-    sinks: dict[Node, Any] = {}
-    for t, (node, nr, _, _) in zip(wanted, edges, strict=True):
-        leaf = isinstance(t, Tensor) and t._edge is None
-        if leaf and node._hooks is None and not node.hooks:
-            sinks[node] = None
-        else:
+    targets = {*accumulating}
+    for node, nr, _, _ in edges:
+        targets.add(node)
+        if node._edges:
             captures.setdefault(node, {})[nr] = None
     recorded, taped = taped, taped or _of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
-    needed = needed_nodes([edge for edge, _ in roots], {*captures, *sinks, *accumulating})
-    execute(roots, keep=keep, taped=taped, needed=needed, captures=captures, sinks=sinks, recorded=recorded)
-    return [sinks[node] if node in sinks else captures[node][nr] for node, nr, _, _ in edges]
+    needed = needed_nodes([edge for edge, _ in roots], targets)
+    arrived = execute(
+        roots,
+        keep=keep,
+        taped=taped,
+        needed=needed,
+        captures=captures,
+        accumulate=bool(accumulating),
+        recorded=recorded,
+    )
+    return [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
 
 
 def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:
     if g is None:
         if not materialize:
             return None
+        if not isinstance(t, Tensor):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return np.zeros_like(t.detach()) if isinstance(t, Lifted) else wrap(np.zeros_like(t._data))  # type: ignore[return-value]
     if isinstance(g, Tensor):
         return g
@@ -177,7 +194,7 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
     shapes = [list(v.shape) for v in vectors if v is not None]
     sizes = {shape[0] if shape else 0 for shape in shapes}
     if len(sizes) != 1 or 0 in sizes:
-        raise RuntimeError(
+        raise ValueError(
             errors.message(
                 "is_grads_batched",
                 expected="grad_outputs with one common first axis, not empty",

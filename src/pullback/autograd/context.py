@@ -109,6 +109,18 @@ class FunctionNode(Node):
             return saved
         return tuple(self._output(t, i) for i, t in enumerate(saved))
 
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """`saved_tensors` under its name of old."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=callers_level()
+        )
+        return self.saved_tensors
+
+    def apply(self, *grad_outputs: Any) -> Any:
+        """What backward returns for these gradients of the outputs; no hook is called, and nothing is freed."""
+        return self._forward_cls.backward(self, *grad_outputs)
+
     def get_saved_variables(self) -> tuple[Tensor | None, ...]:
         """`saved_tensors` under its C++ name."""
         return self.saved_tensors
@@ -369,13 +381,27 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
             nr += 1
         attached.append(o)
     if node._saved:
+        if node._forward_cls._contract.separate:
+            _check_saved(node, given, flat)
         keep(node, given, attached)
-    node._dirty = node._non_differentiable = ()
+    if node._marked:
+        node._dirty = node._non_differentiable = ()
     return attached
 
 
 def _is_among(t: Any, others: Sequence[Any]) -> bool:
     return any(t is o for o in others)
+
+
+def _check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """Refuse to save, in `setup_context`, an input that forward returned as it is: it may be meant as the output."""
+    for t in node._saved:
+        if t is not None and _is_among(t, given) and _is_among(t, inputs) and not _is_among(t, node._dirty):
+            raise RuntimeError(
+                "An input that has been returned as-is as output is being saved for backward. This is not supported "
+                f"if you override setup_context, because {node._forward_cls.__name__}'s output is then another tensor."
+                "\n  What to do: return a view of the input from forward, e.g. x.view_as(x), and save that or x."
+            )
 
 
 def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
@@ -407,13 +433,23 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -
         differentiable = differentiable and not _is_among(t, node._non_differentiable)
         if differentiable and _is_among(t, node._dirty):
             return _written(node, t, nr)
+    if t._edge is not None and t._edge[0] is node:  # it was returned before: the last of its places counts
+        t._edge = (node, nr, data.shape, data.dtype)
+        return t
     if t._requires_grad or (passive and _is_among(t, passive)):
-        t, source = t.detach(), t
-        t._view = View(source, made="function")
+        t = _alias(t, "function")
     if differentiable:
         t._edge = (node, nr, data.shape, data.dtype)
         t._requires_grad = True
     return t
+
+
+def _alias(t: Tensor, made: str) -> Tensor:
+    """A view of all of `t`, outside the graph. made: as in `View`."""
+    alias = t.detach()
+    alias._view = View(t, made=made)
+    t._share_version().add_view(alias)
+    return alias
 
 
 def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
@@ -423,7 +459,9 @@ def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
     if t._view is not None or (memory is not None and any(view() is not None for view in memory.views)):
         new = wrap(t._data)
         new._edge, new._requires_grad = edge, True
-        return t.copy_(new)  # of itself: which gives all that look at this memory their new places in the graph
+        t.copy_(new)  # of itself: which gives all that look at this memory their new places in the graph
+        t._share_version().n -= 1  # forward's write was counted
+        return t
     if t._edge is not None:
         carry_retained(t, t._edge, edge)
     t._edge, t._requires_grad = edge, True
@@ -434,15 +472,13 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
     """Turn what forward saved into what the node keeps: outputs without their history, and the versions of all."""
     saved = list(node._saved)
     outputs: dict[int, int] = {}
-    nr = 0
     for o, a in zip(given, attached, strict=True):
         if isinstance(o, Tensor):
             for i, t in enumerate(saved):
                 if t is o and a._edge is not None and a._edge[0] is node:
                     saved[i] = alias = wrap(t._data)
                     alias._version_of = t._share_version()
-                    outputs[i] = nr
-            nr += 1
+                    outputs[i] = a._edge[1]
     node._saved = tuple(saved)
     if outputs:
         node._saved_outputs = outputs
@@ -469,4 +505,4 @@ def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
 def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:
     if not isinstance(o, Tensor) or not _is_among(o, inputs):
         return o
-    return o if not o._requires_grad and _is_among(o, node._dirty) else o.detach()
+    return o if not o._requires_grad and _is_among(o, node._dirty) else _alias(o, "no_grad")

@@ -10,11 +10,13 @@ nowhere else: a broadcast is summed away, a dtype is cast back.
 
 from __future__ import annotations
 
-from collections import namedtuple
+import functools
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from math import inf
+from operator import attrgetter
 from sys import getrefcount
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +24,8 @@ from .. import errors
 from .._arrays import broadcasts_to, sum_to_shape
 from .._state import thread
 from .._tensor import Edge, Lifted, Tensor, wrap
-from .anomaly import check_nan, warn_of
+from .anomaly import before_run, check_nan, warn_of
+from .nesting import is_deep, on_an_empty_stack
 from .node import AccumulateGrad, Node, add_grad, leaf_edge
 
 Captures = dict[Node, dict[int, Any]]
@@ -45,36 +48,52 @@ def execute(
     taped: bool,
     needed: set[Node] | None = None,
     captures: Captures | None = None,
-    sinks: dict[Node, Any] | None = None,
+    accumulate: bool = True,
     recorded: bool = False,
-) -> None:
+) -> dict[Any, Any]:
     """Run the backward pass that starts with the gradients `roots`.
 
     keep: nodes keep what they saved. taped: gradients are Tensors and not payloads, because the pass is recorded
     itself, or because payloads are those of a transform, which only Tensors know how to work with. needed: the only
-    nodes to visit, unless None. captures: for these nodes, note the gradients of these outputs. sinks: leaves whose
-    gradient is summed here, and neither waits its turn nor reaches their ``.grad``. recorded: whether the pass is.
+    nodes to visit, unless None. captures: for these nodes, note the gradients of these outputs. accumulate: what has
+    arrived at leaves is added to their ``.grad`` when the pass has ended; else it is returned, by `AccumulateGrad`.
+    recorded: whether the pass is.
     """
     modes = thread.modes
     before = modes.grad_enabled, modes.needed, modes.running_pass
     edges = [edge for edge, _ in roots]
+    if modes.running_pass is not None and is_deep():
+        again = functools.partial(execute, roots, keep=keep, taped=taped, needed=needed, captures=captures)
+        return on_an_empty_stack(functools.partial(again, accumulate=accumulate, recorded=recorded))
     modes.grad_enabled, modes.needed, modes.running_pass = recorded, needed, Pass(edges, needed)
     try:
-        _loop(edges, [g for _, g in roots], keep, taped, needed, captures, sinks)
+        arrived = _loop(edges, [g for _, g in roots], keep, taped, needed, captures, accumulate)
+        if accumulate:
+            while arrived:
+                _arrive(*_first(arrived), taped)
         for callback in modes.running_pass.callbacks:
             callback()
     finally:
         modes.grad_enabled, modes.needed, modes.running_pass = before
+    return arrived
+
+
+def _first(arrived: dict[Any, Any]) -> tuple[bool, AccumulateGrad, Any]:
+    """Take out the gradient that arrived first: whether nobody else can see it, its leaf's node, and it."""
+    node = next(iter(arrived))
+    g = arrived.pop(node)
+    return getrefcount(g) <= _ONE_LOCAL, node, g
 
 
 class Pass:
     """A backward pass that is running: which nodes it will reach, and what is to be called when it ends."""
 
-    __slots__ = ("_found", "_roots", "callbacks", "needed")
+    __slots__ = ("_found", "_places", "_roots", "callbacks", "needed")
 
     def __init__(self, roots: Sequence[Edge], needed: set[Node] | None) -> None:
         self._roots, self.needed = roots, needed
         self._found: set[Node] | None = None
+        self._places: dict[Node, float] = {}
         self.callbacks: list[Callable[[], None]] = []
 
     def reaches(self, node: Node) -> bool:
@@ -91,6 +110,19 @@ class Pass:
                     stack += [edge[0] for edge in found._edges if edge]
         return node in self._found
 
+    def place(self, leaf: AccumulateGrad) -> float:
+        """Where a leaf with hooks stands in the order of nodes: next after the last of its consumers in this pass."""
+        if leaf not in self._places:
+            self.reaches(leaf)
+            nodes = self.needed if self.needed is not None else self._found
+            places = self._places
+            for node in nodes or ():
+                for i, edge in enumerate(node._edges):
+                    if edge and not edge[0]._edges:
+                        place = node._order + (i + 1) / (len(node._edges) + 1)
+                        places[edge[0]] = max(place, places.get(edge[0], -inf))
+        return self._places.setdefault(leaf, -inf)  # a root
+
 
 def queue_callback(callback: Callable[[], None]) -> None:
     """Call a function without arguments when the backward pass that is running in this thread ends without an error."""
@@ -106,13 +138,17 @@ def _loop(
     taped: bool,
     needed: set[Node] | None,
     captures: Captures | None,
-    sinks: dict[Node, Any] | None,
-) -> None:
-    """Deliver `grads` along `edges`, run the newest node that waits, deliver what it sends, until nothing waits."""
+    accumulate: bool,
+) -> dict[Any, Any]:
+    """Deliver `grads` along `edges`, run the newest node that waits, deliver what it sends, until nothing waits.
+
+    Returns what has arrived at leaves; only leaves with hooks take part in the order.
+    """
     waiting: dict[Node, Any] = {}
+    arrived: dict[Any, Any] = {}
     anomaly = thread.modes.anomaly
-    own: set[Any] = set()  # the waiting sums whose memory is this function's, to be added to in place
-    heap: list[tuple[int, Node]] = []
+    own: set[Any] = set()  # the sums whose memory is this function's, to be added to in place
+    heap: list[tuple[float, Node]] = []
     # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
     node, newest, newest_g = cast(Any, None), cast(Any, None), cast(Any, None)
     while True:
@@ -124,11 +160,13 @@ def _loop(
                 continue
             if taped or g.shape != shape or g.dtype is not dtype:
                 g = fit(g, edge, node)
-            if sinks is not None and target in sinks:
-                if sinks[target] is None:
-                    sinks[target] = g
+            if not target._edges:  # a leaf's
+                if target in arrived:
+                    _add(arrived, target, own, target, g, taped)
+                elif not (target.hooks or target.post_hooks or target._hooks):
+                    arrived[target] = g
                 else:
-                    _merge(sinks, own, heap, target, nr, g, taped)
+                    _merge(waiting, own, heap, target, thread.modes.running_pass.place(target), nr, g, taped)
                 continue
             if newest is None and target not in waiting and target._outputs == 1:
                 newest, newest_g = target, g
@@ -137,7 +175,7 @@ def _loop(
                 waiting[newest] = newest_g
                 heappush(heap, (newest._order, newest))
                 newest = None
-            _merge(waiting, own, heap, target, nr, g, taped)
+            _merge(waiting, own, heap, target, target._order, nr, g, taped)
         grads = g = None
         if newest is not None and not (heap and heap[0][0] < newest._order):
             node, g = newest, newest_g
@@ -146,15 +184,18 @@ def _loop(
             node = heappop(heap)[1]
             g = waiting.pop(node)
         else:
-            return
+            return arrived
         if node._hooks is not None:
             g = _before(node, g, taped)
         if captures is not None and node in captures:
             _capture(captures[node], g, node)
         edges = node._edges
         if not edges:
-            # asked before `g` is among the arguments, which refer to it as well
-            grads = _arrive(getrefcount(g) <= _ONE_LOCAL, node, g, taped, captures)
+            if accumulate:
+                _arrive(False, node, g, taped)
+            else:
+                arrived[node] = _leaf_hooks(node, g, taped)
+            grads = edges = ()
         elif needed is not None and not _leads_to(edges, needed):
             grads = edges = ()
         elif anomaly or node._hooks is not None:
@@ -178,10 +219,11 @@ def _watched_run(node: Node, g: Any, taped: bool, needed: set[Node] | None, keep
             g = _prehooks(node, g, taped)
             if g is None:
                 return ()
+        saved = before_run(node, g) if modes.check_nan else ()
         try:
             grads = node._run(g, taped, needed, keep)
             if modes.check_nan:
-                check_nan(node, grads)
+                check_nan(node, grads, g, saved)
         except Exception:
             warn_of(node)
             raise
@@ -199,21 +241,18 @@ def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
     return any(edge and edge[0] in needed for edge in edges)
 
 
-def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool, captures: Captures | None) -> Sequence[Any]:
-    """What happens at a leaf: its hooks, then the gradient is noted or accumulated."""
+def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool) -> None:
+    """What happens at a leaf: its hooks, then the gradient is accumulated."""
     if node.hooks:
         g = _leaf_hooks(node, g, taped)
         unshared = False
-    if captures is not None and node in captures:
-        captures[node][0] = g
-    elif node._hooks is None:
+    if node._hooks is None:
         node.accumulate(g, taped, unshared)
     else:
         g = _prehooks(node, g, taped)
         if g is not None:
             node.accumulate(g, taped, False)
         _after(node, (), g, taped)
-    return ()
 
 
 def fit(g: Any, edge: Edge, node: Node | None) -> Any:
@@ -232,13 +271,20 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
     return g
 
 
-def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, nr: int, g: Any, taped: bool) -> None:
-    """Have `g` wait at output `nr` of `target`, added to what waits there already."""
+def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, place: float, nr: int, g: Any, taped: bool) -> None:
+    """Have `g` wait at output `nr` of `target`, added to what waits there already. place: the target's in the heap."""
     single = target._outputs == 1
     if target not in waiting:
-        heappush(heap, (target._order, target))
+        heappush(heap, (place, target))
         waiting[target] = None if single else [None] * target._outputs
-    slots, key, mark = (waiting, target, target) if single else (waiting[target], nr, (target, nr))
+    if single:
+        _add(waiting, target, own, target, g, taped)
+    else:
+        _add(waiting[target], nr, own, (target, nr), g, taped)
+
+
+def _add(slots: Any, key: Any, own: set[Any], mark: Any, g: Any, taped: bool) -> None:
+    """Add `g` to what is in a slot: in place, where `own` says that its memory is nobody else's."""
     held = slots[key]
     if held is None:
         slots[key] = g
@@ -368,18 +414,29 @@ def _leaf_hooks(node: AccumulateGrad, g: Any, taped: bool) -> Any:
 
 def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
     """The nodes on some path from `roots` to `targets`; those older than every target cannot be."""
-    oldest = max(node._order for node in targets)
-    seen: set[Node] = set()
-    stack = [edge[0] for edge in roots]
+    oldest = max(node._order if node._edges else inf for node in targets)
+    found: set[Node] = set()
+    seen = {edge[0] for edge in roots}
+    stack = [*seen]
+    inner = []
     while stack:
         node = stack.pop()
-        if node not in seen and node._order <= oldest:
-            seen.add(node)
-            for edge in node._edges:
-                if edge:
-                    stack.append(edge[0])
-    found = targets & seen
-    for node in sorted(seen - found, key=lambda n: n._order, reverse=True):
+        if node in targets:
+            found.add(node)
+        if node._order > oldest:
+            continue
+        inner.append(node)
+        for edge in node._edges:
+            if edge:
+                following = edge[0]
+                if not following._edges:  # a leaf's, of which there may be many
+                    if following in targets:
+                        found.add(following)
+                elif following not in seen:
+                    seen.add(following)
+                    stack.append(following)
+    inner.sort(key=_AGE, reverse=True)
+    for node in inner:
         for edge in node._edges:
             if edge and edge[0] in found:
                 found.add(node)
@@ -387,14 +444,21 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
     return found
 
 
+_AGE = attrgetter("_order")
+
+
 def root_gradient(i: int, tensor: Any, g: Any) -> Any:
     """The gradient a backward pass starts with at `tensor`, the i-th output: `g`, or 1 for a scalar."""
     if isinstance(tensor, GradientEdge):
-        if not isinstance(g, Tensor):
-            raise RuntimeError(f"element {i} of tensors is a GradientEdge: its gradient has to be given, as a Tensor.")
-        return g
-    data = tensor._data
-    if not tensor._requires_grad:
+        _, _, shape, dtype = edge_of(tensor)
+        if shape is None:
+            if not isinstance(g, Tensor):
+                raise RuntimeError(f"element {i} of tensors is a GradientEdge: its gradient has to be given.")
+            return g
+        data = np.broadcast_to(np.empty((), dtype), shape)
+    else:
+        data = tensor._data
+    if not isinstance(tensor, GradientEdge) and not tensor._requires_grad:
         raise RuntimeError(
             f"element {i} of tensors does not require grad and does not have a grad_fn.\n"
             "  What to do: set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()."
@@ -407,10 +471,10 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
             )
         if data.dtype.kind == "c":
             raise RuntimeError(
-                f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}.\n"
+                f"grad can be implicitly created only for real scalar outputs but got {data.dtype}.\n"
                 "  What to do: pass the gradient, or take the real part or abs() first."
             )
-        return np.ones_like(tensor.detach()) if isinstance(tensor, Lifted) else np.ones_like(data)
+        return np.ones_like(tensor.detach()) if isinstance(tensor, Lifted) else np.ones(data.shape, data.dtype)
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._data.shape != data.shape:
@@ -421,27 +485,36 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
     if (g._data.dtype.kind == "c") != (data.dtype.kind == "c"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-            f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {tensor.dtype}."
+            f"dtype: grad_output[{i}] has a dtype of {g._data.dtype} and output[{i}] has a dtype of {data.dtype}."
         )
     return g
 
 
-GradientEdge = namedtuple("GradientEdge", ["node", "output_nr"])
-"""Where a gradient is computed: an output of a node. `backward` and `grad` take it in the place of a tensor."""
+class GradientEdge(NamedTuple):
+    """Where a gradient is computed: an output of a node. `backward` and `grad` take it in the place of a tensor.
+
+    ownership_token: what `get_gradient_edge` knows besides, of the tensor; without it a gradient has to be given.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
 
 
 def edge_of(t: Any) -> Edge:
-    """The edge to a tensor, or that of a `GradientEdge`, whose shape and dtype are not known."""
+    """The edge to a tensor, or that of a `GradientEdge`; None for its shape and dtype where they are not known."""
     if isinstance(t, GradientEdge):
-        return (t.node, t.output_nr, None, None)  # type: ignore[return-value]
+        return t.ownership_token or (t.node, t.output_nr, None, None)
     return t._edge or leaf_edge(t)
 
 
-def as_sequence(value: Any, what: str) -> list[Any]:
-    """A Tensor (or a GradientEdge) or a sequence of them, as a list."""
-    values = [value] if isinstance(value, (Tensor, GradientEdge)) or value is None else list(value)
+def as_sequence(value: Any, what: str, missing: bool = False) -> list[Any]:
+    """A Tensor (or a GradientEdge) or a sequence of them, as a list; missing: there may be None among them."""
+    if value is None:
+        raise TypeError(errors.message(what, expected="a Tensor or a sequence of them", found="None"))
+    values = [value] if isinstance(value, (Tensor, GradientEdge)) else list(value)
     for v in values:
-        if v is not None and not isinstance(v, (Tensor, GradientEdge)):
+        if not isinstance(v, (Tensor, GradientEdge)) and not (missing and v is None):
             raise TypeError(errors.message(what, expected="Tensors", found=type(v).__name__))
     return values
 
@@ -456,6 +529,6 @@ def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> 
     else:
         checked = [g._data if isinstance(g, Tensor) else g for g in checked]
     return [
-        ((*t, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else t._edge or leaf_edge(t), g)
+        ((t.node, t.output_nr, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else edge_of(t), g)
         for t, g in zip(tensors, checked, strict=True)
     ]

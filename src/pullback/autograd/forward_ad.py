@@ -8,7 +8,9 @@ dual tensor that is still alive becomes its primal.
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 from .. import errors
@@ -17,7 +19,19 @@ from .._state import thread
 from .._tensor import Lifted, Tensor, wrap
 from ..interpreters.dual import Dual, Jvp
 from ..interpreters.levels import inner
+from .grad_mode import set_fwd_grad_enabled as _set_fwd_grad_enabled
 from .node import leaf_edge
+
+__all__ = [
+    "UnpackedDualTensor",
+    "_is_fwd_grad_enabled",
+    "_set_fwd_grad_enabled",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
 
@@ -72,7 +86,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level:  # noqa: N801 - torch's name
-    """Within it, `make_dual` and `unpack_dual` work, and operations compute tangents.
+    """Within it, `make_dual` and `unpack_dual` work, and operations compute tangents. Also a decorator.
 
     >>> import pullback
     >>> import pullback.autograd.forward_ad as fwAD
@@ -89,6 +103,19 @@ class dual_level:  # noqa: N801 - torch's name
 
     def __exit__(self, *exc: object) -> None:
         exit_dual_level()
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with dual_level():
+                return fn(*args, **kwargs)
+
+        return call
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether forward mode computes tangents in this thread."""
+    return thread.modes.forward_enabled
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

@@ -54,6 +54,10 @@ class Function:
     _is_root = True
     _contract: ClassVar[Contract]
     _node_class: ClassVar[type[FunctionNode]]
+    _backward_cls: ClassVar[type[FunctionNode]]  # the same, under torch's name
+
+    generate_vmap_rule: ClassVar[bool] = False
+    """Whether `vmap` reads forward, backward and jvp, which are then written in operations on tensors, for a batch."""
 
     forward: Any
 
@@ -73,7 +77,7 @@ class Function:
         if not abstract:
             check(cls)
             cls._contract = Contract(cls)
-            cls._node_class = type(
+            cls._backward_cls = cls._node_class = type(
                 f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__}
             )
 
@@ -266,3 +270,12 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FunctionCtx = FunctionNode
+BackwardCFunction = FunctionNode
+
+
+class InplaceFunction(Function, abstract=True):
+    """A `Function` under a name of old, when the classes for writing in place and for nested arguments were others."""
+
+
+class NestedIOFunction(Function, abstract=True):
+    """A `Function` under a name of old; each of them takes and returns nested dicts, lists and tuples of tensors."""

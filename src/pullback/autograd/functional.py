@@ -159,8 +159,8 @@ def _scalar(func: Function, where: str) -> Function:
     """`func`, whose result has to be a single number."""
 
     def checked(*inputs: Tensor) -> Tensor:
-        out = func(*inputs)
-        if not isinstance(out, Tensor):
+        many, (out, *_) = _tuple(func(*inputs), "result of the function", where)
+        if many:
             raise RuntimeError(f"The function given to {where}() should return a single Tensor")
         if out._data.size != 1:
             raise RuntimeError(
@@ -180,11 +180,17 @@ def vhp(
     >>> pullback.autograd.functional.vhp(lambda x: (x**3).sum(), pullback.ones(2), pullback.tensor([1.0, 2.0]))
     (tensor(2.), tensor([ 6., 12.]))
     """
+    return _product_with_hessian(func, inputs, v, create_graph, strict, "vhp")
+
+
+def _product_with_hessian(
+    func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, where: str
+) -> tuple[Any, Any]:
     with enable_grad():
-        many, given = _tuple(inputs, "inputs", "vhp")
-        vectors = _vectors(v, given, many, "vhp", "the input is")
+        many, given = _tuple(inputs, "inputs", where)
+        vectors = _vectors(v, given, many, where, "the input is")
         leaves = _prepared(given, create_graph)
-        _, outputs = _outputs(_scalar(func, "vhp"), leaves, "vhp", strict)
+        _, outputs = _outputs(_scalar(func, where), leaves, where, strict)
         first = _gradients(outputs, leaves, None, True, strict)
         found = _gradients(first, leaves, vectors, create_graph, strict)
     return _finished(outputs, create_graph, False), _finished(found, create_graph, many)
@@ -199,7 +205,7 @@ def hvp(
     >>> pullback.autograd.functional.hvp(lambda x: (x**3).sum(), pullback.ones(2), pullback.tensor([1.0, 2.0]))
     (tensor(2.), tensor([ 6., 12.]))
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _product_with_hessian(func, inputs, v, create_graph, strict, "hvp")
 
 
 def _check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
@@ -254,6 +260,11 @@ def _rows(
             def row(v: Tensor, o: Tensor = o) -> tuple[Tensor, ...]:
                 return _gradients([o], leaves, [v], create_graph, strict)
 
+            if o.is_complex() and not vectorize:
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {o.dtype}.\n"
+                    "  What to do: let the function return pullback.view_as_real(y)."
+                )
             n = o.numel()
             basis = wrap(np.eye(n, dtype=o._data.dtype)).reshape((n, *o._data.shape))
             if vectorize and n:

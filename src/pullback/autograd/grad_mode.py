@@ -13,8 +13,15 @@ from typing import Any, TypeVar
 
 from .._memory import WRITES, next_write
 from .._state import INFERENCES, thread
+from .._tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _set(enabled: bool) -> None:
+    """Record operations or not; in inference mode they are not recorded in any case."""
+    modes = thread.modes
+    modes.grad_enabled, modes.grad_asked = enabled and not modes.inference, enabled
 
 
 class _Mode:
@@ -25,15 +32,15 @@ class _Mode:
         self._before: list[bool] = []
 
     def __enter__(self) -> None:
-        self._before.append(thread.modes.grad_enabled)
-        thread.modes.grad_enabled = self._enabled
+        self._before.append(is_grad_enabled())
+        _set(self._enabled)
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.grad_enabled = self._before.pop()
+        _set(self._before.pop())
 
-    def _again(self) -> _Mode:
-        """The same mode, to be entered for one call of what is decorated."""
-        return _Mode(self._enabled)
+    def clone(self) -> Any:
+        """Another context manager of the same mode: each call of what is decorated enters one of its own."""
+        return type(self)()
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
@@ -43,7 +50,7 @@ class _Mode:
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with self._again():
+            with self.clone():
                 return fn(*args, **kwargs)
 
         return call  # type: ignore[return-value]
@@ -64,14 +71,14 @@ class _Mode:
             step, value = inner.send, None
             while True:
                 try:
-                    with self._again():
+                    with self.clone():
                         out = step(value)
                 except StopIteration as stop:
                     return stop.value
                 try:
                     step, value = inner.send, (yield out)
                 except GeneratorExit:
-                    with self._again():
+                    with self.clone():
                         inner.close()
                     raise
                 except BaseException as error:
@@ -122,16 +129,20 @@ class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): expected a bool, found {type(mode).__name__}")
         super().__init__(mode)
-        self._outside = thread.modes.grad_enabled
-        thread.modes.grad_enabled = mode
+        self._outside = is_grad_enabled()
+        _set(mode)
 
     def __enter__(self) -> None:
         self._before.append(self._outside)
-        thread.modes.grad_enabled = self._enabled
+        _set(self._enabled)
 
     def __call__(self, fn: F) -> F:
-        thread.modes.grad_enabled = self._outside
+        _set(self._outside)
         return super().__call__(fn)
+
+    def clone(self) -> set_grad_enabled:
+        """Another one for the same mode, which sets it at once."""
+        return set_grad_enabled(self._enabled)
 
 
 class inference_mode(_Mode):  # noqa: N801 - torch's name
@@ -159,20 +170,87 @@ class inference_mode(_Mode):  # noqa: N801 - torch's name
         """`@inference_mode` without parentheses decorates as `@inference_mode()` does."""
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 
-    def _again(self) -> _Mode:
+    def clone(self) -> inference_mode:
+        """Another context manager of the same mode."""
         return inference_mode(self._inference)
 
     def __enter__(self) -> None:
-        super().__enter__()
+        self._before.append(is_grad_enabled())
         self._outside.append(thread.modes.inference)
         thread.modes.inference = self._inference
+        _set(self._enabled)
         INFERENCES.n += 1
         WRITES.n = next_write()  # from now on, what is saved is looked at
 
     def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
         thread.modes.inference = self._outside.pop()
+        super().__exit__(*exc)
         INFERENCES.n -= 1
+
+
+class set_multithreading_enabled(_Mode):  # noqa: N801 - torch's name
+    """Whether a backward pass may use threads of its own: remembered, but it never does.
+
+    A backward pass runs in the thread that asks for it. As in torch it is set when this is called, and is a context
+    manager and a decorator.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self._outside = thread.modes.multithreading
+        thread.modes.multithreading = mode
+
+    def __enter__(self) -> None:
+        """It was set when this was made."""
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.multithreading = self._outside
+
+    def clone(self) -> set_multithreading_enabled:
+        """Another one for the same mode, which sets it at once."""
+        return set_multithreading_enabled(self._enabled)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` has set in this thread; True at first."""
+    return thread.modes.multithreading
+
+
+class set_fwd_grad_enabled(_Mode):  # noqa: N801 - torch's name
+    """Whether forward mode computes tangents, from when it is called; as a context manager, put back on leaving."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self._outside = thread.modes.forward_enabled
+        thread.modes.forward_enabled = mode
+
+    def __enter__(self) -> None:
+        """It was set when this was made."""
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.forward_enabled = self._outside
+
+    def clone(self) -> set_fwd_grad_enabled:
+        """Another one for the same mode, which sets it at once."""
+        return set_fwd_grad_enabled(self._enabled)
+
+
+class unsafe_preserve_version_counter:  # noqa: N801 - torch's name
+    """Within it, writes to the memory of these tensors are not counted: what was saved is not known to be changed.
+
+    tensors: one, or a tuple of them.
+    """
+
+    def __init__(self, tensors: Tensor | tuple[Tensor, ...]) -> None:
+        self._tensors = (tensors,) if isinstance(tensors, Tensor) else tensors
+        self._before = [t._share_version().n for t in self._tensors]
+
+    def __enter__(self) -> None:
+        """The versions were noted when this was made."""
+
+    def __exit__(self, *exc: object) -> None:
+        for t, n in zip(self._tensors, self._before, strict=True):
+            t._share_version().n = n
 
 
 def is_inference_mode_enabled() -> bool:
@@ -182,4 +260,5 @@ def is_inference_mode_enabled() -> bool:
 
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this thread."""
-    return thread.modes.grad_enabled
+    modes = thread.modes
+    return modes.grad_asked if modes.inference else modes.grad_enabled

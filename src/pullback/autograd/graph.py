@@ -37,8 +37,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise TypeError(errors.message("get_gradient_edge()", expected="a Tensor", found=errors.describe(tensor)))
     if not tensor._requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node, nr, _, _ = tensor._edge or leaf_edge(tensor)
-    return GradientEdge(node, nr)
+    edge = tensor._edge or leaf_edge(tensor)
+    return GradientEdge(edge[0], edge[1], edge)
 
 
 def increment_version(tensor: Any) -> None:

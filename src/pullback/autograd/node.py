@@ -15,7 +15,6 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -124,6 +123,16 @@ class Node:
             self._metadata: dict[Any, Any] = {}
             return self._metadata
 
+    @property
+    def requires_grad(self) -> bool:
+        """True: what requires no gradient has no node."""
+        return True
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"cannot pickle or copy {self.name()!r}, a node of the graph.\n  What to do: keep tensors; detach() them first."
+        )
+
     def _sequence_nr(self) -> int:
         return -self._order
 
@@ -147,8 +156,8 @@ class AccumulateGrad(Node):
 
     A leaf owns it, with the edge to it in ``_leaf``, and it knows the leaf weakly: so it is made once and outlives the
     graphs that end in it, and there is no cycle. It holds what a graph needs of a leaf that has died: the payload and
-    the hooks. Its number is that of the first use in the graphs that live, before the first consumer's, so it runs once
-    all consumers have.
+    the hooks. It has no place in the order of nodes: the engine sums what arrives here, and adds it to the gradient when
+    the pass ends; or, if there are hooks, as soon as the last consumer has run.
     """
 
     __slots__ = ("_class", "_data", "_variable", "hooks", "post_hooks", "transform")
@@ -161,7 +170,7 @@ class AccumulateGrad(Node):
         self.hooks: dict[int, Callable[..., Any]] = {}
         self.post_hooks: dict[int, Callable[..., Any]] = {}
         self.transform: Any = None  # of a leaf that a transform of `func` made: whether it runs
-        self._order = next_order()
+        self._order = 1 - 2**64
 
     @property
     def variable(self) -> Tensor:
@@ -195,7 +204,19 @@ class AccumulateGrad(Node):
         add_grad(leaf, g, taped, unshared)
         if self.post_hooks:
             for hook in list(self.post_hooks.values()):
-                hook(leaf)
+                _check_returned(hook, hook(leaf), leaf)
+
+
+def _check_returned(hook: Any, found: Any, leaf: Tensor) -> None:
+    """Refuse what a post-accumulation hook returned; it is not a replacement for anything."""
+    if found is None or found is leaf:
+        return
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+    kind = RuntimeError if isinstance(found, Tensor) else TypeError
+    raise kind(
+        f"Tensor post accumulate grad hooks should return None; {name!r} returned a {type(found).__name__}.\n"
+        "  What to do: to change the gradient, write to tensor.grad within the hook, or use register_hook()."
+    )
 
 
 def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
@@ -231,23 +252,8 @@ def leaf_edge(t: Tensor) -> Edge:
             edge = t._leaf
             if edge is None:  # still: no other thread has made it
                 edge = t._leaf = _edge_to(AccumulateGrad(t), t)
-    elif getrefcount(edge) <= _OWNED:  # in no graph that lives: this is its first use
-        order = next_order()
-        if getrefcount(edge) <= _OWNED:  # still: who uses it from now on takes a later number
-            edge[0]._order = order
     return edge
 
 
 def _edge_to(acc: AccumulateGrad, t: Tensor) -> Edge:
     return (acc, 0, t._data.shape, t._data.dtype)
-
-
-def _references_of_an_owned() -> int:
-    owner = [object()]
-    value = owner[0]
-    return getrefcount(value)
-
-
-# What getrefcount says of an object that one place holds besides the local variable: it differs between versions of
-# Python.
-_OWNED = _references_of_an_owned()

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import wrap_axis
 from .._tensor import Tensor
-from ..interpreters.batched import _loop, _tensors
+from ..interpreters.batched import _loop, _tensors, refused
 from .positions import indexed_shape, layout
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """For ``_index(input, indices)``: an array of positions, or None, for each leading axis."""
     source, indices = args
     if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
-        return _loop(level, op, args, kwargs)  # how many a mask selects may differ
+        return (refused if any(level.varies(p) for p in indices if isinstance(p, Tensor)) else _loop)(
+            level, op, args, kwargs
+        )
     value, own = level.value(source), level.varies(source)
     axes, adjacent = layout(indices)
     lead = axes[0] if adjacent else 0
@@ -154,6 +156,11 @@ def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
         return out
     # the axes of the arrays come first, as they are not next to that of the batch: put them where they belong
     return np.moveaxis(out, tuple(range(1, rank + 1)), tuple(range(1 + lead, 1 + lead + rank)))
+
+
+def by_mask(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``op(input, mask)``, whose result is as long as the mask selects."""
+    return (refused if isinstance(args[1], Tensor) and level.varies(args[1]) else _loop)(level, op, args, kwargs)
 
 
 def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:

@@ -59,10 +59,15 @@ def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
 
 def seal(node: OpNode) -> None:
     """Note the versions of what a new node saved, and tell whoever watches of it."""
-    node.versions = _versions(node.saved)
+    note_versions(node)
     watch = thread.modes.watch
     if watch is not None:
         watch(node)
+
+
+def note_versions(node: OpNode) -> None:
+    """Note the versions of what a node has saved, which must still be theirs when it runs."""
+    node.versions = _versions(node.saved)
 
 
 def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
@@ -122,6 +127,16 @@ def write_out(name: str, out: Any, result: Any) -> Any:
 def _check_out(name: str, out: Any, result: Tensor) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
+    if isinstance(result, Lifted) or isinstance(out, Lifted):
+        raise NotImplementedError(
+            f"{name}(): functions with out=... arguments don't support transforms and forward AD.\n"
+            "  What to do: leave out= away."
+        )
+    if out._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: leave out= away, or pass a clone() of it."
+        )
     if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -161,7 +176,8 @@ def _as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Ten
 def _tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
     """Make `view` a view of the first of `args`. made: as in `View`, unless nothing is being recorded."""
     source, modes = args[0], thread.modes
-    if view._version_of is INFERENCE and source._version_of is INFERENCE:
+    if source._version_of is INFERENCE:
+        view._version_of = INFERENCE
         return
     if not modes.grad_enabled:
         made = "inference" if modes.inference else "no_grad"

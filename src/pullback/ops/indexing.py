@@ -12,7 +12,7 @@ import numpy as np
 from .. import errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor, wrap
-from .batching import by_positions, by_row, read
+from .batching import by_mask, by_positions, by_row, read
 from .calls import on
 from .choices import where
 from .conversion import to
@@ -300,6 +300,7 @@ def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
 
 
 @linear(
+    batch=by_mask,
     input=lambda g, mask, input_shape: on(
         _masked_place, g, mask, np.broadcast_shapes(np.shape(mask), tuple(input_shape))
     ),
@@ -334,6 +335,7 @@ def masked_select(input: Any, mask: Any) -> Any:
 
 @constant(
     method=True,
+    batch="refused",
     numpy={np.nonzero: lambda a: nonzero(a, as_tuple=True), np.flatnonzero: lambda a: nonzero(reshape(a, -1))[:, 0]},
     samples=lambda: [
         S(V([[0.0, 2.0], [3.0, 0.0]])),

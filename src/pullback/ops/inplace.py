@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
+from .._arrays import broadcasts_to
 from .._state import thread
 from .._tensor import Tensor
 from .indexing import check_mask, fitting_number
@@ -100,7 +101,10 @@ _ALL = (Ellipsis,)
 
 def _fill(self: Tensor, value: Any) -> Tensor:
     """Every element `value`, a number or a 0-d tensor."""
-    write(self, _ALL, fitting_number("fill_", self, value), one_value=not isinstance(value, Tensor))
+    number = not isinstance(value, Tensor)
+    if number or value._data.ndim or value._data.dtype.kind != "c":
+        value = fitting_number("fill_", self, value)
+    write(self, _ALL, value, one_value=number)
     return self
 
 
@@ -114,6 +118,10 @@ def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
         raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
+    if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
+        raise RuntimeError(
+            errors.message("copy_()", expected=f"what broadcasts to {list(self._data.shape)}", found=errors.describe(src))
+        )
     write(self, _ALL, src)
     return self
 

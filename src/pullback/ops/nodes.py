@@ -10,8 +10,9 @@ import numpy as np
 from .. import _dtypes
 from .._memory import WRITES, View
 from .._tensor import Tensor, wrap
+from ..autograd.engine import fit
 from ..autograd.misuse import second_backward, written_since
-from ..autograd.node import FREED, Node
+from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.watching import PackedTuple, pack_all
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class OpNode(Node):
         saved, plan = self.saved, self.plan
         if taped or self.writes != WRITES.n or saved is FREED:
             self.check()
-        if not keep and saved:
+        if plan.frees and not keep:
             self.saved = FREED
         if plan.direct is not None and not taped:
             value = saved[0]
@@ -75,6 +76,21 @@ class OpNode(Node):
             version = value._version_of if isinstance(value, Tensor) else None
             if version is not None and version.n != (0 if self.versions is None else self.versions[i]):
                 raise written_since(self, value, 0 if self.versions is None else self.versions[i])
+        if self.writes < WRITES.detached:
+            self._refuse_detached()
+
+    def _refuse_detached(self) -> None:
+        """Refuse to go on if an argument that was saved lost its place in the graph: its derivative would be lost."""
+        edges = dict(zip(self.plan.wanted, self._edges, strict=False))
+        for name, value in zip(self.plan.names, self.saved, strict=False):
+            if isinstance(value, Tensor) and value._edge is None and type(value._view) is not SavedOutput:
+                edge = edges.get(self.op.params.index(name) if name in self.op.params else -1)
+                if edge is not None and not isinstance(edge[0], AccumulateGrad):
+                    raise RuntimeError(
+                        f"Trying to use a saved tensor that has been detached in-place: {self.name()} saved {name!r}, "
+                        "which then left the graph by detach_().\n"
+                        "  What to do: use detach() instead, which leaves the tensor as it is."
+                    )
 
     def _output(self, saved: Tensor) -> Tensor:
         """This node's result with its place in the graph, without which it is saved: they form no cycle."""
@@ -83,6 +99,40 @@ class OpNode(Node):
         out._edge = (self, saved._view.args[0], out._data.shape, out._data.dtype)
         out._requires_grad = True
         return out
+
+    def __call__(self, *gradients: Any) -> Any:
+        """The gradients this node sends on, given those of its outputs: one, or a tuple of them.
+
+        No hook is called, nothing is accumulated, and nothing of what was saved is freed.
+        """
+        if len(gradients) != self._outputs:
+            raise TypeError(f"{self.name()} expected {self._outputs} arguments, got {len(gradients)} instead")
+        for i, g in enumerate(gradients):
+            if g is not None and not isinstance(g, Tensor):
+                raise TypeError(f"{self.name()}: argument {i} is not a Tensor but {type(g).__name__}")
+        sent: Sequence[Any] = [None] * len(self._edges)
+        if any(g is not None for g in gradients):
+            given = list(gradients) if self._outputs > 1 else gradients[0]
+            made = zip(self._run(given, True, None, True), self._edges, strict=True)
+            sent = [g if g is None or edge is None else fit(g, edge, self) for g, edge in made]
+        each = iter(sent)
+        found = tuple(None if following is None else next(each) for following, _ in self.next_functions)
+        return found[0] if len(found) == 1 else found
+
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_<argument>`` is what was saved of an argument, ``_saved_result`` the result, under torch's names."""
+        if not name.startswith("_saved_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        title = name.removeprefix("_saved_")
+        for wanted in (title, *_TORCHS_NAMES.get(title, ())):
+            if wanted in self.plan.names:
+                self.check()
+                return self.values(self.saved, True)[self.plan.names.index(wanted)]
+        for wanted in (title, *_TORCHS_NAMES.get(title, ())):
+            if wanted in self.op.rules:  # a tensor that the gradients wanted do without
+                return None
+        kept = ", ".join(f"_saved_{n}" for n in self.plan.names) or "nothing"
+        raise AttributeError(f"{self.name()} has no attribute {name!r}; it saved {kept}")
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -98,6 +148,18 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
 
 
+# The name of an attribute `_saved_...` of torch's, and what we may call that.
+_TORCHS_NAMES = {
+    "self": ("input",),
+    "result": ("out", "out0"),
+    "mat2": ("other",),
+    "exponent": ("other",),
+    "self_sym_sizes": ("input_shape",),
+    "self_sizes": ("input_shape",),
+    "indices": ("index",),
+}
+
+
 def _place(value: Tensor) -> int | None:
     """Which of its own node's results a saved tensor is."""
     return value._view.args[0] if type(value._view) is SavedOutput else None
@@ -111,7 +173,7 @@ class ComplexNode(OpNode):
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         saved = self.saved
         self.check()
-        if not keep and saved:
+        if self.plan.frees and not keep:
             self.saved = FREED
         values = [np.conj(v) if _is_complex(v) else v for v in self.values(saved, taped)]
         return [rule(g, *pick(values)) for rule, pick in self.plan.calls]

@@ -231,7 +231,7 @@ def _distinct_rule(g: Any, out1: Any, out2: Any, dim: Any, input_shape: Any) -> 
     return pick(shares, axis, np.broadcast_to(index, input_shape))
 
 
-@special(method=False, input=_distinct_rule)
+@special(method=False, batch="refused", input=_distinct_rule)
 def _unique(input: Any, dim: Any, equal_nan: bool = False) -> Any:
     """The distinct elements in order, where each of the input is among them, and how many there are of each."""
     refuse_unordered("unique", input)
@@ -260,7 +260,7 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
     return axis
 
 
-@special(method=False, input=_distinct_rule)
+@special(method=False, batch="refused", input=_distinct_rule)
 def _unique_consecutive(input: Any, dim: Any) -> Any:
     """As `_unique`, of runs of equal elements, in the order they come."""
     refuse_unordered("unique_consecutive", input)

@@ -276,8 +276,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     write(self, index, value)
 
 
-def _source(t: Tensor, value: Any, to_a_view: bool) -> Any:
-    """What is to be written to a tensor, or to a view of it, as a Tensor or an array; or the error that it cannot be."""
+def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
+    """What is to be written to ``t[index]`` as a Tensor or an array; or the error that it cannot be."""
     source = value if isinstance(value, Tensor) else value if hasattr(value, "dtype") else np.asarray(value)
     dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
     if dtype.kind not in "biufcV":
@@ -285,10 +285,21 @@ def _source(t: Tensor, value: Any, to_a_view: bool) -> Any:
             errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
         )
     if dtype.kind == "c" and t._data.dtype.kind not in "cb":
-        if to_a_view and isinstance(value, Tensor) and not isinstance(value, Lifted):
+        if second is None and isinstance(value, Tensor) and not isinstance(value, Lifted):
             warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
             return value._data.real
         raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
+    if second is not None and isinstance(value, Tensor) and dtype != t._data.dtype:
+        masks = [p for p in (index if isinstance(index, tuple) else (index,)) if isinstance(p, (Tensor, np.ndarray))]
+        if value._data.size != 1 or len(masks) != 1 or masks[0].dtype not in (np.bool_, _dtypes.bool):
+            raise RuntimeError(
+                errors.message(
+                    "Index put requires the source and destination dtypes match",
+                    expected=f"a tensor of {t.dtype}",
+                    found=str(value.dtype),
+                    do=f"convert it with .to({t.dtype})",
+                )
+            )
     return source
 
 
@@ -297,7 +308,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     first, second = two_steps(index, t._data.shape)
     steps = ((_getitem.op, (first,)),)
     target = t._data if isinstance(t, Lifted) else _getitem.op.forward(t._data, first)
-    source = _source(t, value, second is None)
+    source = _source(t, value, index, second)
     refuse_memory(target if second is None else t._data, one_value)
     refuse_turn(t, (value,))
     if LEVELS.n and any_lifted((t, source, second or ())):

@@ -53,6 +53,12 @@ _ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 _OUTPUT = re.compile(r"out\d+")
 
+# Arguments that are numbers in every entry, or tuples of them.
+_NUMBERS = frozenset(
+    "axis diagonal dim dim0 dim1 dim2 dimension dims geometry inverse keepdim lengths n norm offset pad repeats shifts "
+    "size step stride".split()
+)
+
 
 class Plan:
     """For one set of wanted gradients: what to save, and which rule gets which of it."""
@@ -61,7 +67,9 @@ class Plan:
         "calls",
         "complex_class",
         "direct",
+        "frees",
         "from_operands",
+        "names",
         "node_class",
         "pick",
         "wanted",
@@ -76,6 +84,9 @@ class Plan:
         names = list(dict.fromkeys(n for rule in rules for n in _needs(rule)))
         if len(rules) > 1:
             names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
+        self.names = tuple(names)  # of what is saved
+        # whether there are tensors in that, which a pass frees; what saved none can run again, as in torch
+        self.frees = not all(n.endswith("_shape") or n in _NUMBERS or (op.view and n not in op.rules) for n in names)
         shaped = tuple(i for i, p in enumerate(op.params) if f"{p}_shape" in names)
         outs = sorted(n for n in names if _OUTPUT.fullmatch(n)) or ["out"]
         order = [*op.params, *outs, *(f"{op.params[i]}_shape" for i in shaped)]

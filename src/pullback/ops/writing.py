@@ -7,6 +7,7 @@ is made again, in the graph, from its base.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .._state import thread
 from .._tensor import Tensor, lose, wrap
 from ..autograd.node import carry_retained
 from ..interpreters.levels import highest, inner
-from .calls import record
+from .calls import note_versions, record
 from .table import TABLE
 
 
@@ -100,6 +101,8 @@ def take_history(t: Tensor, result: Tensor) -> None:
     t._bump()
     if result._edge is None:
         return
+    if result._data is not t._data:
+        _save_itself(t, result)
     base = t
     if t._view is not None:
         base = t._view.base
@@ -111,6 +114,8 @@ def take_history(t: Tensor, result: Tensor) -> None:
         carry_retained(base, base._edge, edge)
     base._edge = edge
     base._requires_grad = True
+    if thread.modes.written is not None:
+        thread.modes.written.append(weakref.ref(base))
     for view in base._share_version().living():
         assert view._view is not None
         if view._view.base is base:
@@ -118,6 +123,19 @@ def take_history(t: Tensor, result: Tensor) -> None:
                 lose(view)
             else:
                 _make_again(view, view._view)
+
+
+def _save_itself(t: Tensor, result: Tensor) -> None:
+    """Where the node that `result` came from saved it, have it save `t` instead, which has its values now.
+
+    So they are kept once; and if `t` is written to again, it is known that they are gone.
+    """
+    node = result._edge[0]  # type: ignore[index]
+    saved = [v for v in getattr(node, "saved", ()) if isinstance(v, Tensor) and v._data is result._data]
+    for alias in saved:
+        alias._data, alias._version_of = t._data, t._share_version()
+    if saved:
+        note_versions(node)
 
 
 def _put_into(base: Tensor, view: View, result: Tensor) -> Tensor:
@@ -131,4 +149,7 @@ def _make_again(t: Tensor, view: View) -> None:
     if view.op is None or not view.parent._requires_grad:
         return
     made = record(view.op, 1, (view.parent, *view.args), t._data)
+    assert made._edge is not None
+    if t._edge is not None:
+        carry_retained(t, t._edge, made._edge)
     t._edge, t._requires_grad = made._edge, True

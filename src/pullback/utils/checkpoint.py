@@ -5,6 +5,8 @@ a note of its number, through `saved_tensors_hooks`; the first time a backward p
 and what it saves this time answers for all numbers. The arguments are saved by a node of their own, so that an outer
 checkpoint covers them as well. With reentrance: the part is one node, whose backward runs it again and sends the
 gradients through what was recorded, by a backward pass inside of the backward pass.
+
+Which operations of a part keep their results all the same is a policy: see `selective.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,30 @@ from ..autograd import Function
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.structure import leaves, rebuild
 from ..ops.random import default_generator
+from .selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    Watching,
+    create_selective_checkpoint_contexts,
+)
+
+__all__ = [
+    "SAC_IGNORED_OPS",
+    "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "GraphExecGroup",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 Contexts = Callable[[], tuple[Any, Any]]
 
@@ -39,18 +65,57 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _EarlyStop:
-    enabled: bool | None = None
+class _Set:
+    """What is set for all parts, whatever `checkpoint` is told; None: nothing."""
+
+    early_stop: bool | None = None
+    debug: bool | None = None
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether a part that runs again stops once all that was needed is there, whatever `checkpoint` was told."""
-    before, _EarlyStop.enabled = _EarlyStop.enabled, enable
+    before, _Set.early_stop = _Set.early_stop, enable
     try:
         yield
     finally:
-        _EarlyStop.enabled = before
+        _Set.early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Whether parts made within it are made with `debug`, whatever `checkpoint` was told; None: as it was told."""
+    before, _Set.debug = _Set.debug, enabled
+    try:
+        yield
+    finally:
+        _Set.debug = before
+
+
+class GraphExecGroup:
+    """Several backward passes as one: what the first of them computed again is there for the others.
+
+    Outside of it each backward pass runs a part again. Each value is given out once, so the passes have to need
+    different ones, e.g. of several outputs.
+
+    >>> import pullback
+    >>> x = pullback.ones(1, requires_grad=True)
+    >>> a, b = pullback.utils.checkpoint.checkpoint(lambda x: (x.exp(), x.sin()), x, early_stop=False)
+    >>> with pullback.utils.checkpoint.GraphExecGroup():
+    ...     a.backward(retain_graph=True)
+    ...     b.backward()
+    """
+
+    _current: GraphExecGroup | None = None
+
+    def __enter__(self) -> GraphExecGroup:
+        if GraphExecGroup._current is not None:
+            raise RuntimeError("GraphExecGroup cannot be nested.\n  What to do: leave the inner one away.")
+        GraphExecGroup._current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        GraphExecGroup._current = None
 
 
 def checkpoint(
@@ -72,7 +137,7 @@ def checkpoint(
             are tracked.
         context_fn: returns two context managers, in which the part runs at first and again.
         determinism_check: "default": CheckpointError if shapes or dtypes differ the second time; "none".
-        debug: accepted for torch's sake; errors name the tensors that differ anyway.
+        debug: accepted for torch's sake, without reentrance; errors name the tensors that differ anyway.
         early_stop: stop running again once all that was needed is there.
         preserve_rng_state: random numbers are the same the second time.
 
@@ -85,18 +150,19 @@ def checkpoint(
     See https://docs.pytorch.org/docs/stable/checkpoint.html.
     """
     if use_reentrant:
-        if context_fn is not noop_context_fn:
+        if context_fn is not noop_context_fn or debug or _Set.debug:
             raise ValueError(
-                "Passing context_fn is only supported when use_reentrant=False.\n"
+                "Passing context_fn or debug is only supported when use_reentrant=False.\n"
                 "  What to do: leave use_reentrant away."
             )
         if kwargs:
             raise ValueError(
                 f"Unexpected keyword arguments: {', '.join(kwargs)}; with use_reentrant=True there are none."
             )
-        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
-        return _Reentrant.apply(function, preserve_rng_state, *args)
+        check_backward_validity(args)
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        rest = _Rest([_HERE if isinstance(a, Tensor) else a for a in args])
+        return CheckpointFunction.apply(function, preserve_rng_state, rest, *tensors)
     if determinism_check not in ("default", "none"):
         raise ValueError(
             errors.message(
@@ -106,12 +172,35 @@ def checkpoint(
     if not thread.modes.grad_enabled:
         return function(*args, **kwargs)
     first, again = context_fn()
-    stops = early_stop if _EarlyStop.enabled is None else _EarlyStop.enabled
+    stops = early_stop if _Set.early_stop is None else _Set.early_stop
     part = _Part(function, args, kwargs, again, determinism_check == "default", stops, preserve_rng_state)
     with saved_tensors_hooks(part.pack, _Number.value), first:
-        found = function(*args, **kwargs)
+        found = _run(first, function, args, kwargs)
     part.expected = len(part.numbers)
     return found
+
+
+def _run(context: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The function within a context, which may watch its operations."""
+    return context.run_part(function, args, kwargs) if isinstance(context, Watching) else function(*args, **kwargs)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warn if none of the inputs is a tensor that requires grad: a checkpoint with reentrance then passes on none."""
+    if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3)
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same with leaves in the places of tensors, on their memory, that require grad where they do.
+
+    >>> import pullback
+    >>> pullback.utils.checkpoint.detach_variable((pullback.ones(1, requires_grad=True) * 2, 3))
+    (tensor([2.], requires_grad=True), 3)
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(errors.message("detach_variable()", expected="a tuple", found=errors.describe(inputs)))
+    return tuple(t.detach().requires_grad_(t.requires_grad) if isinstance(t, Tensor) else t for t in inputs)
 
 
 class _Arguments(Function):
@@ -150,6 +239,7 @@ class _Part:
         self.numbers: list[weakref.ref[_Number]] = []
         self.expected: int | None = None
         self.found: dict[int, Tensor] = {}  # recomputed in the pass that is running, and not asked for yet
+        self.given: set[int] = set()  # what was asked for in that pass
         self.passing: Any = None
         flat = list(leaves((args, kwargs)))
         tensors = [t for t in flat if isinstance(t, Tensor)]
@@ -167,8 +257,15 @@ class _Part:
 
     def value(self, number: _Number) -> Tensor:
         """The tensor of that number, computed again if that has not been done in this backward pass."""
-        if self.passing is not thread.modes.running_pass:
-            self.passing, self.found = thread.modes.running_pass, {}
+        passing = GraphExecGroup._current or thread.modes.running_pass
+        if passing is None or self.passing is not passing:  # outside of a pass, each time
+            self.passing, self.found, self.given = passing, {}, set()
+        if number.n in self.given:
+            raise CheckpointError(
+                "checkpoint: Unpack is being triggered for a tensor that was already unpacked once.\n"
+                "  What to do: read ctx.saved_tensors only once in backward."
+            )
+        self.given.add(number.n)
         if number.n not in self.found:
             self._run_again()
         if number.n not in self.found:
@@ -200,7 +297,7 @@ class _Part:
         with _same_random_numbers(self.rng), autograd.enable_grad(), self.again:
             try:
                 with saved_tensors_hooks(pack, lambda t: t):
-                    self.function(*args, **kwargs)
+                    _run(self.again, self.function, args, kwargs)
             except _Stop:
                 return
         if self.check and count != self.expected:
@@ -238,31 +335,40 @@ def _same_random_numbers(state: Any) -> Iterator[None]:
         default_generator.set_state(before)
 
 
-class _Reentrant(Function):
+class _Rest:
+    """The arguments of a part that are not tensors, with `_HERE` where those are: nothing in them is tracked."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def filled(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """The arguments, with these tensors."""
+        given = iter(tensors)
+        return [next(given) if value is _HERE else value for value in self.values]
+
+
+class CheckpointFunction(Function):
     """The part as one node, whose backward runs it again and has a backward pass of its own."""
 
     @staticmethod
-    def forward(ctx: Any, function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+    def forward(ctx: Any, function: Any, preserve_rng_state: bool, rest: _Rest, *tensors: Any) -> Any:
+        """The part, of which nothing is recorded."""
         ctx.function, ctx.rng = function, default_generator.get_state() if preserve_rng_state else None
-        ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
-        ctx.rest = [None if isinstance(a, Tensor) else (a,) for a in args]
-        ctx.tracked = [isinstance(a, Tensor) and a.requires_grad for a in args]
-        return function(*args)
+        ctx.save_for_backward(*tensors)
+        ctx.rest, ctx.tracked = rest, [t.requires_grad for t in tensors]
+        return function(*rest.filled(tensors))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        """Run the part again, recorded, and send the gradients through it."""
         if thread.modes.needed is not None:
             raise RuntimeError(
                 "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
                 ".backward().\n  What to do: use use_reentrant=False."
             )
-        saved = iter(ctx.saved_tensors)
-        args = [
-            next(saved).detach().requires_grad_(t) if r is None else r[0]
-            for r, t in zip(ctx.rest, ctx.tracked, strict=True)
-        ]
+        tensors = [t.detach().requires_grad_(r) for t, r in zip(ctx.saved_tensors, ctx.tracked, strict=True)]
         with _same_random_numbers(ctx.rng), autograd.enable_grad():
-            out = ctx.function(*args)
+            out = ctx.function(*ctx.rest.filled(tensors))
         outputs = out if isinstance(out, tuple) else (out,)
         pairs = [
             (o, g)
@@ -272,7 +378,7 @@ class _Reentrant(Function):
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
-        return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
+        return (None, None, None, *(t.grad for t in tensors))
 
 
 def checkpoint_sequential(

@@ -1,0 +1,266 @@
+"""Selective checkpointing: a policy says of each operation in a part whether its result is kept or computed again.
+
+The operations of a part are seen by a level of their own, one more reader of the table beside `vmap` and `jvp`: the
+part's arguments become tensors of the level, which passes every operation on to what is inside. The first time it keeps
+the results that the policy wants; when the part runs again it takes them out, in the same order, and makes only the
+nodes of the graph anew. What depends on no argument of the part is not seen, and computed again.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from .._memory import Payload
+from .._state import thread
+from .._tensor import Lifted, Tensor, wrap
+from ..autograd.structure import leaves
+from ..interpreters.functions import changed, recording
+from ..interpreters.levels import Level, inner, mapped
+from ..ops.calls import record, record_tuple
+
+if TYPE_CHECKING:
+    from ..ops.table import Op
+
+SAC_IGNORED_OPS: set[Callable[..., Any]] = set()
+"""Operations that a policy is not asked about; their results are computed again."""
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy says of an operation: keep its result, or compute it again.
+
+    PREFER and MUST are the same here: there is no compiler that might decide otherwise.
+    """
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+
+
+_KEPT = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD)
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told besides the operation. is_recompute: whether the part runs again; op_output: the result,
+    the first time."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+Policy = Callable[..., Any]
+
+
+class _Held(Payload):
+    """A tensor of the part: `value` is the same outside of the level."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, level: Watching, value: Tensor) -> None:
+        self.level, self.value = level, value
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.value._data.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.value._data.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.value.requires_grad
+
+    def detach(self) -> _Held:
+        return _Held(self.level, self.value.detach())
+
+    def clone(self) -> _Held:
+        return _Held(self.level, self.value.clone())
+
+    def like(self, array: Any) -> _Held:
+        data = self.value._data
+        return _Held(self.level, wrap(data.like(array) if isinstance(data, Payload) else array))
+
+    def assign(self, new: Payload) -> None:
+        assert isinstance(new, _Held)
+        self.value.copy_(new.value)
+
+    def item(self) -> Any:
+        return self.value.item()
+
+    def tolist(self) -> Any:
+        return self.value.tolist()
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class _Result:
+    """What an operation gave, one tensor or several, out of every graph."""
+
+    def __init__(self, out: Any) -> None:
+        self.out = changed(Tensor.detach, out)
+        self.versions = self._versions()
+
+    def _versions(self) -> list[int]:
+        return [t._version for t in leaves(self.out)]
+
+    def changed(self) -> bool:
+        """Whether it was written to since."""
+        return self._versions() != self.versions
+
+    def recorded(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """The result as that of ``op(*args)`` once more, in the graph if it belongs there."""
+        payloads = changed(lambda t: t._data, self.out)
+        mask = 0
+        if thread.modes.grad_enabled:
+            mask = sum(bit for i, bit in op.bits if isinstance(args[i], Tensor) and args[i]._requires_grad)
+        differentiable = any(t._data.dtype.kind in "fcV" for t in leaves(self.out))
+        if not mask or not differentiable:
+            return changed(Tensor.detach, self.out)
+        return (
+            record(op, mask, args, payloads) if isinstance(self.out, Tensor) else record_tuple(op, mask, args, payloads)
+        )
+
+
+Results = dict[Any, deque[_Result | None]]
+"""The results a part keeps, by operation, in the order in which they were computed; None for a number or a bool."""
+
+
+class Watching(Level):
+    """The level of a part, in its first run (`again` False) or in a later one."""
+
+    def __init__(self, policy: Policy, results: Results, again: bool, mutable: bool) -> None:
+        super().__init__()
+        self.policy, self.results, self.again, self.mutable = policy, results, again, mutable
+        self.left: Results = {}
+
+    def __enter__(self) -> Any:
+        if self.again:  # a graph that is kept runs its parts several times, each from the first result on
+            self.left = {op: deque(results) for op, results in self.results.items()}
+        return super().__enter__()
+
+    def run_part(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """``function(*args, **kwargs)``, with each operation seen by the policy."""
+        given = changed(self.lift, (args, kwargs))
+        return changed(self.lower, function(*given[0], **given[1]))
+
+    def lift(self, t: Tensor) -> Tensor:
+        """The tensor as one of the part."""
+        return wrap(_Held(self, t))
+
+    def lower(self, t: Tensor) -> Tensor:
+        """What a tensor of the part is outside."""
+        held = inner(t, self)
+        return held.value if isinstance(held, _Held) else t
+
+    def constant(self, t: Tensor) -> _Held:
+        return _Held(self, t)
+
+    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+        with recording(enabled):
+            return changed(self.lift, cls.apply(*changed(self.lower, args), **changed(self.lower, kwargs)))
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args, kwargs = mapped(self.lower, args), {k: mapped(self.lower, v) for k, v in kwargs.items()}
+        return self._held(self._again(op, args, kwargs) if self.again else self._first(op, args, kwargs))
+
+    def _first(self, op: Op, args: Any, kwargs: Any) -> Any:
+        out = op.call(*args, **kwargs)
+        if self._wanted(op, args, kwargs, out):
+            kept = _Result(out) if all(isinstance(t, Tensor) for t in leaves(out)) else None
+            self.results.setdefault(op, deque()).append(kept)
+        return out
+
+    def _again(self, op: Op, args: Any, kwargs: Any) -> Any:
+        if not self._wanted(op, args, kwargs, None):
+            return op.call(*args, **kwargs)
+        if not self.left.get(op):
+            raise RuntimeError(
+                f"{op.name}() is to be kept, but the part did not compute it so often the first time.\n"
+                "  What to do: let the policy and the function do the same each time."
+            )
+        result = self.left[op].popleft()
+        if result is None:
+            return op.call(*args, **kwargs)
+        if not self.mutable and result.changed():
+            raise RuntimeError(
+                f"A result of {op.name}() that is kept by selective checkpointing has been mutated.\n"
+                "  What to do: use the operation without the underscore, or allow_cache_entry_mutation=True."
+            )
+        return result.recorded(op, op.padded(args, kwargs))
+
+    def _wanted(self, op: Op, args: Any, kwargs: Any, out: Any) -> bool:
+        tensors = [t for t in leaves((args, list(kwargs.values()))) if isinstance(t, Tensor)]
+        if op.joins or op.call in SAC_IGNORED_OPS or any(isinstance(t, Lifted) for t in tensors):
+            return False
+        told = SelectiveCheckpointContext(is_recompute=self.again, op_output=out)
+        said = self.policy(told, op.call, *args, **kwargs)
+        return said if isinstance(said, bool) else said in _KEPT
+
+    def _held(self, out: Any) -> Any:
+        if isinstance(out, Tensor):
+            return _Held(self, out)
+        if isinstance(out, (tuple, list)):
+            parts = [self._held(part) for part in out]
+            return type(out)(*parts) if hasattr(out, "_fields") else tuple(parts)
+        return out
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Watching, Watching]:
+    """The two contexts of a part whose operations keep their results where a policy says so.
+
+    Args:
+        policy_fn_or_list: a function ``(ctx, op, *args, **kwargs)`` that returns a `CheckpointPolicy`, or True to keep
+            the result; or a list of the operations whose results are kept. An operation is the function it is called
+            by, e.g. `pullback.matmul`, also where it was written as an operator or a method. `ctx` is a
+            `SelectiveCheckpointContext`.
+        allow_cache_entry_mutation: do not raise if a kept result was written to.
+
+    Operations that depend on no argument of the part, and those that join tensors, are computed again in any case.
+
+    >>> import functools
+    >>> import pullback
+    >>> from pullback.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> contexts = functools.partial(create_selective_checkpoint_contexts, [pullback.matmul])
+    >>> x, w = pullback.ones(1, 2, requires_grad=True), pullback.ones(2, 1)
+    >>> checkpoint(lambda x: (x @ w).exp(), x, use_reentrant=False, context_fn=contexts).backward()
+    >>> x.grad
+    tensor([[7.3891, 7.3891]])
+
+    See https://docs.pytorch.org/docs/stable/checkpoint.html.
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not hasattr(op, "op"):
+                raise ValueError(
+                    errors.message(
+                        "create_selective_checkpoint_contexts()",
+                        expected="a list of operations, e.g. [pullback.matmul]",
+                        found=errors.describe(op),
+                    )
+                )
+        chosen = [op.op for op in policy_fn_or_list]
+        policy: Policy = lambda ctx, op, *args, **kwargs: op.op in chosen  # noqa: E731
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError(
+            errors.message(
+                "create_selective_checkpoint_contexts()",
+                expected="a function or a list of operations",
+                found=errors.describe(policy_fn_or_list),
+            )
+        )
+    results: Results = {}
+    return (
+        Watching(policy, results, False, allow_cache_entry_mutation),
+        Watching(policy, results, True, allow_cache_entry_mutation),
+    )
