@@ -194,6 +194,11 @@ class Call:
     def __init__(self, problem: Problem, constant: bool = False) -> None:
         self.problem = problem
         self.inputs, self.result = problem.evaluate()
+        if any(getattr(leaf, "is_sparse", False) for leaf in leaves(self.result)):
+            raise ValueError(
+                f"{problem.title}: a sparse output is not supported.\n"
+                "  What to do: let func return its to_dense(), or its coalesce().values()."
+            )
         found = [
             (k, t, label)
             for k, (t, label) in enumerate(zip(leaves(self.result), self._names(), strict=True))

@@ -89,7 +89,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 def before_run(node: Any, g: Any) -> Sequence[Any]:
     """Refuse NaN that forward made and that a gradient now arrives at; else, what the node saved, to tell of it."""
     check_forward(node, g)
-    saved = getattr(node, "saved", None) or getattr(node, "_saved", ())
+    saved: Any = getattr(node, "saved", None) or getattr(node, "_saved", None) or ()
     return () if saved is FREED or type(saved) is PackedTuple else saved
 
 

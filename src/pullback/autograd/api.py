@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Lifted, Tensor, wrap
+from .._state import LEVELS
+from .._tensor import Edge, Lifted, Tensor, wrap
+from ..overrides import dispatch, overriding
 from .contract import callers_level
-from .engine import Captures, as_sequence, edge_of, execute, make_roots, needed_nodes
+from .engine import Captures, execute, needed_nodes
 from .node import AccumulateGrad, Node, RemovableHandle, add_grad, leaf_edge
+from .roots import GradientEdge, as_sequence, edge_of, make_roots
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -103,6 +106,9 @@ def grad(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
     """
+    if LEVELS.n and (kinds := overriding((outputs, inputs, grad_outputs))):
+        how = (retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
+        return dispatch(kinds, grad, (outputs, inputs, grad_outputs, *how), {})  # type: ignore[no-any-return]
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -116,13 +122,15 @@ def grad(
     if is_grads_batched:
         return _batched(outs, wanted, vectors, keep, create_graph, unused, materialize_grads)
     found: list[Tensor | None] = []
-    for i, g in enumerate(_gradients(outs, vectors, wanted, keep, create_graph)):
+    for g in _gradients(outs, vectors, wanted, keep, create_graph):
         if g is None and not unused:
             raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                f"The differentiated Tensor at index {len(found)} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
-        found.append(_result(g, wanted[i], materialize_grads))
+        # A broadcast view is read-only and repeats its memory; what a caller gets can be written to.
+        whole = type(g) is np.ndarray and (g.base is None or g.flags.writeable)
+        found.append(wrap(g) if whole else _result(g, wanted[len(found)], materialize_grads))
     return tuple(found)
 
 
@@ -152,16 +160,21 @@ def _gradients(
     accumulating: Collection[Node] = (),
 ) -> list[Any]:
     """One pass, only for `wanted` and the leaves `accumulating`: the gradients of the first, or None."""
-    for i, t in enumerate(wanted):
-        if isinstance(t, Tensor) and not t._requires_grad:
-            raise RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
-    edges = [edge_of(t) for t in wanted]
+    edges: list[Edge] = []
     captures: Captures = {}
     targets = {*accumulating}
-    for node, nr, _, _ in edges:
+    for t in wanted:
+        if type(t) is GradientEdge:
+            edge = edge_of(t)
+        elif t._requires_grad:
+            edge = t._edge or t._leaf or leaf_edge(t)
+        else:
+            raise RuntimeError(f"One of the differentiated Tensors (inputs[{len(edges)}]) does not require grad")
+        edges.append(edge)
+        node = edge[0]
         targets.add(node)
         if node._edges:
-            captures.setdefault(node, {})[nr] = None
+            captures.setdefault(node, {})[edge[1]] = None
     recorded, taped = taped, taped or _of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
     needed = needed_nodes([edge for edge, _ in roots], targets)
@@ -186,8 +199,7 @@ def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:
         return np.zeros_like(t.detach()) if isinstance(t, Lifted) else wrap(np.zeros_like(t._data))  # type: ignore[return-value]
     if isinstance(g, Tensor):
         return g
-    # A broadcast view is read-only and repeats its memory; what a caller gets can be written to.
-    return wrap(g if not isinstance(g, np.ndarray) or g.flags.writeable else g.copy())
+    return wrap(np.copy(g))
 
 
 def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unused: bool, zeros: bool) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import errors
 from .._arrays import broadcasts_to
-from .._memory import WRITES, View
+from .._memory import INFERENCE, WRITES, View
 from .._state import thread
 from .._tensor import Tensor, wrap
 from .contract import callers_level, place, wrong_parameters
@@ -304,7 +305,7 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
     for o in given:
         if isinstance(o, Tensor):
             types.append((o._data.shape, o._data.dtype))
-        elif isinstance(o, CONTAINERS) and _holds_tensors(o):
+        elif isinstance(o, CONTAINERS) and holds_tensors(o):
             return _attach_nested(node, out, given, inputs)
         else:
             types.append(None)
@@ -337,7 +338,7 @@ def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
 def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:
     """`attach` where outputs nest: the node's outputs are the tensors among their leaves."""
     held = [
-        part if _holds_tensors(part) else None for part in parts
+        part if holds_tensors(part) else None for part in parts
     ]  # the others stay as they are, for a gradient of None
     given = list(leaves(held))
     types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
@@ -350,7 +351,7 @@ def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: t
     return rebuilt if type(out) is tuple else rebuilt[0]
 
 
-def _holds_tensors(tree: Any) -> bool:
+def holds_tensors(tree: Any) -> bool:
     return any(isinstance(leaf, Tensor) for leaf in leaves(tree))
 
 
@@ -375,9 +376,13 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
         passive = [a for a, edge in zip(flat, node._edges, strict=True) if edge is None]
     attached: list[Any] = []
     nr = 0
+    simple = not (node._marked or passive)
     for o in given:
         if isinstance(o, Tensor):
-            o = _output_of(node, o, nr, passive)
+            if simple and o._data.dtype.kind in "fcV" and not o._requires_grad:
+                o._edge, o._requires_grad = (node, nr, o._data.shape, o._data.dtype), True
+            else:
+                o = _output_of(node, o, nr, passive)
             nr += 1
         attached.append(o)
     if node._saved:
@@ -486,11 +491,22 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
         node._versions = tuple(0 if t is None else t._version for t in saved)
 
 
+def _references_of_an_element() -> int:
+    (value,) = elements = (object(),)
+    return getrefcount(value) if elements else 0
+
+
+# What getrefcount says of an object that a tuple and one local variable refer to, in this version of Python.
+_NEW = _references_of_an_element()
+
+
 def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
     """The result of a call that is not recorded: an input that is returned comes out as a detached alias."""
     for o in out if type(out) is tuple else (out,):
-        if type(o) is not Tensor and isinstance(o, CONTAINERS) and _holds_tensors(o):
+        if type(o) is not Tensor and isinstance(o, CONTAINERS) and holds_tensors(o):
             break
+        if getrefcount(o) <= _NEW:  # nobody holds it but who has just returned it
+            continue
         for a in inputs:
             if a is o:
                 break
@@ -505,4 +521,6 @@ def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
 def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:
     if not isinstance(o, Tensor) or not _is_among(o, inputs):
         return o
-    return o if not o._requires_grad and _is_among(o, node._dirty) else _alias(o, "no_grad")
+    if not o._requires_grad and _is_among(o, node._dirty):
+        return o
+    return o.detach() if o._requires_grad or o._version_of is INFERENCE else _alias(o, "no_grad")

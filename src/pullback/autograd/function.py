@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor
-from .context import FunctionNode, attach, keep, outside
+from .context import FunctionNode, attach, holds_tensors, keep, outside
 from .contract import Contract, adopt_vjp, check
 from .node import NO_GRADIENT, Node, leaf_edge, next_order
 from .structure import CONTAINERS, leaves, rebuild
@@ -106,18 +106,23 @@ class Function:
             inputs = args
         modes = thread.modes
         recording = modes.grad_enabled
-        edges: list[Any] = []
         wanted = nested = False
         for a in inputs:
-            if type(a) is not Tensor and not isinstance(a, Tensor):
-                nested = nested or (isinstance(a, CONTAINERS) and any(isinstance(leaf, Tensor) for leaf in leaves(a)))
-                edges.append(NO_GRADIENT)
-            elif a._requires_grad:
-                wanted = True
-                edges.append((a._edge or leaf_edge(a)) if recording else True)
-            else:
-                edges.append(None if a._data.dtype.kind in "fcV" else NO_GRADIENT)
-        node._edges = _connect_nested(node, inputs, recording) if nested else edges
+            if type(a) is not Tensor or a._requires_grad:
+                edges: list[Any] = []
+                for a in inputs:
+                    if type(a) is not Tensor and not isinstance(a, Tensor):
+                        nested = nested or (isinstance(a, CONTAINERS) and holds_tensors(a))
+                        edges.append(NO_GRADIENT)
+                    elif a._requires_grad:
+                        wanted = True
+                        edges.append((a._edge or a._leaf or leaf_edge(a)) if recording else True)
+                    else:
+                        edges.append(None if a._data.dtype.kind in "fcV" else NO_GRADIENT)
+                node._edges = _connect_nested(node, inputs, recording) if nested else edges
+                break
+        else:  # nothing that could require a gradient
+            node._edges = (None,) * len(inputs)
         modes.grad_enabled = False
         try:
             if LEVELS.n and (level := _level_of(inputs)) is not None:
@@ -201,7 +206,7 @@ def _edge_of(a: Any, recording: bool) -> Any:
         return NO_GRADIENT
     if not a._requires_grad:
         return None
-    return (a._edge or leaf_edge(a)) if recording else True
+    return (a._edge or a._leaf or leaf_edge(a)) if recording else True
 
 
 class _OnceNode(Node):

@@ -41,6 +41,9 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {}
 """The checks that need transforms, which are above the heart: `func/checks.py` enters them."""
 
+DENSE: list[Callable[[Callable[..., Any], tuple[Any, ...], Any], tuple[Callable[..., Any], tuple[Any, ...]]]] = []
+"""What makes a function of sparse tensors one of their values; from `func/checks.py` as well."""
+
 SEED = 20
 LARGEST_REPORT = 1_000_000  # entries of a Jacobian that is computed only to be shown
 LARGEST_SEARCH = 32  # columns that are searched for kinks
@@ -93,14 +96,16 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives under `vmap` what
             it gives one by one.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
-        masked: for sparse inputs, of which there are none yet; without effect.
+        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at the places
+            they hold; elsewhere nothing is checked. Without effect for dense ones.
 
     Returns:
         True if all gradients agree.
 
     Raises:
         GradcheckError: some gradient is wrong. The message shows the Jacobians, the worst entries, and what they share.
-        ValueError: there is no floating point or complex tensor among the inputs.
+        ValueError: there is no floating point or complex tensor among the inputs; a sparse one without ``masked=True``;
+            a sparse output.
         RuntimeError: an input has overlapping memory.
         TypeError: `func` returns no Tensor.
 
@@ -139,7 +144,7 @@ def gradcheck(
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad=True with check_batched_grad=True")
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
     modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
-    args = as_arguments(inputs)
+    func, args = _dense(func, as_arguments(inputs), masked)
     labels = label_inputs(func, args)
     problem = Problem(func, args, promoted(args, labels), labels, _title("gradcheck", func))
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
@@ -198,7 +203,8 @@ def gradgradcheck(
     _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev=True with check_undefined_grad=True")
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev=True with check_batched_grad=True")
     modes = {"forward": check_fwd_over_rev, "batched": check_batched_grad}
-    args, title = as_arguments(inputs), _title("gradgradcheck", func)
+    title = _title("gradgradcheck", func)
+    func, args = _dense(func, as_arguments(inputs), masked)
     labels = label_inputs(func, args)
     flat = promoted(args, labels)
     problem = Problem(func, args, flat, labels, title)
@@ -216,6 +222,12 @@ def gradgradcheck(
 def _require(condition: bool, expected: str) -> None:
     if not condition:
         raise AssertionError(f"Expected {expected}")
+
+
+def _dense(func: Callable[..., Any], args: tuple[Any, ...], masked: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    for change in DENSE:
+        func, args = change(func, args, masked)
+    return func, args
 
 
 def _title(check: str, func: Callable[..., Any]) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 from .. import errors
 from .._state import thread
 from .._tensor import Tensor
-from .engine import GradientEdge
 from .node import Node, RemovableHandle, leaf_edge
+from .roots import GradientEdge
 from .watching import changed
 
 __all__ = [

@@ -14,7 +14,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from .places import Call, Place, at, place_of_node
 from .watching import ByTensor
 
 
-class Bad(NamedTuple):
+@dataclass(frozen=True)
+class Bad:
     """How the first element that is not finite came about: "nan" or "inf", by which call, where, at which index.
 
     values: the operands at that index, in words. before: what one of the operands had already, an infinity. given: it
@@ -44,7 +46,7 @@ class Bad(NamedTuple):
 
     def __str__(self) -> str:
         name = f"{self.name}()" if self.name.isidentifier() else self.name
-        how = "was given" if self.given else "returned"
+        how = "came with" if self.given else "returned"
         text = f"{name} {how} {self.kind} for {self.count} of {self.size} elements, first at index {self.index}"
         text += f", from {self.values}" * bool(self.values) + f"\n    at {at(self.place)}" * (self.place is not None)
         return text + (f"\n    where before that {self.before}" if self.before is not None else "")

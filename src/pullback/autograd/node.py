@@ -130,7 +130,8 @@ class Node:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
-            f"cannot pickle or copy {self.name()!r}, a node of the graph.\n  What to do: keep tensors; detach() them first."
+            f"cannot pickle or copy {self.name()!r}, a node of the graph.\n"
+            "  What to do: keep tensors; detach() them first."
         )
 
     def _sequence_nr(self) -> int:
@@ -156,8 +157,8 @@ class AccumulateGrad(Node):
 
     A leaf owns it, with the edge to it in ``_leaf``, and it knows the leaf weakly: so it is made once and outlives the
     graphs that end in it, and there is no cycle. It holds what a graph needs of a leaf that has died: the payload and
-    the hooks. It has no place in the order of nodes: the engine sums what arrives here, and adds it to the gradient when
-    the pass ends; or, if there are hooks, as soon as the last consumer has run.
+    the hooks. It has no place in the order of nodes: the engine sums what arrives here, and adds it to the gradient
+    when the pass ends; or, if there are hooks, as soon as the last consumer has run.
     """
 
     __slots__ = ("_class", "_data", "_variable", "hooks", "post_hooks", "transform")

@@ -53,7 +53,7 @@ class Loss(NamedTuple):
 class Origin:
     """Where a tensor was made and by which operation; in which mode, and where that was entered; and what was lost."""
 
-    __slots__ = ("array", "graded", "losses", "mode", "mode_place", "name", "operand", "order", "place")
+    __slots__ = ("graded", "losses", "mode", "mode_place", "name", "operand", "order", "place", "values")
 
     name: str
     place: Place | None
@@ -62,7 +62,7 @@ class Origin:
     graded: bool  # whether an operand required grad
     operand: Any  # a weak reference to it
     losses: tuple[Loss, ...]  # how the gradients of operands were lost, at the latest here
-    array: bool  # whether it was made of a NumPy array
+    values: bool  # whether it was made of values of NumPy's or Python's, or of what was
     order: int  # counts tensors and backward passes
 
 
@@ -134,10 +134,10 @@ def _note_tensor(t: Tensor) -> None:
     modes = thread.modes
     if not modes.recording:
         return
-    call = Call(sys._getframe(2), t)
+    call = Call(sys._getframe(3), t)
     made = Origin()
     made.place, made.name, made.order = call.place, call.title(), _next()
-    made.mode, made.mode_place, made.array = "", None, False
+    made.mode, made.mode_place = "", None
     if not modes.grad_enabled:
         made.mode, made.mode_place = _inside(call.above)
         if not made.mode:
@@ -147,20 +147,23 @@ def _note_tensor(t: Tensor) -> None:
     made.graded, made.operand = graded is not None, None if graded is None else weakref.ref(graded)
     found = [loss for o in call.operands if not o._requires_grad for loss in losses_of(o)]
     if graded is not None:
-        of = errors.describe(graded)
-        stops = next((_DETACH[code] for code in call.codes if code in _DETACH), "")
+        stops = next((_DETACH[code] for code in call.codes if code in _DETACH), made.mode)
         if stops:
-            found.insert(0, Loss(stops, of, call.place, None, weakref.ref(graded)))
-        elif made.mode:
-            found.insert(0, Loss(made.mode, of, call.place, made.mode_place, weakref.ref(graded)))
+            entered = made.mode_place if stops == made.mode else None
+            found.insert(0, Loss(stops, errors.describe(graded), call.place, entered, made.operand))
+    made.values = made.name in _CONVERSIONS or any(
+        made_of.values for made_of in map(ORIGINS.get, call.operands) if made_of
+    )
     if not call.operands and call.outer is not None:
         arrays = [a for a in arguments(call.outer) if isinstance(a, (np.ndarray, np.generic))]
-        made.array = bool(arrays)
         found += [loss._replace(detail=made.name) for a in arrays for loss in _losses_of_array(a)]
-    made.losses = tuple({loss[:3]: loss for loss in found[::-1]}.values())[::-1][:4]  # each once, the first first
+    made.losses = tuple({loss[:3]: loss for loss in found[::-1]}.values())[::-1][:4] if found else ()  # each once
     ORIGINS.put(t, made)
     if made.losses and made.graded:
         _cut.tensors.append(weakref.ref(t))
+
+
+_CONVERSIONS = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "full"}
 
 
 class _Cut(threading.local):
@@ -224,6 +227,11 @@ VERSIONS = Tap(Version, "n", _note_write, "recording")
 # Functions and methods that are replaced while origins are recorded ---------------------------------------------------
 
 
+def _here() -> Place | None:
+    found = user_place()
+    return found[0] if found else None
+
+
 def _taking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that gives a tensor's values to NumPy or to Python, which notes that."""
 
@@ -231,8 +239,8 @@ def _taking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     def take(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         found = method(self, *args, **kwargs)
         if thread.modes.recording and not is_ours(sys._getframe(1)):
-            place = (user_place() or [None])[0]
-            here = Loss(name, errors.describe(self), place, None, weakref.ref(self))
+            place = _here()
+            here = Loss(name, errors.describe(self), place, _next(), weakref.ref(self))
             earlier = () if self._requires_grad else losses_of(self)
             if self._requires_grad or earlier:
                 TAKEN.append(here)
@@ -254,7 +262,7 @@ def _switched() -> Place | None:
 def _entering(enter: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(enter)
     def entered(self: Any) -> Any:
-        _switches.append((user_place() or [None])[0])
+        _switches.append(_here())
         return enter(self)
 
     return entered
@@ -274,7 +282,7 @@ def _setting(init: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(init)
     def set_now(self: Any, mode: bool) -> None:
         init(self, mode)
-        _switched_for_good[0] = (user_place() or [None])[0]
+        _switched_for_good[0] = _here()
 
     return set_now
 
@@ -285,7 +293,7 @@ def _detaching(method: Callable[..., Any]) -> Callable[..., Any]:
         before = self._requires_grad
         found = method(self)
         if before and thread.modes.recording:
-            gradient_of(self).off = (user_place() or [None])[0], "detach_"
+            gradient_of(self).off = _here(), "detach_"
         return found
 
     return detach_
@@ -296,7 +304,7 @@ def _requiring(prop: Any) -> Any:
         before = self._requires_grad
         prop.fset(self, value)
         if before is not value and thread.modes.recording:
-            gradient_of(self).off = None if value else ((user_place() or [None])[0], "requires_grad")
+            gradient_of(self).off = None if value else (_here(), "requires_grad")
 
     return property(prop.fget, set_requires_grad, None, prop.__doc__)
 
@@ -307,7 +315,7 @@ def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
         method(self, *outputs)
         if thread.modes.recording:
             for t in outputs:
-                MARKED.put(t, (self._forward_cls.__name__, (user_place() or [None])[0]))
+                MARKED.put(t, (self._forward_cls.__name__, _here()))
 
     return mark
 

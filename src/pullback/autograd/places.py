@@ -106,16 +106,16 @@ _FEW = 3
 
 
 def arguments(frame: Any) -> list[Any]:
-    """The arguments that the function of a frame was called with, those of lists and tuples among them."""
+    """The arguments that the function of a frame was called with, those of lists, tuples and dicts one by one."""
     code = frame.f_code
-    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
     given = frame.f_locals
     found: list[Any] = []
+    count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (code.co_flags >> 3 & 1)
     for name in code.co_varnames[:count]:
         value = given.get(name)
-        if isinstance(value, (tuple, list)):
+        if type(value) in (tuple, list):
             found += value
-        elif isinstance(value, dict):
+        elif type(value) is dict:
             found += value.values()
         else:
             found.append(value)
@@ -123,6 +123,7 @@ def arguments(frame: Any) -> list[Any]:
 
 
 def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]:
+    """The tensors among some values, all but one."""
     return [v for v in values if isinstance(v, Tensor) and v is not but]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dtypes, errors
 from .._tensor import PLAIN, Lifted, Tensor, wrap, wrap_as
 from ..ops.coo import SparseTensor
+from ..overrides import disabled_torch_function_impl
 
 
 class Parameter(Tensor):
@@ -31,6 +32,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """See the class."""
@@ -94,6 +96,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         """See the class."""

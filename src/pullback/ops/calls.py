@@ -6,7 +6,6 @@ are called most; `general` is theirs where operands differ in type; `apply` is t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,10 @@ from .._memory import INFERENCE, WRITES, Payload, View
 from .._state import INFERENCES, LEVELS, thread
 from .._tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from ..autograd.node import leaf_edge, next_order
-from ..interpreters.levels import any_lifted, highest, inner, mapped
+from ..interpreters.levels import highest, inner, interpreted, mapped
+from ..overrides import dispatch, overriding
 from .nodes import SAVED_OUTPUTS, OpNode
+from .out import write_out
 
 if TYPE_CHECKING:
     from .table import Op, Plan
@@ -110,61 +111,6 @@ def _like_tuple(model: Any, values: list[Any]) -> Any:
     return type(model)(*values) if hasattr(model, "_fields") else tuple(values)
 
 
-def write_out(name: str, out: Any, result: Any) -> Any:
-    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned."""
-    if isinstance(result, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(
-                errors.message(f"{name}()", expected=f"out= to be {len(result)} Tensors", found=errors.describe(out))
-            )
-        for o, r in zip(out, result, strict=True):
-            _check_out(name, o, r)
-        return _like_tuple(result, [_put_out(o, r) for o, r in zip(out, result, strict=True)])
-    _check_out(name, out, result)
-    return _put_out(out, result)
-
-
-def _check_out(name: str, out: Any, result: Tensor) -> None:
-    if not isinstance(out, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
-    if isinstance(result, Lifted) or isinstance(out, Lifted):
-        raise NotImplementedError(
-            f"{name}(): functions with out=... arguments don't support transforms and forward AD.\n"
-            "  What to do: leave out= away."
-        )
-    if out._version_of is INFERENCE and not thread.modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
-            "  What to do: leave out= away, or pass a clone() of it."
-        )
-    if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
-        )
-    if _dtypes.CATEGORY[result._data.dtype.kind] > _dtypes.CATEGORY[out._data.dtype.kind]:
-        raise RuntimeError(
-            errors.message(
-                f"{name}(): result type {result.dtype} can't be cast to the desired output type {out.dtype}",
-                do="pass an out= of that dtype, or convert the operands first",
-            )
-        )
-
-
-def _put_out(out: Tensor, result: Tensor) -> Tensor:
-    if out._data.shape != result._data.shape:
-        if out._data.size:
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which "
-                f"does not match the required output shape {list(result._data.shape)}.",
-                stacklevel=4,
-            )
-        out._data = np.empty(result._data.shape, out._data.dtype)
-    out._data[...] = result._data
-    out._bump()
-    return out
-
-
 def _as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
     """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
     source, base = args[0], view._data.base if isinstance(view._data, np.ndarray) else None
@@ -193,7 +139,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             out = kwargs.pop("out")
             return apply(op, args, kwargs) if out is None else write_out(op.name, out, apply(op, args, kwargs))
         args, kwargs = op.bind(args, kwargs)
-    if LEVELS.n and any_lifted((*args, *kwargs.values())):
+    if LEVELS.n and interpreted((*args, *kwargs.values())):
         return interpret(op, args, kwargs)
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
@@ -223,6 +169,9 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with tensors of a transform among its arguments: as the highest of their levels reads it."""
+    kinds = overriding((*args, *kwargs.values()))
+    if kinds:
+        return dispatch(kinds, op.call, args, kwargs)
     level = highest((*args, *kwargs.values()))
     assert level is not None
     if kwargs:
@@ -284,7 +233,7 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays among Tensors, tensors of levels."""
-    if LEVELS.n and any_lifted(args):
+    if LEVELS.n and interpreted(args):
         return interpret(op, args, {})
     payloads = [a._data if isinstance(a, Tensor) else a for a in args]
     found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]  # None: left out
@@ -428,11 +377,14 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
         node.writes = writes = WRITES.n
         if mask == 1:
-            node._edges = (input._edge or leaf_edge(input),)
+            node._edges = (input._edge or input._leaf or leaf_edge(input),)
         elif mask == 2:
-            node._edges = (other._edge or leaf_edge(other),)
+            node._edges = (other._edge or other._leaf or leaf_edge(other),)
         else:
-            node._edges = (input._edge or leaf_edge(input), other._edge or leaf_edge(other))
+            node._edges = (
+                input._edge or input._leaf or leaf_edge(input),
+                other._edge or other._leaf or leaf_edge(other),
+            )
         node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
         result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
         if writes:
@@ -457,7 +409,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         )
     if not tensors:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
-    if LEVELS.n and any_lifted(tensors):
+    if LEVELS.n and interpreted(tensors):
         return interpret(op, (tensors, dim), {})
     tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
     for i, t in enumerate(tensors):

@@ -17,6 +17,7 @@ from .._arrays import wrap_axis
 from .._state import thread
 from .._tensor import Tensor, wrap, wrap_as
 from ..autograd.grad_mode import enable_grad
+from ..overrides import disabled_torch_function_impl
 from .calls import apply, on
 from .nodes import OpNode
 from .pattern import Pattern, _sparse_mm
@@ -260,6 +261,7 @@ class SparseTensor(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
 
     # A leaf that requires grad has its values for a leaf in the graph: their gradient is an ordinary one.
     _source: Tensor | None = None

@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import errors
 from .._tensor import Tensor
-from .elementwise import plain
 from .joining import cat
+from .operands import plain
 from .reductions import quiet
 from .samples import A, Differs, S, Sample, V, inf
 from .table import composite, linear, special

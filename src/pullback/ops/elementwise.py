@@ -13,14 +13,7 @@ import numpy as np
 from .. import errors
 from .bessel import _slope
 from .calls import on
-from .choices import maximum as maximum
-from .choices import minimum as minimum
-from .choices import relu as relu
-from .choices import sign as sign
-from .choices import where as where
 from .operands import FLOATS, Operation, floating, is_complex, is_number, need, need_both, plain
-from .operands import somewhere as somewhere
-from .powers import square as square
 from .samples import EDGE_PAIRS, EDGES, NO_UNARY, A, S, V, pairs, unary
 from .table import elementwise, pointwise
 
@@ -69,6 +62,7 @@ log1p: Operation = elementwise(
     "log1p",
     np.log1p,
     "``log(1 + input)``, exact near 0.",
+    node="Log1PBackward0",
     also="special.log1p",
     floats=True,
     domain="positive",
@@ -236,6 +230,7 @@ deg2rad: Operation = elementwise(
     "deg2rad",
     lambda input: np.multiply(need("deg2rad", FLOATS, input), 0.017453292519943295),
     "Degrees to radians.",
+    node="Deg2RadBackward0",
     floats=True,
     numpy={np.deg2rad: lambda x: deg2rad(x), np.radians: lambda x: deg2rad(x)},
     input=lambda g: g * 0.017453292519943295,
@@ -245,6 +240,7 @@ rad2deg: Operation = elementwise(
     "rad2deg",
     lambda input: np.multiply(need("rad2deg", FLOATS, input), 57.29577951308232),
     "Radians to degrees.",
+    node="Rad2DegBackward0",
     floats=True,
     numpy={np.rad2deg: lambda x: rad2deg(x), np.degrees: lambda x: rad2deg(x)},
     input=lambda g: g * 57.29577951308232,

@@ -13,8 +13,9 @@ import numpy as np
 
 from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._tensor import Tensor
+from .choices import maximum, minimum
 from .choosing import chosen, one_jvp, one_rule, refuse_unordered
-from .elementwise import maximum, minimum, plain
+from .operands import plain
 from .reductions import quiet
 from .results import result_type
 from .samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole

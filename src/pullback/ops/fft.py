@@ -52,7 +52,12 @@ def _resize(input: Any, dims: Any, sizes: Any) -> Any:
     return out
 
 
-@linear(method=False, batch="dims", input=lambda g, dims, norm, inverse: on(_c2c, g, dims, _TURNED[norm], not inverse))
+@linear(
+    method=False,
+    node="FftC2CBackward0",
+    batch="dims",
+    input=lambda g, dims, norm, inverse: on(_c2c, g, dims, _TURNED[norm], not inverse),
+)
 def _c2c(input: Any, dims: Any, norm: Any, inverse: bool) -> Any:
     if len(dims) == 1:  # twice as fast for short signals
         return (np.fft.ifft if inverse else np.fft.fft)(input, axis=dims[0], norm=norm)
@@ -73,7 +78,7 @@ def _r2c_rule(g: Any, dims: Any, norm: str, input_shape: Any) -> Any:
     return on(_c2r, _weighted(g, dims[-1], n, 0.5), dims, _TURNED[norm], n)
 
 
-@linear(method=False, batch="dims", input=_r2c_rule)
+@linear(method=False, node="FftR2CBackward0", batch="dims", input=_r2c_rule)
 def _r2c(input: Any, dims: Any, norm: Any) -> Any:
     """The half of the spectrum along the last of `dims`, the whole of it along the others."""
     if len(dims) == 1:
@@ -83,6 +88,7 @@ def _r2c(input: Any, dims: Any, norm: Any) -> Any:
 
 @linear(
     method=False,
+    node="FftC2RBackward0",
     batch="dims",
     input=lambda g, dims, norm, n: _weighted(on(_r2c, g, dims, _TURNED[norm]), dims[-1], n, 2.0),
 )

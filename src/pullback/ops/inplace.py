@@ -14,8 +14,9 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._arrays import broadcasts_to
-from .._state import thread
+from .._state import LEVELS, thread
 from .._tensor import Tensor
+from ..overrides import dispatch, overriding
 from .indexing import check_mask, fitting_number
 from .shape import expand
 from .subscripts import write
@@ -45,6 +46,8 @@ def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -
     @functools.wraps(method)
     def twin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
+        if LEVELS.n and (kinds := overriding((self, *others))):
+            return dispatch(kinds, twin, (self, *args), kwargs)
         refuse_write(self, others)
         recorded = thread.modes.grad_enabled and (  # here, or at a level below
             self.requires_grad or any(isinstance(o, Tensor) and o.requires_grad for o in others)

@@ -100,6 +100,15 @@ class OpNode(Node):
         out._requires_grad = True
         return out
 
+    def name(self) -> str:
+        """The name a repr shows: torch's of what was called, e.g. ``MulBackward0``."""
+        named = self.op.about.node
+        return named(self) if callable(named) else type(self).__name__
+
+    def saved_as(self, name: str) -> Any:
+        """What was saved under a name that a rule has for it, a number or a tuple of them."""
+        return self.saved[self.plan.names.index(name)]
+
     def __call__(self, *gradients: Any) -> Any:
         """The gradients this node sends on, given those of its outputs: one, or a tuple of them.
 

@@ -14,9 +14,10 @@ from .. import errors
 from .._arrays import insert_axes, wrap_axes
 from .._dtypes import to_numpy
 from .._tensor import Tensor
+from .choices import sign
 from .conversion import to
-from .elementwise import plain, sign, somewhere
 from .extremes import amax, amin
+from .operands import plain, somewhere
 from .reductions import quiet, sum
 from .samples import A, D, Differs, S, Sample, V, inf, nan, whole
 from .table import TABLE, composite, special
@@ -50,12 +51,12 @@ def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any)
     return np.where(zero, 0, found) if at_zero else found
 
 
-@special(method=False, batch="dims", input=_p_norm_rule)
+@special(method=False, node="LinalgVectorNormBackward0", batch="dims", input=_p_norm_rule)
 def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
     return np.power(_total(np.power(np.abs(input), p), dim, keepdim), 1 / p)
 
 
-@special(method=False, batch="dims", input=_safe_root_rule)
+@special(method=False, node="LinalgVectorNormBackward0", batch="dims", input=_safe_root_rule)
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     squares = np.square(np.real(input)) + np.square(np.imag(input)) if input.dtype.kind == "c" else np.square(input)
     return np.sqrt(_total(squares, dim, keepdim))

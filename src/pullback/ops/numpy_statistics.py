@@ -16,11 +16,11 @@ from .. import errors
 from .._arrays import wrap_axes, wrap_axis
 from .._tensor import NUMPY, Tensor, wrap
 from .axes import permute
+from .choices import where
 from .choosing import many_jvp, many_rule
 from .conversion import to
 from .counting import bincount, histogram
 from .differences import diff, gradient_along, trapezoid, widths
-from .elementwise import where
 from .extremes import amax, amin
 from .joining import cat
 from .quantiles import INTERPOLATIONS, probability, quantiles

@@ -117,6 +117,7 @@ pow = elementwise(
     _power,
     "``input ** exponent``, broadcast.",
     dunder="pow",
+    node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
     numpy={},
     input=_pow_by_base,
     other=_pow_by_exponent,

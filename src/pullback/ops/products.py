@@ -13,7 +13,7 @@ from .. import errors
 from .._arrays import broadcasts_to
 from .._tensor import Tensor, wrap
 from .calls import apply
-from .elementwise import where
+from .choices import where
 from .samples import A, Differs, S, Sample, V, nan
 from .table import bilinear, composite
 

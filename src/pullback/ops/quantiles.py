@@ -14,9 +14,9 @@ from .. import errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor, wrap
 from .axes import movedim
+from .choices import where
 from .choosing import chosen, one_jvp, one_rule, pick, refuse_empty, refuse_unordered
 from .conversion import to
-from .elementwise import where
 from .extremes import shared_rule
 from .results import result_type
 from .samples import A, S, Sample, V, inf, nan, whole

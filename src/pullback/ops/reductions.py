@@ -10,7 +10,7 @@ from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
-from .elementwise import plain, somewhere
+from .operands import plain, somewhere
 from .samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from .table import composite, constant, linear, special
 
@@ -63,6 +63,7 @@ def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 
 @linear(
+    node=lambda node: f"SumBackward{int(node.saved_as('dim') is not None)}",
     batch="dims",
     input=_sum_rule,
     numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
@@ -84,6 +85,7 @@ def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 
 @linear(
+    node=lambda node: f"MeanBackward{int(node.saved_as('dim') is not None)}",
     batch="dims",
     input=_mean_rule,
     samples=_samples,

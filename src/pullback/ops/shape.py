@@ -43,7 +43,7 @@ def _reshape_all(full: Any, shape: Any) -> Any:
     return ((full[0], *(one // known if n == -1 and known else n for n in shape)),)
 
 
-@linear(method=False, view=True, batch=by(_reshape_all), input=_back_to_shape)
+@linear(method=False, view=True, node="ViewBackward0", batch=by(_reshape_all), input=_back_to_shape)
 def _reshape(input: Any, shape: Any) -> Any:
     if shape and min(shape) < -1:
         raise RuntimeError(
@@ -149,7 +149,7 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
     if size is None:
         raise TypeError("view() missing required argument 'size', integers or a dtype")
     out = reshape(input, size, *more)
-    if out._view is None and out._data.size and not isinstance(out, Lifted):
+    if not (isinstance(out, Lifted) or np.may_share_memory(out._data, input._data)) and out._data.size:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
             "two contiguous subspaces). Use .reshape(...) instead."

@@ -76,6 +76,7 @@ xlog1py: Operation = elementwise(
     "xlog1py",
     lambda input, other: _times("xlog1py", input, _of(np.log1p, other), other),
     "``input * log(1 + other)``, and 0 where `input` is 0, unless `other` is NaN.",
+    node="SpecialXlog1PyBackward0",
     home="special",
     floats=True,
     numpy={"scipy.special.xlog1py": lambda x, y: xlog1py(x, y)},

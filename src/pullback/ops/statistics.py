@@ -14,7 +14,7 @@ from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
-from .elementwise import plain
+from .operands import plain
 from .products import matmul
 from .reductions import mean, quiet, sum
 from .samples import EMPTY, NO_DIM, A, Differs, S, Sample, V, along, index, inf, nan, whole

@@ -181,8 +181,24 @@ def _place(input: Any, index: Any, shape: Any) -> Any:
     return out
 
 
+def _node_of_getitem(node: Any) -> str:
+    """What torch calls it: the last of the steps that an index stands for, each of which is a node there."""
+    for part in reversed(node.saved_as("index")):
+        if part is None:
+            return "UnsqueezeBackward0"
+        if not isinstance(part, slice) and part is not Ellipsis:
+            return "SelectBackward0"
+        if part is not Ellipsis and part != slice(None):
+            return "SliceBackward0"
+    return "SliceBackward0" if slice(None) in node.saved_as("index") else "AliasBackward0"
+
+
 @linear(
-    method=False, view=True, batch=by(prefixed), input=lambda g, index, input_shape: on(_place, g, index, input_shape)
+    method=False,
+    view=True,
+    node=_node_of_getitem,
+    batch=by(prefixed),
+    input=lambda g, index, input_shape: on(_place, g, index, input_shape),
 )
 def _getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that gives a view."""
@@ -237,6 +253,7 @@ def _viewed(input: Any, steps: Any) -> Any:
 
 @linear(
     method=False,
+    node="CopySlices",
     batch=through,
     input=lambda g, steps: on(_put_through, g, 0.0, steps),
     values=lambda g, steps: _viewed(g, steps),

@@ -33,7 +33,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
+from .._state import LEVELS
 from .._tensor import NUMPY, Tensor
+from ..overrides import dispatch, overriding
 from .calls import any_narrow, apply, binary, general, join, operand, unary, write_out
 from .nodes import ComplexNode, ManyNode, OpNode, TupleNode
 from .samples import NO_PAIR, NO_UNARY, pairs
@@ -128,7 +130,8 @@ class About:
     its arguments. function: whether it is a function at all; method: whether it is a method of Tensor (None: where it
     is a function of `pullback` itself). inplace: whether it has an in-place twin, ``name_`` (None: elementwise
     operations do). out: whether it takes ``out=`` (None: functions outside `nn` do, unless they return a view). view:
-    it may share memory with its first argument.
+    it may share memory with its first argument. node: torch's name of its nodes, where that does not follow from the
+    name of the entry, or a function of the node that knows it.
 
     jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
@@ -147,6 +150,7 @@ class About:
     inplace: bool | None = None
     out: bool | None = None
     view: bool = False
+    node: Any = ""
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
     batch: Any = None
@@ -221,7 +225,8 @@ class Op:
 
     def _node_class(self, base: Any) -> Any:
         title = "".join(part.capitalize() for part in re.split("[._]", self.name.removeprefix("nn.functional.")))
-        return type(f"{title}Backward0", (base,), {"__slots__": (), "op": self, "__module__": __name__})
+        name = self.about.node if isinstance(self.about.node, str) and self.about.node else f"{title}Backward0"
+        return type(name, (base,), {"__slots__": (), "op": self, "__module__": __name__})
 
     def domain(self, what: str) -> list[Any]:
         """Its "samples", "kinks", "refused" calls, or what "differs" from torch."""
@@ -409,6 +414,8 @@ def composite(**given: Any) -> Any:
 
         @functools.wraps(body)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
+                return dispatch(kinds, call, args, kwargs)
             out = None
             if kwargs:
                 out = kwargs.pop("out", None) if "out" not in op.params else None

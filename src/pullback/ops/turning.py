@@ -9,8 +9,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._memory import View
+from .._memory import INFERENCE, View
 from .._tensor import Tensor, wrap
+from ..autograd.node import carry_retained
 from .axes import t as _t
 from .axes import transpose
 from .shape import _reshape, squeeze, unsqueeze
@@ -32,19 +33,26 @@ def _before(t: Tensor) -> Tensor:
 def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tensor:
     """Let `t` look as `new` does, a view of `old`, which is what it was. ``back(t, *args)`` is `old` again."""
     version = t._share_version()
+    if version is INFERENCE:
+        t._data = new._data
+        return t
     refs = [ref for ref in version.views if ref() is not None and ref() is not new]
     children = [view for view in (ref() for ref in refs) if view is not None and view._view and view._view.parent is t]
     for child in children:
         child._view.parent = old  # type: ignore[union-attr]
     # views are made again in the order of this list, so what is a view of another has to come after it
     if t._view is not None:
+        made = t._view.made
         t._view = new._view
+        t._view.made = made
         version.views = [weakref.ref(old) if ref() is t else ref for ref in refs] + [weakref.ref(t)]
     else:
         old._view = View(t, back, args)
         version.views = [weakref.ref(old), *refs]
     t._data = new._data
     if new._edge is not None:
+        if old._edge is not None:
+            carry_retained(t, old._edge, new._edge)
         t._edge, t._requires_grad = new._edge, True
     elif t._leaf is not None:
         t._leaf[0].renew()  # its edge described the old shape

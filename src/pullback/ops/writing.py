@@ -15,7 +15,8 @@ import numpy as np
 from .. import errors
 from .._memory import INFERENCE, Payload, View, refused_write
 from .._state import thread
-from .._tensor import Tensor, lose, wrap
+from .._tensor import Tensor, wrap
+from .._views import Lost, lose
 from ..autograd.node import carry_retained
 from ..interpreters.levels import highest, inner
 from .calls import note_versions, record
@@ -57,8 +58,12 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     if view is not None:
         which, base = "a view of a leaf Variable", view.base
     tracked = t._requires_grad or base._requires_grad
-    if not (tracked or any(isinstance(o, Tensor) and o._requires_grad for o in others)):
+    sources = [o for o in others if isinstance(o, Tensor) and o._requires_grad]
+    if not (tracked or sources):
         return
+    for source in sources:
+        if isinstance(source, Lost):
+            raise source._refusal()
     if view is not None and view.made:
         raise refused_write(view, t._place, "is being")
     if tracked and base._edge is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import Tensor, wrap
-from ...ops.elementwise import where
+from ...ops.choices import where
 from ...ops.operands import plain, somewhere
 from ...ops.products import matmul
 from ...ops.samples import A, S, V

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor import Tensor, wrap
-from ...ops.elementwise import relu
+from ...ops.choices import relu
 from ...ops.samples import A, S
 from ...ops.table import composite
 from ._arguments import floating, refuse, where_empty

@@ -14,8 +14,8 @@ import numpy as np
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...ops.calls import on
+from ...ops.choices import where
 from ...ops.coo import Pattern, sparse_at
-from ...ops.elementwise import where
 from ...ops.samples import A, Differs, S, V
 from ...ops.table import composite, constant, linear
 from ._arguments import refuse, tensors

@@ -17,7 +17,7 @@ import numpy as np
 from ... import errors
 from ..._tensor import Tensor, wrap
 from ...ops.calls import on
-from ...ops.elementwise import where
+from ...ops.choices import where
 from ...ops.products import matmul
 from ...ops.samples import A, S, V
 from ...ops.table import bilinear, composite

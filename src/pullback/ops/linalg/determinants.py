@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..calls import on
-from ..elementwise import plain, somewhere
+from ..operands import plain, somewhere
 from ..reductions import quiet
 from ..results import result_type
 from ..samples import Differs, S, V

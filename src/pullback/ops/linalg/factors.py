@@ -45,7 +45,9 @@ def _cholesky_rule(g: Any, L: Any) -> Any:
     return _right_by(L, solve_upper(adjoint(L), middle))
 
 
-@special(method=False, batch="leading", A=lambda g, out: _cholesky_rule(g, out))
+@special(
+    method=False, node="LinalgCholeskyExBackward0", batch="leading", A=lambda g, out: _cholesky_rule(g, out)
+)
 def _cholesky(A: Any) -> Any:
     found, info = kernels.cholesky(A)
     if np.any(info):
@@ -161,7 +163,7 @@ def _thin_qr_rule(of_q: Any, of_r: Any, q: Any, r: Any) -> Any:
     return adjoint(solve_upper(r, adjoint(left)))
 
 
-@special(method=False, batch="leading", A=_qr_rule)
+@special(method=False, node="LinalgQrBackward0", batch="leading", A=_qr_rule)
 def _qr(A: Any, complete: bool) -> Any:
     return QRResult(*np.linalg.qr(A, "complete" if complete else "reduced"))
 

@@ -242,6 +242,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 @bilinear(
     method=False,
+    node="LinalgCrossBackward0",
     batch="leading",
     input=lambda g, other, dim: on(_cross, other, g, dim),
     other=lambda g, input, dim: on(_cross, g, input, dim),

@@ -90,6 +90,7 @@ def _inverse_or_nan(A: Any) -> Any:
 
 @special(
     home="linalg",
+    node="LinalgInvExBackward0",
     batch="leading",
     numpy={np.linalg.inv: lambda a: inv(a)},
     A=_inverse_rule,
@@ -313,6 +314,7 @@ def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool
 
 @special(
     method=False,
+    node="LinalgSolveTriangularBackward0",
     batch="leading",
     A=_triangular_for_A,
     B=lambda g, A, upper, unitriangular: on(_solve_triangular, adjoint(A), g, not upper, unitriangular),

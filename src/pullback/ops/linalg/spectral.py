@@ -132,7 +132,7 @@ def refuse_not_finite(name: str, A: Any) -> None:
         )
 
 
-@special(method=False, batch="leading", A=_svd_rule)
+@special(method=False, node="LinalgSvdBackward0", batch="leading", A=_svd_rule)
 def _svd(A: Any, full_matrices: bool) -> Any:
     refuse_not_finite("linalg.svd", A)
     return SVDResult(*np.linalg.svd(A, full_matrices=full_matrices))
@@ -196,7 +196,7 @@ def _svdvals_rule(g: Any, A: Any) -> Any:
     return np.matmul(scale_columns(u, g), vh)
 
 
-@special(method=False, batch="leading", A=_svdvals_rule)
+@special(method=False, node="LinalgSvdBackward0", batch="leading", A=_svdvals_rule)
 def _svdvals(A: Any) -> Any:
     finite = np.isfinite(A).all((-2, -1), keepdims=True)
     found = np.linalg.svd(np.where(finite, A, 0), compute_uv=False)
@@ -276,6 +276,7 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
 @special(
     home="linalg",
     batch="leading",
+    node="LinalgEighBackward0",
     numpy={np.linalg.eigvalsh: lambda a, UPLO="L": eigvalsh(a, UPLO)},
     A=lambda g, A, UPLO: _from_values(g, on(eigh, A, UPLO)[1]),
     samples=_hermitian_samples,
@@ -335,6 +336,7 @@ def _eigvals_rule(g: Any, A: Any) -> Any:
 @special(
     home="linalg",
     batch="leading",
+    node="LinalgEigBackward0",
     numpy={np.linalg.eigvals: lambda a: eigvals(a)},
     A=_eigvals_rule,
     samples=squares,

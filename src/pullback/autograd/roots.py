@@ -1,0 +1,99 @@
+"""Where a backward pass starts: the outputs whose gradients are given, checked, and the edges that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from .._tensor import Edge, Lifted, Tensor, wrap
+from .node import leaf_edge
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient is computed: an output of a node. `backward` and `grad` take it in the place of a tensor.
+
+    ownership_token: what `get_gradient_edge` knows besides, of the tensor; without it a gradient has to be given.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def edge_of(t: Any) -> Edge:
+    """The edge to a tensor, or that of a `GradientEdge`; None for its shape and dtype where they are not known."""
+    if isinstance(t, GradientEdge):
+        return t.ownership_token or (t.node, t.output_nr, None, None)
+    return t._edge or leaf_edge(t)
+
+
+def root_gradient(i: int, tensor: Any, g: Any) -> Any:
+    """The gradient a backward pass starts with at `tensor`, the i-th output: `g`, or 1 for a scalar."""
+    if not isinstance(tensor, GradientEdge):
+        data = tensor._data
+        if not tensor._requires_grad:
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn.\n"
+                "  What to do: set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()."
+            )
+    else:
+        _, _, shape, dtype = edge_of(tensor)
+        if shape is None:
+            if not isinstance(g, Tensor):
+                raise RuntimeError(f"element {i} of tensors is a GradientEdge: its gradient has to be given.")
+            return g
+        data = np.broadcast_to(np.empty((), dtype), shape)
+    if g is None:
+        if data.size != 1:
+            raise RuntimeError(
+                f"grad can be implicitly created only for scalar outputs, but this one has shape {list(data.shape)}.\n"
+                "  What to do: reduce it first, e.g. .sum().backward(), or pass a gradient of its shape."
+            )
+        if data.dtype.kind == "c":
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {data.dtype}.\n"
+                "  What to do: pass the gradient, or take the real part or abs() first."
+            )
+        return np.ones_like(tensor.detach()) if isinstance(tensor, Lifted) else np.ones(data.shape, data.dtype)
+    if not isinstance(g, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g._data.shape != data.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {list(g._data.shape)} and output[{i}] has a shape of "
+            f"{list(data.shape)}."
+        )
+    if (g._data.dtype.kind == "c") != (data.dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[{i}] has a dtype of {g._data.dtype} and output[{i}] has a dtype of {data.dtype}."
+        )
+    return g
+
+
+def as_sequence(value: Any, what: str, missing: bool = False) -> list[Any]:
+    """A Tensor (or a GradientEdge) or a sequence of them, as a list; missing: there may be None among them."""
+    if value is None:
+        raise TypeError(errors.message(what, expected="a Tensor or a sequence of them", found="None"))
+    values = [value] if isinstance(value, (Tensor, GradientEdge)) else list(value)
+    for v in values:
+        if not isinstance(v, (Tensor, GradientEdge)) and not (missing and v is None):
+            raise TypeError(errors.message(what, expected="Tensors", found=type(v).__name__))
+    return values
+
+
+def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> list[tuple[Edge, Any]]:
+    """Pair each output's edge with its gradient, checked."""
+    if len(tensors) != len(grads):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    checked = [root_gradient(i, t, g) for i, (t, g) in enumerate(zip(tensors, grads, strict=True))]
+    if taped:
+        checked = [g if isinstance(g, Tensor) else wrap(g) for g in checked]
+    else:
+        checked = [g._data if isinstance(g, Tensor) else g for g in checked]
+    return [
+        ((t.node, t.output_nr, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else edge_of(t), g)
+        for t, g in zip(tensors, checked, strict=True)
+    ]

@@ -1,0 +1,69 @@
+"""`out=`: the result of an operation, written into tensors that are there already."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._memory import INFERENCE
+from .._state import thread
+from .._tensor import Lifted, Tensor
+
+
+def write_out(name: str, out: Any, result: Any) -> Any:
+    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(
+                errors.message(f"{name}()", expected=f"out= to be {len(result)} Tensors", found=errors.describe(out))
+            )
+        for o, r in zip(out, result, strict=True):
+            _check_out(name, o, r)
+        written = [_put_out(o, r) for o, r in zip(out, result, strict=True)]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+    _check_out(name, out, result)
+    return _put_out(out, result)
+
+
+def _check_out(name: str, out: Any, result: Tensor) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
+    if isinstance(result, Lifted) or isinstance(out, Lifted):
+        raise NotImplementedError(
+            f"{name}(): functions with out=... arguments don't support transforms and forward AD.\n"
+            "  What to do: leave out= away."
+        )
+    if out._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: leave out= away, or pass a clone() of it."
+        )
+    if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
+        )
+    if _dtypes.CATEGORY[result._data.dtype.kind] > _dtypes.CATEGORY[out._data.dtype.kind]:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): result type {result.dtype} can't be cast to the desired output type {out.dtype}",
+                do="pass an out= of that dtype, or convert the operands first",
+            )
+        )
+
+
+def _put_out(out: Tensor, result: Tensor) -> Tensor:
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which "
+                f"does not match the required output shape {list(result._data.shape)}.",
+                stacklevel=4,
+            )
+        out._data = np.empty(result._data.shape, out._data.dtype)
+    out._data[...] = result._data
+    out._bump()
+    return out
