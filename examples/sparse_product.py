@@ -35,6 +35,7 @@ class SpecialSpmm(torch.autograd.Function):
 
 class Spmm(SpecialSpmm):
     @staticmethod
+    @torch.autograd.function.once_differentiable  # `a` was made in forward: its own derivative would be lost
     def backward(ctx, grad_output):
         a, b = ctx.saved_tensors
         rows, columns = a._indices()

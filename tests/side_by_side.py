@@ -81,3 +81,19 @@ def leaf(lib: Any, values: Any, dtype: str = "float64") -> Any:
 def constant(lib: Any, values: Any, dtype: str = "float64") -> Any:
     """A tensor that requires no grad, in double precision."""
     return lib.tensor(values, dtype=getattr(lib, dtype))
+
+
+def function(lib: Any, forward: Callable[..., Any], backward: Callable[..., Any], **more: Any) -> Any:
+    """A Function of the library with this forward and backward; what else is given are more static methods and flags."""
+    methods = {"forward": forward, "backward": backward, **more}
+    body = {name: staticmethod(value) if callable(value) else value for name, value in methods.items()}
+    return type("F", (lib.autograd.Function,), body)
+
+
+def refused(call: Callable[[], Any]) -> str:
+    """The type of the exception that a call raises, "" if it raises none."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return ""

@@ -7,11 +7,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from side_by_side import Program, leaf, name_of, outcomes, programs
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
+from pullback.autograd.nans import all_finite
 
 PROGRAMS, program = programs()
 
@@ -77,6 +79,23 @@ def the_modes_are_told(lib: Any) -> Any:
 
 
 @program
+def a_nan_of_the_forward_that_no_gradient_arrives_at(lib: Any) -> Any:
+    x = leaf(lib, [4.0, -1.0])
+    with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lib.where(x > 0, x.log(), lib.zeros(2)).sum().backward()
+    return x.grad
+
+
+@program
+def a_nan_of_the_forward_that_reaches_the_gradient(lib: Any) -> Any:
+    x = leaf(lib, [4.0, -1.0])
+    with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x.sqrt().sum().backward()
+
+
+@program
 def an_error_in_a_hook_is_passed_on(lib: Any) -> Any:
     def hook(g: Any) -> Any:
         raise ArithmeticError
@@ -129,8 +148,7 @@ def test_the_backward_call_that_made_a_node_is_named() -> None:
     with detect_anomaly(check_nan=True):
         y = (x**1.5).sum()
         (g,) = pullback.autograd.grad(y, x, create_graph=True)
-        (h,) = pullback.autograd.grad(g.sum(), x, create_graph=True)
-        text = _warned(lambda: (h * 0).sum().backward(), RuntimeError)
+        text = _warned((g * pullback.tensor([0.0, 1.0])).sum().backward, RuntimeError)
     assert "Previous calculation was induced by" in text
 
 
@@ -149,3 +167,165 @@ def test_the_mode_is_left_after_an_error() -> None:
     assert not pullback.is_anomaly_enabled()
     x = pullback.ones(1, requires_grad=True)
     assert "origin" not in (x * 2).grad_fn.metadata
+
+
+# -- where a NaN came from ---------------------------------------------------------------------------------------------
+
+
+def _refused(program: Callable[[], Any], **options: Any) -> str:
+    """The message of the error that a program ends with in anomaly mode."""
+    with detect_anomaly(**options), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError) as raised:
+            program()
+    return str(raised.value)
+
+
+def test_a_nan_of_the_backward_is_told_with_the_values_there() -> None:
+    x = pullback.tensor([1.0, 0.0, 4.0], requires_grad=True)
+    text = _refused(lambda: (x.sqrt() * 0).sum().backward())
+    assert "first at index [1]" in text
+    assert "There: out = 0.0, the gradient that came in = 0.0." in text
+    assert "0 * inf is nan" in text
+
+
+def test_a_nan_of_the_forward_is_told_with_its_operation_and_line() -> None:
+    x = pullback.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+
+    def program() -> None:
+        y = x.log()  # the first
+        ((y * 2).exp() + x).sum().backward()
+
+    text = _refused(program)
+    assert "The forward pass made nan, and the result depends on it" in text
+    assert "log() returned nan for 1 of 4 elements, first at index [1, 1], from -1.0" in text
+    assert "y = x.log()  # the first" in text
+    assert "log needs an input > 0" in text
+
+
+def test_the_infinity_behind_a_nan_is_told_too() -> None:
+    x = pullback.tensor([1.0, 1000.0], requires_grad=True)
+
+    def program() -> None:
+        h = x.exp()  # overflows
+        (h - h).sum().backward()  # inf - inf
+
+    text = _refused(program)
+    assert "sub() returned nan for 1 of 2 elements, first at index [1], from inf, inf" in text
+    assert "where before that exp() returned inf" in text
+    assert "from 1000.0" in text
+    assert "h = x.exp()  # overflows" in text
+    assert "inf - inf is nan" in text
+
+
+def test_a_nan_that_came_with_the_data() -> None:
+    x, data = pullback.ones(2, requires_grad=True), pullback.tensor([1.0, float("nan")])
+    text = _refused(lambda: (x * data).sum().backward())
+    assert "the operand Tensor of float32[2] came with nan for 1 of 2 elements, first at index [1]" in text
+
+    def program() -> None:
+        made = pullback.tensor([1.0, float("nan")])  # here
+        (x * made).sum().backward()
+
+    text = _refused(program)
+    assert "tensor() came with nan" in text
+    assert 'made = pullback.tensor([1.0, float("nan")])  # here' in text
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log"])
+def test_a_where_that_hides_the_cause(name: str) -> None:
+    x = pullback.tensor([4.0, 0.0], requires_grad=True)
+
+    def program() -> None:
+        y = getattr(x, name)()
+        z = pullback.where(x > 0, y, 0.0)  # the choice
+        z.sum().backward()
+
+    text = _refused(program)
+    assert "the branch not taken of the `where` at" in text
+    assert "z = pullback.where(x > 0, y, 0.0)  # the choice" in text
+    assert "both branches are differentiated" in text
+    safe = (
+        f"x_safe = pullback.where(condition, x, 1.0) before, y = pullback.where(condition, {name}(x_safe), 0.0) after"
+    )
+    assert safe in text
+
+
+def test_the_safe_form_is_safe() -> None:
+    x = pullback.tensor([4.0, 0.0], requires_grad=True)
+    with detect_anomaly():
+        x_safe = pullback.where(x > 0, x, 1.0)
+        pullback.where(x > 0, x_safe.sqrt(), 0.0).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.25, 0.0]
+
+
+def test_a_nan_that_is_masked_is_no_error() -> None:
+    x = pullback.tensor([4.0, float("nan")], requires_grad=True)
+    with detect_anomaly():
+        (x * 2).nansum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 0.0]
+
+
+def test_infinite_gradients_are_an_error_if_asked_for() -> None:
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    with detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x.sqrt().sum().backward()
+    text = _refused(lambda: x.sqrt().sum().backward(), check_inf=True)
+    assert "Function 'SqrtBackward0' returned inf values in its 0th output: 1 of 2 elements, first at index [1]" in text
+    assert "There: out = 0.0, the gradient that came in = 1.0." in text
+
+
+class Reciprocal(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return 1 / x  # in forward
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return -g / x**2 * x.sum() * 0
+
+
+def test_a_nan_of_a_function() -> None:
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    text = _refused(lambda: Reciprocal.apply(x).sum().backward())
+    assert "Function 'ReciprocalBackward' returned nan values" in text
+    assert "There: saved_tensors[0] = 0.0, the gradient that came in = 1.0." in text
+    assert "return 1 / x  # in forward" in text
+
+
+def test_after_a_forward_nan_the_mode_can_be_used_again() -> None:
+    x = pullback.tensor([-1.0], requires_grad=True)
+    with detect_anomaly():
+        with pytest.raises(RuntimeError, match="forward pass made nan"):
+            x.log().sum().backward()
+        (x * 2).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "bfloat16"])
+def test_every_dtype_is_looked_at(dtype: str) -> None:
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = pullback.tensor([1.0, 0.0], dtype=getattr(pullback, dtype), requires_grad=True)
+    text = _refused(lambda: (x.sqrt() * 0).sum().real.backward())
+    assert "nan" in text
+
+
+@pytest.mark.parametrize("shape", [(0,), (), (3, 4), (5000,)])
+def test_all_finite(shape: tuple[int, ...]) -> None:
+    for dtype in (np.float16, np.float32, np.float64, np.complex64):
+        a = np.full(shape, 1.0, dtype)
+        assert all_finite(a)
+        assert all_finite(np.full(shape, np.finfo(dtype).max, dtype))  # whose squares overflow
+        for bad in (np.nan, np.inf, -np.inf):
+            if a.size:
+                b = a.copy()
+                b.flat[-1] = bad
+                assert not all_finite(b)
+                assert not all_finite(b.T[..., ::-1] if b.ndim else b)

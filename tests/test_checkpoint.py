@@ -10,7 +10,14 @@ import pytest
 from side_by_side import Program, leaf, name_of, outcomes, programs
 
 import pullback
-from pullback.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from pullback.utils.checkpoint import (
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
 
 PROGRAMS, program = programs()
 
@@ -209,6 +216,430 @@ def a_sequence(lib: Any) -> Any:
     return y, x.grad
 
 
+# The kind with reentrance ---------------------------------------------------------------------------------------------
+
+
+@program
+def reentrance_takes_no_context(lib: Any) -> Any:
+    return _checkpoint(lib)(lib.sin, leaf(lib, [1.0]), use_reentrant=True, context_fn=lambda: (None, None))
+
+
+@program
+def reentrance_takes_no_debug(lib: Any) -> Any:
+    return _checkpoint(lib)(lib.sin, leaf(lib, [1.0]), use_reentrant=True, debug=True)
+
+
+@program
+def reentrance_follows_no_tensor_in_a_list(lib: Any) -> Any:
+    a, b = leaf(lib, [2.0]), leaf(lib, [3.0])
+    _checkpoint(lib)(lambda a, bs: a * bs[0], a, [b], use_reentrant=True).backward()
+    return a.grad, b.grad
+
+
+@program
+def reentrance_with_inputs_to_backward(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    _checkpoint(lib)(lib.sin, x, use_reentrant=True).backward(inputs=[x])
+
+
+@program
+def reentrance_without_a_result_that_requires_grad(lib: Any) -> Any:
+    _checkpoint(lib)(lambda x: x.sin().detach(), leaf(lib, [1.0]), use_reentrant=True).backward()
+
+
+@program
+def reentrance_twice_without_retaining(lib: Any) -> Any:
+    y = _checkpoint(lib)(lib.sin, leaf(lib, [1.0]), use_reentrant=True)
+    y.backward()
+    y.backward()
+
+
+@program
+def reentrance_twice(lib: Any) -> Any:
+    x, calls = leaf(lib, [1.0]), []
+    y = _checkpoint(lib)(lambda x: (calls.append(1), x.sin())[1], x, use_reentrant=True)
+    y.backward(retain_graph=True)
+    y.backward()
+    return x.grad, len(calls)
+
+
+@program
+def reentrance_with_other_results_and_arguments(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    y, k, none = _checkpoint(lib)(lambda x, n, m: (x.sin(), n, m), x, 3, None, use_reentrant=True)
+    y.backward()
+    return x.grad, k, none
+
+
+@program
+def the_mode_in_a_part_with_reentrance(lib: Any) -> Any:
+    x, seen = leaf(lib, [1.0]), []
+    _checkpoint(lib)(lambda x: (seen.append(lib.is_grad_enabled()), x.sin())[1], x, use_reentrant=True).backward()
+    return seen
+
+
+@program
+def a_part_with_reentrance_in_one_without(lib: Any) -> Any:
+    c, x, log = _checkpoint(lib), leaf(lib, [0.3, 0.4]), []
+
+    def inner(x: Any) -> Any:
+        log.append("inner")
+        return x.sin().exp()
+
+    def outer(x: Any) -> Any:
+        log.append("outer")
+        return c(inner, x, use_reentrant=True).sin()
+
+    c(outer, x, use_reentrant=False).sum().backward()
+    return x.grad, log
+
+
+@program
+def a_part_without_reentrance_in_one_with(lib: Any) -> Any:
+    c, x, log = _checkpoint(lib), leaf(lib, [0.3, 0.4]), []
+
+    def inner(x: Any) -> Any:
+        log.append("inner")
+        return x.sin().exp()
+
+    def outer(x: Any) -> Any:
+        log.append("outer")
+        return c(inner, x, use_reentrant=False).sin()
+
+    c(outer, x, use_reentrant=True).sum().backward()
+    return x.grad, log
+
+
+# How often a part runs, and what it may do ----------------------------------------------------------------------------
+
+
+@program
+def which_parts_run_again_when_they_nest(lib: Any) -> Any:
+    c, log, x = _checkpoint(lib), [], leaf(lib, [0.3, 0.4])
+
+    def f(x: Any) -> Any:
+        log.append("f")
+        return x.sin().exp()
+
+    def g(x: Any) -> Any:
+        log.append("g")
+        return c(f, c(f, x, use_reentrant=False).cos(), use_reentrant=False).sin()
+
+    def h(x: Any) -> Any:
+        log.append("h")
+        return c(g, x, use_reentrant=False) + c(g, x, use_reentrant=False)
+
+    c(h, x, use_reentrant=False).sum().backward()
+    return x.grad, log
+
+
+@program
+def early_stop_by_argument_and_for_all(lib: Any) -> Any:
+    c, found = _checkpoint(lib), []
+    for for_all in (True, False):
+        for argument in (True, False):
+            calls: list[int] = []
+
+            def part(x: Any, calls: list[int] = calls) -> Any:
+                y = x.sin()
+                calls.append(1)
+                z = y.exp()
+                calls.append(2)
+                return z
+
+            with lib.utils.checkpoint.set_checkpoint_early_stop(for_all):
+                y = c(part, leaf(lib, [0.3]), use_reentrant=False, early_stop=argument)
+            y.backward()
+            found.append(len(calls))
+    return found
+
+
+@program
+def two_results_one_after_the_other(lib: Any) -> Any:
+    calls, x = [], leaf(lib, [0.3])
+    a, b = _checkpoint(lib)(lambda x: (calls.append(1), x.sin(), x.exp())[1:], x, use_reentrant=False)
+    a.backward(retain_graph=True)
+    b.backward()
+    return x.grad, len(calls)
+
+
+@program
+def two_results_in_one_group(lib: Any) -> Any:
+    calls, x = [], leaf(lib, [0.3])
+    a, b = _checkpoint(lib)(lambda x: (calls.append(1), x.sin(), x.exp())[1:], x, use_reentrant=False, early_stop=False)
+    with lib.utils.checkpoint.GraphExecGroup():
+        a.backward(retain_graph=True)
+        b.backward()
+    return x.grad, len(calls)
+
+
+@program
+def groups_do_not_nest(lib: Any) -> Any:
+    group = lib.utils.checkpoint.GraphExecGroup
+    with group(), group():
+        pass
+
+
+@program
+def what_is_saved_can_be_read_once_in_a_pass(lib: Any) -> Any:
+    class Square(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = leaf(lib, [0.3])
+    try:
+        _checkpoint(lib)(lambda x: Square.apply(x.sin()), x, use_reentrant=False).backward()
+    except lib.utils.checkpoint.CheckpointError:
+        return "refused"
+
+
+@program
+def writes_in_a_part(lib: Any) -> Any:
+    def part(x: Any) -> Any:
+        y = x.sin()
+        y.mul_(x)
+        y.exp_()
+        return y * y
+
+    x = leaf(lib, [0.3])
+    _checkpoint(lib)(part, x, use_reentrant=False).backward()
+    return x.grad
+
+
+@program
+def an_argument_that_is_written_to_later(lib: Any) -> Any:
+    x = leaf(lib, [0.3])
+    y = x * 1
+    z = _checkpoint(lib)(lib.sin, y, use_reentrant=False)
+    y.mul_(2.0)
+    z.backward()
+
+
+@program
+def more_is_saved_the_second_time(lib: Any) -> Any:
+    calls: list[int] = []
+
+    def part(x: Any) -> Any:
+        calls.append(1)
+        return x.sin().exp() if len(calls) > 1 else x.sin()
+
+    x = leaf(lib, [1.0])
+    y = _checkpoint(lib)(part, x, use_reentrant=False)
+    y.backward()  # it had all it needed by then
+    calls.clear()
+    y = _checkpoint(lib)(part, x, use_reentrant=False, early_stop=False)
+    try:
+        y.backward()
+    except lib.utils.checkpoint.CheckpointError:
+        return "refused", x.grad
+
+
+@program
+def less_is_saved_the_second_time(lib: Any) -> Any:
+    calls: list[int] = []
+
+    def part(x: Any) -> Any:
+        calls.append(1)
+        return x.sin() if len(calls) > 1 else x.sin().exp()
+
+    try:
+        _checkpoint(lib)(part, leaf(lib, [1.0]), use_reentrant=False).backward()
+    except lib.utils.checkpoint.CheckpointError:
+        return "refused"
+
+
+@program
+def an_error_in_the_first_run_leaves_nothing_behind(lib: Any) -> Any:
+    def part(x: Any) -> Any:
+        raise ArithmeticError
+
+    x = leaf(lib, [1.0])
+    try:
+        _checkpoint(lib)(part, x, use_reentrant=False)
+    except ArithmeticError:
+        x.sin().backward()
+    return x.grad
+
+
+@program
+def a_hook_in_a_part_fires_once(lib: Any) -> Any:
+    log, x = [], leaf(lib, [0.3])
+
+    def part(x: Any) -> Any:
+        y = x.sin()
+        y.register_hook(lambda g: log.append("hook"))
+        return y.exp()
+
+    _checkpoint(lib)(part, x, use_reentrant=False).backward()
+    return log, x.grad
+
+
+@program
+def segments_of_a_sequence(lib: Any) -> Any:
+    if lib is not pullback:
+        pytest.importorskip("torch.utils.checkpoint")
+    found: list[Any] = []
+    for segments in range(7):
+        log: list[int] = []
+        steps = [lambda x, i=i, log=log: (log.append(i), x.sin())[1] for i in range(5)]
+        x = leaf(lib, [1.0])
+        try:
+            lib.utils.checkpoint.checkpoint_sequential(steps, segments, x, use_reentrant=False).backward()
+            found.append((list(log), x.grad))
+        except Exception as error:
+            found.append(type(error).__name__)
+    return found
+
+
+@program
+def variables_without_their_graph(lib: Any) -> Any:
+    if lib is not pullback:
+        pytest.importorskip("torch.utils.checkpoint")
+    x = leaf(lib, [1.0])
+    detach = lib.utils.checkpoint.detach_variable
+    try:
+        detach([x])
+    except RuntimeError:
+        return [(t, t.is_leaf) for t in detach((x, x * 2, lib.ones(1)))]
+
+
+# Which operations are kept --------------------------------------------------------------------------------------------
+
+MATRIX = [[0.1, 0.2], [0.3, 0.4]]
+
+
+def _operations(lib: Any, *names: str) -> list[Any]:
+    if lib is pullback:
+        return [getattr(lib, {"mm": "matmul"}.get(n, n)) for n in names]
+    return [getattr(lib.ops.aten, n).default for n in names]
+
+
+def _is_product(op: Any) -> bool:
+    return op is pullback.matmul or str(op) == "aten.mm.default"
+
+
+def _selective(lib: Any, policy: Any, part: Any = None, **how: Any) -> Any:
+    if lib is not pullback:
+        pytest.importorskip("torch.utils.checkpoint")
+    make = lib.utils.checkpoint.create_selective_checkpoint_contexts
+    x, w = leaf(lib, MATRIX), leaf(lib, MATRIX)
+    part = part or (lambda x, w: lib.mm(lib.mm(x, w).sin(), w).exp().sum())
+    y = _checkpoint(lib)(part, x, w, use_reentrant=False, context_fn=lambda: make(policy, **how))
+    y.backward()
+    return y, x.grad, w.grad
+
+
+@program
+def kept_by_a_list(lib: Any) -> Any:
+    return _selective(lib, _operations(lib, "mm"))
+
+
+@program
+def kept_by_a_longer_list(lib: Any) -> Any:
+    return _selective(lib, _operations(lib, "mm", "sin", "exp"))
+
+
+@program
+def kept_by_a_policy(lib: Any) -> Any:
+    if lib is not pullback:
+        pytest.importorskip("torch.utils.checkpoint")
+    policies = lib.utils.checkpoint.CheckpointPolicy
+    found = []
+    for keep in ("MUST_SAVE", "PREFER_SAVE"):
+        for rest in ("MUST_RECOMPUTE", "PREFER_RECOMPUTE"):
+            wanted = {True: policies[keep], False: policies[rest]}
+            found.append(_selective(lib, lambda ctx, op, *args, wanted=wanted, **kwargs: wanted[_is_product(op)]))
+    return found
+
+
+@program
+def kept_by_a_bool(lib: Any) -> Any:
+    return _selective(lib, lambda ctx, op, *args, **kwargs: _is_product(op))
+
+
+@program
+def what_a_policy_is_told_the_first_time(lib: Any) -> Any:
+    seen: list[Any] = []
+    watched = {op: i for i, op in enumerate(_operations(lib, "mm", "sin", "exp"))}
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> bool:
+        if op in watched and not ctx.is_recompute:
+            seen.append((watched[op], len(args)))
+        return _is_product(op)
+
+    return _selective(lib, policy), seen
+
+
+@program
+def a_kept_result_that_is_written_to(lib: Any) -> Any:
+    return _selective(lib, _operations(lib, "mm"), lambda x, w: lib.mm(x, w).mul_(2).sin().sum())
+
+
+@program
+def a_kept_result_that_may_be_written_to(lib: Any) -> Any:
+    part = lambda x, w: lib.mm(x, w).mul_(2).sin().sum()  # noqa: E731
+    return _selective(lib, _operations(lib, "mm"), part, allow_cache_entry_mutation=True)
+
+
+@program
+def views_of_a_kept_result(lib: Any) -> Any:
+    return _selective(lib, _operations(lib, "mm"), lambda x, w: lib.mm(x, w).t().reshape(4)[1:].sin().sum())
+
+
+@program
+def a_function_of_a_kept_result(lib: Any) -> Any:
+    class Square(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * ctx.saved_tensors[0] * g
+
+    return _selective(lib, _operations(lib, "mm"), lambda x, w: Square.apply(lib.mm(x, w)).exp().sum())
+
+
+@program
+def several_kept_results(lib: Any) -> Any:
+    ops = [lib.sort if lib is pullback else lib.ops.aten.sort.default]
+    return _selective(lib, ops, lambda x, w: lib.mm(x, w).sort(0)[0].sin().sum())
+
+
+@program
+def a_part_in_a_selective_one(lib: Any) -> Any:
+    def part(x: Any, w: Any) -> Any:
+        return _checkpoint(lib)(lambda x: lib.mm(x, w).sin(), x, use_reentrant=False).exp().sum()
+
+    return _selective(lib, _operations(lib, "mm"), part)
+
+
+@program
+def a_list_of_something_else(lib: Any) -> Any:
+    return _selective(lib, [3])
+
+
+@program
+def a_policy_that_is_none(lib: Any) -> Any:
+    return _selective(lib, 3)
+
+
+@program
+def the_policies(lib: Any) -> Any:
+    if lib is not pullback:
+        pytest.importorskip("torch.utils.checkpoint")
+    return [policy.name for policy in lib.utils.checkpoint.CheckpointPolicy]
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
 def test_as_in_torch(program: Program) -> None:
@@ -320,3 +751,83 @@ def test_a_sequence_of_modules() -> None:
     assert pullback.equal(checkpoint_sequential(net, 2, x), x)
     with pytest.raises(ValueError, match="Unexpected"):
         checkpoint_sequential(net, 2, x, scale=3)
+
+
+def test_what_is_kept_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    op = pullback.ops.TABLE["_matmul"]
+    product = op.forward
+    monkeypatch.setattr(op, "forward", lambda *args: (calls.append(1), product(*args))[1])
+
+    def products_in_backward(kept: list[Any]) -> int:
+        x, w = leaf(pullback, MATRIX), leaf(pullback, MATRIX)
+        y = checkpoint(
+            lambda x, w: ((x @ w).sin() @ w).exp().sum(),
+            x,
+            w,
+            context_fn=lambda: create_selective_checkpoint_contexts(kept),
+        )
+        calls.clear()
+        y.backward()
+        return len(calls)
+
+    assert products_in_backward([pullback.sin]) - products_in_backward([pullback.matmul]) == 2
+
+
+def test_a_selective_part_may_be_differentiated_again_and_again() -> None:
+    """torch allows one backward pass through it."""
+    x, w = leaf(pullback, MATRIX), leaf(pullback, MATRIX)
+    y = checkpoint(
+        lambda x, w: (x @ w).sin().sum(),
+        x,
+        w,
+        context_fn=lambda: create_selective_checkpoint_contexts([pullback.matmul]),
+    )
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    assert x.grad is not None
+    (g,) = pullback.autograd.grad(y, x, create_graph=True)
+    assert pullback.allclose(x.grad, 2 * g)
+    expected = pullback.autograd.grad((x @ w).sin().sum(), x, create_graph=True)[0]
+    assert pullback.allclose(pullback.autograd.grad(g.sum(), w)[0], pullback.autograd.grad(expected.sum(), w)[0])
+
+
+def test_a_composite_is_kept_with_all_that_it_is_made_of() -> None:
+    asked: list[Any] = []
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> bool:
+        asked.append((op.__name__, ctx.is_recompute))
+        return op is pullback.matmul
+
+    x, w = leaf(pullback, MATRIX), leaf(pullback, MATRIX)
+    y = checkpoint(
+        lambda x, w: (x @ w).sin().sum(), x, w, context_fn=lambda: create_selective_checkpoint_contexts(policy)
+    )
+    y.backward()
+    assert [name for name, again in asked if not again] == ["matmul", "sin", "sum"]
+    with pytest.raises(ValueError, match="do not join"):
+        create_selective_checkpoint_contexts([pullback.cat])
+
+
+def test_within_a_transform_a_part_is_just_called() -> None:
+    """torch refuses checkpoint() inside of grad(), because of its hooks on what is saved."""
+    x = leaf(pullback, [0.5, 1.0])
+    expected = (x.cos() * x.sin().exp()).detach()
+
+    def part(a: Any) -> Any:
+        return checkpoint(lambda a: a.sin().exp(), a)
+
+    each = pullback.vmap(pullback.func.grad(part))(x.detach())
+    assert pullback.allclose(each, expected)
+    assert pullback.allclose(pullback.func.grad(lambda a: part(a).sum())(x.detach()), expected)
+    assert pullback.allclose(pullback.func.jvp(part, (x.detach(),), (pullback.ones_like(x),))[1], expected)
+
+
+def test_debug_for_all_parts() -> None:
+    x = leaf(pullback, [1.0])
+    with set_checkpoint_debug_enabled(True):
+        assert checkpoint(pullback.sin, x).requires_grad
+        with pytest.raises(ValueError, match="debug"):
+            checkpoint(pullback.sin, x, use_reentrant=True)
+    with pytest.warns(UserWarning, match="None of the inputs"):
+        checkpoint(pullback.sin, pullback.ones(1), use_reentrant=True)

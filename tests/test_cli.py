@@ -14,7 +14,6 @@ import pytest
 
 import pullback
 from pullback import _demo, cli
-from pullback.inspect import mermaid
 
 for _extra in ("sklearn", "rich"):
     pytest.importorskip(_extra)
@@ -257,96 +256,3 @@ def test_bench_without_a_checkout_says_where_to_get_it(
 def test_bench_knows_the_rows_of_the_suite(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "no-such-row"]) == 2
     assert "no-such-row" in capfd.readouterr().err
-
-
-# -- mermaid -----------------------------------------------------------------------------------------------------------
-
-
-def test_mermaid_of_a_custom_node_between_two_operations() -> None:
-    w = pullback.tensor([[1.0, 2.0]], requires_grad=True)
-    b = pullback.tensor([1.0, 2.0], requires_grad=True)
-    x = pullback.tensor([[3.0]])  # needs no gradient, so it is not drawn
-    loss = _demo.swish(x * w + b).sum()
-    assert mermaid(loss, {"x": x, "w": w}) == "\n".join(
-        [
-            "graph LR",
-            "    Loss -->|grad_output| SumBackward0",
-            "    SumBackward0 -->|grad_input| SwishFunctionBackward",
-            "    SwishFunctionBackward -->|grad_input| AddBackward0",
-            "    AddBackward0 -->|grad_input| MulBackward0",
-            '    leaf(["(2,)"])',
-            "    AddBackward0 -->|grad_input| leaf",
-            '    leaf_w(["w (1, 2)"])',
-            "    MulBackward0 -->|grad_input| leaf_w",
-        ]
-    )
-
-
-def test_mermaid_keeps_nodes_of_one_name_apart_and_draws_every_edge() -> None:
-    x = pullback.tensor(2.0, requires_grad=True)
-    text = mermaid((x * x) * x)
-    assert text.count('MulBackward0_2["MulBackward0"]') == 1
-    assert text.count("MulBackward0_2 -->|grad_input| leaf") == 2
-    assert text.count("MulBackward0 -->|grad_input| leaf") == 1
-    assert text.count('leaf(["()"])') == 1
-    assert text == mermaid((x * x) * x)
-
-
-def test_mermaid_identifiers_are_valid_and_distinct_whatever_the_names() -> None:
-    names = ['layer.0["w"]', "layer_0__w__", "end", "<b>`größe`</b>\n#1 & more"]
-    leaves = {name: pullback.tensor([1.0], requires_grad=True) for name in names}
-    text = mermaid(sum(leaves.values()), leaves)
-    shapes = re.findall(r"^    (\w+)\(\[\"([^\"]*) \(1,\)\"\]\)$", text, re.MULTILINE)
-    assert len({identifier for identifier, _ in shapes}) == 4
-    assert all(re.fullmatch("[A-Za-z0-9_]+", identifier) and identifier != "end" for identifier, _ in shapes)
-    assert [label for _, label in shapes if "more" in label] == ["#lt;b#gt;#96;größe#96;#lt;/b#gt; #35;1 #amp; more"]
-    for line in text.splitlines()[1:]:
-        arrow = r"    \w+ -->\|grad_(in|out)put\| \w+"
-        assert re.fullmatch(rf"{arrow}|    \w+\(\[\"[^\"]*\"\]\)|    \w+\[\"\w+\"\]", line), line
-
-
-def test_mermaid_of_a_leaf() -> None:
-    w = pullback.tensor([1.0], requires_grad=True)
-    assert mermaid(w, {"w": w}) == 'graph LR\n    leaf_w(["w (1,)"])\n    Loss -->|grad_output| leaf_w'
-
-
-def test_mermaid_of_a_deep_graph_does_not_recurse() -> None:
-    y = pullback.tensor(1.0, requires_grad=True)
-    for _ in range(20_000):
-        y = -y
-    text = mermaid(y)
-    assert text.count("-->") == 20_001
-    assert text.endswith("NegBackward0_20000 -->|grad_input| leaf")
-
-
-def test_mermaid_goes_on_after_backward_and_leaves_the_graph_usable() -> None:
-    x = pullback.tensor(3.0, requires_grad=True)
-    y = x * x
-    before = mermaid(y)
-    y.backward()
-    assert x.grad.item() == 6.0
-    assert mermaid(y) == before
-
-
-def test_mermaid_is_not_misled_by_an_attribute_of_a_custom_node() -> None:
-    class Doubled(pullback.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: pullback.Tensor) -> pullback.Tensor:
-            ctx.variable = x
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, grad_output: pullback.Tensor) -> pullback.Tensor:
-            return grad_output * 2
-
-    x = pullback.tensor([1.0], requires_grad=True)
-    text = mermaid(Doubled.apply(x))
-    assert "Loss -->|grad_output| DoubledBackward\n" in text
-    assert "DoubledBackward -->|grad_input| leaf" in text
-
-
-def test_mermaid_refuses_what_has_no_graph() -> None:
-    with pytest.raises(TypeError, match="ndarray"):
-        mermaid(np.zeros(2))
-    with pytest.raises(RuntimeError, match="requires a gradient"):
-        mermaid(pullback.zeros(2))

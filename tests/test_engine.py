@@ -678,7 +678,7 @@ def test_what_does_not_lead_to_the_inputs_does_not_run() -> None:
 
 def test_unused_inputs() -> None:
     x, w = wanting([3.0]), wanting([[4.0, 5.0]])
-    with pytest.raises(RuntimeError, match=r"inputs\[1\].*not have been used.*allow_unused=True"):
+    with pytest.raises(RuntimeError, match=r"index 1 .*not have been used.*allow_unused=True"):
         grad(x * 2, [x, w])
     found = grad(x * 2, [x, w], allow_unused=True)
     assert (found[0].item(), found[1]) == (2.0, None)
@@ -722,7 +722,7 @@ def test_batched_gradients_are_the_rows_stacked() -> None:
 def test_batched_gradients_that_do_not_fit_are_refused(vectors: list[Any]) -> None:
     x = wanting([3.0, 4.0])
     y = x * x
-    with pytest.raises(RuntimeError, match=r"is_grads_batched|Mismatch in shape"):
+    with pytest.raises((ValueError, RuntimeError), match=r"is_grads_batched|Mismatch in shape"):
         grad([y] * len(vectors), x, vectors, is_grads_batched=True)
     y.sum().backward()
 
@@ -760,14 +760,14 @@ def refusals() -> dict[str, tuple[type[Exception], str, Callable[[Any, Any, Any]
         "second root without": (RuntimeError, "element 1", lambda x, y, c: backward([y.sum(), c.sum()])),
         "fewer gradients": (RuntimeError, "2 tensors and 1 gradients", lambda x, y, c: backward([y, y], [c])),
         "fewer for grad": (RuntimeError, "2 tensors and 1 gradients", lambda x, y, c: grad([y, y], x, [c])),
-        "no inputs": (RuntimeError, r"backward\(\) cannot be empty", lambda x, y, c: y.backward(c, inputs=[])),
-        "no inputs for grad": (RuntimeError, r"grad\(\) cannot be empty", lambda x, y, c: grad(y, [], c)),
+        "no inputs": (RuntimeError, "`backward\\(\\)` cannot be empty", lambda x, y, c: y.backward(c, inputs=[])),
+        "no inputs for grad": (RuntimeError, "`grad\\(\\)` cannot be empty", lambda x, y, c: grad(y, [], c)),
         "input without grad": (RuntimeError, r"inputs\[0\]", lambda x, y, c: y.backward(c, inputs=[c])),
         "input without for grad": (RuntimeError, r"inputs\[1\]", lambda x, y, c: grad(y, [x, c], c)),
         "even if unused": (RuntimeError, r"inputs\[0\]", lambda x, y, c: grad(y, [c], c, allow_unused=True)),
         "array as input": (TypeError, "ndarray", lambda x, y, c: grad(y, [np.ones(2)], c)),
         "array as root": (TypeError, "ndarray", lambda x, y, c: backward([np.ones(2)])),
-        "no outputs": (RuntimeError, r"inputs\[0\].*not have been used", lambda x, y, c: grad([], [x])),
+        "no outputs": (RuntimeError, "index 0 .*not have been used", lambda x, y, c: grad([], [x])),
     }
 
 

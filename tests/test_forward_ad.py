@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -363,6 +364,253 @@ def function_with_jvp(lib: Any) -> Any:
     return tangents(lib, lambda x: Cube.apply(x * 1))
 
 
+# Views and writes -----------------------------------------------------------------------------------------------------
+
+
+def dual_of(lib: Any, values: Any = (1.0, 2.0), tangent: Any = (3.0, 4.0)) -> Any:
+    return fw(lib).make_dual(constant(lib, values), constant(lib, tangent))
+
+
+def tangent_of(lib: Any, x: Any) -> Any:
+    return fw(lib).unpack_dual(x).tangent
+
+
+def within_a_level(case: Program) -> Program:
+    """A program that runs in a dual level."""
+
+    @functools.wraps(case)
+    def run(lib: Any) -> Any:
+        with fw(lib).dual_level():
+            return case(lib)
+
+    return program(run)
+
+
+@within_a_level
+def a_view_of_a_dual_has_a_view_of_the_tangent(lib: Any) -> Any:
+    v = dual_of(lib)[0]
+    return tangent_of(lib, v), v._is_view(), tangent_of(lib, v)._is_view()
+
+
+@within_a_level
+def a_write_to_a_view_of_a_dual(lib: Any) -> Any:
+    y = dual_of(lib) * 1
+    y[0].mul_(5.0)
+    return y, tangent_of(lib, y)
+
+
+@within_a_level
+def a_dual_written_into_a_tensor(lib: Any) -> Any:
+    z = constant(lib, [0.0, 0.0])
+    z[0] = dual_of(lib, 1.0, 3.0)
+    return z, tangent_of(lib, z)
+
+
+@within_a_level
+def a_dual_written_into_a_view(lib: Any) -> Any:
+    z = constant(lib, [0.0, 0.0])
+    v = z[0]
+    v.copy_(dual_of(lib, 1.0, 3.0))
+    return tangent_of(lib, z), tangent_of(lib, v)
+
+
+@within_a_level
+def a_dual_written_into_the_base_of_a_view(lib: Any) -> Any:
+    z = constant(lib, [0.0, 0.0])
+    v = z[0]
+    z.copy_(dual_of(lib))
+    return tangent_of(lib, z), tangent_of(lib, v)
+
+
+@within_a_level
+def a_dual_of_a_view_that_is_written_to(lib: Any) -> Any:
+    z = constant(lib, [1.0, 2.0])
+    x = fw(lib).make_dual(z[:1], constant(lib, [3.0]))
+    x.mul_(2.0)
+    return z, tangent_of(lib, x), tangent_of(lib, z)
+
+
+@within_a_level
+def constants_written_into_a_dual(lib: Any) -> Any:
+    x, y, z = dual_of(lib).clone(), dual_of(lib).clone(), dual_of(lib).clone()
+    x.copy_(constant(lib, [7.0, 8.0]))
+    y[0] = 5.0
+    z.zero_()
+    return [(t, tangent_of(lib, t)) for t in (x, y, z)]
+
+
+@within_a_level
+def a_chain_of_writes(lib: Any) -> Any:
+    x = dual_of(lib)
+    y = x.clone()
+    y.add_(x)
+    y.mul_(x)
+    y.sin_()
+    z = constant(lib, [1.0, 2.0])
+    z.add_(x)
+    return tangent_of(lib, y), tangent_of(lib, z)
+
+
+@within_a_level
+def out_is_refused(lib: Any) -> Any:
+    lib.add(dual_of(lib), 1, out=constant(lib, [0.0, 0.0]))
+
+
+@within_a_level
+def tangents_in_the_modes(lib: Any) -> Any:
+    x = dual_of(lib)
+    with lib.no_grad():
+        y = x * 2
+    return tangent_of(lib, y), y.requires_grad, tangent_of(lib, x.detach())
+
+
+@within_a_level
+def forward_mode_switched_off(lib: Any) -> Any:
+    mode, x = fw(lib), dual_of(lib)
+    with mode._set_fwd_grad_enabled(False):
+        off, told = tangent_of(lib, x * 2), mode._is_fwd_grad_enabled()
+    return off, told, tangent_of(lib, x * 2), mode._is_fwd_grad_enabled()
+
+
+@within_a_level
+def pieces_and_stacks(lib: Any) -> Any:
+    x = dual_of(lib, [1.0, 2.0, 3.0], [3.0, 4.0, 5.0])
+    a, b, _ = x.unbind()
+    return [tangent_of(lib, t) for t in (a, b, *x.split(2), lib.stack([a, b]), x.expand(2, 3), x > 2, x.argmax())]
+
+
+# With reverse mode ----------------------------------------------------------------------------------------------------
+
+
+@within_a_level
+def gradients_of_a_dual_and_of_its_primal(lib: Any) -> Any:
+    p = leaf(lib, [1.0, 2.0])
+    x = fw(lib).make_dual(p, constant(lib, [3.0, 4.0]))
+    y = (x**3).sum()
+    (by_dual,) = lib.autograd.grad(y, x, retain_graph=True)
+    (by_primal,) = lib.autograd.grad(y, p, create_graph=True)
+    second = tangent_of(lib, by_primal)
+    return tangent_of(lib, by_dual), second, lib.autograd.grad(second.sum(), p)
+
+
+@within_a_level
+def a_gradient_through_a_tangent(lib: Any) -> Any:
+    t = leaf(lib, [3.0, 4.0])
+    g = tangent_of(lib, fw(lib).make_dual(constant(lib, [1.0, 2.0]), t).sin())
+    return g.requires_grad, lib.autograd.grad(g.sum(), t)
+
+
+@within_a_level
+def a_module(lib: Any) -> Any:
+    m = lib.nn.Linear(2, 1).double()
+    found = tangent_of(lib, m(dual_of(lib)))
+    return lib.allclose(found, m.weight @ constant(lib, [3.0, 4.0])), found.requires_grad
+
+
+@within_a_level
+def transforms_of_duals(lib: Any) -> Any:
+    x = dual_of(lib)
+    by_grad = lib.func.grad(lambda a: (a**3).sum())(x)
+    by_vmap = lib.vmap(lambda a: a**3)(x)
+    return tangent_of(lib, by_grad), tangent_of(lib, by_vmap)
+
+
+# Functions ------------------------------------------------------------------------------------------------------------
+
+
+def function(lib: Any, run: Any, push: Any) -> Any:
+    class Made(lib.autograd.Function):
+        forward, jvp = staticmethod(run), staticmethod(push)
+
+        @staticmethod
+        def backward(ctx: Any, *g: Any) -> Any:
+            return g
+
+    return Made.apply
+
+
+def doubled_in_place(ctx: Any, x: Any) -> Any:
+    ctx.mark_dirty(x)
+    return x.mul_(2)
+
+
+@within_a_level
+def a_function_that_writes_in_place(lib: Any) -> Any:
+    y = dual_of(lib).clone()
+    z = function(lib, doubled_in_place, lambda ctx, t: t.mul_(2))(y)
+    return z is y, z, tangent_of(lib, z), tangent_of(lib, y)
+
+
+@within_a_level
+def a_jvp_that_does_not_write_in_place(lib: Any) -> Any:
+    function(lib, doubled_in_place, lambda ctx, t: t * 2)(dual_of(lib).clone())
+
+
+@within_a_level
+def a_function_that_returns_a_view(lib: Any) -> Any:
+    z = function(lib, lambda ctx, x: x.view(1, 2), lambda ctx, t: t.view(1, 2))(dual_of(lib))
+    return z, tangent_of(lib, z)
+
+
+@within_a_level
+def a_jvp_that_returns_no_view(lib: Any) -> Any:
+    function(lib, lambda ctx, x: x.view(1, 2), lambda ctx, t: t.view(1, 2) * 1)(dual_of(lib))
+
+
+@within_a_level
+def a_jvp_that_returns_too_many(lib: Any) -> Any:
+    function(lib, lambda ctx, x: x * 2, lambda ctx, t: (t, t))(dual_of(lib))
+
+
+@within_a_level
+def a_jvp_of_another_shape(lib: Any) -> Any:
+    function(lib, lambda ctx, x: x * 2, lambda ctx, t: t.sum())(dual_of(lib))
+
+
+@within_a_level
+def a_result_without_derivative(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        positive = x > 0
+        ctx.mark_non_differentiable(positive)
+        return x * 2, positive
+
+    a, b = function(lib, forward, lambda ctx, t: (t * 2, None))(dual_of(lib))
+    return tangent_of(lib, a), tangent_of(lib, b)
+
+
+# Levels ---------------------------------------------------------------------------------------------------------------
+
+
+@program
+def a_decorated_function_runs_in_a_level(lib: Any) -> Any:
+    @fw(lib).dual_level()
+    def f() -> Any:
+        return tangent_of(lib, dual_of(lib) * 2)
+
+    return f(), f()
+
+
+@program
+def after_its_level_a_dual_is_its_primal(lib: Any) -> Any:
+    with fw(lib).dual_level():
+        y = dual_of(lib) * 2
+    found = tangent_of(lib, y)
+    with fw(lib).dual_level():
+        return found, tangent_of(lib, y), y * 2
+
+
+@program
+def a_level_that_was_not_entered(lib: Any) -> Any:
+    fw(lib).exit_dual_level()
+
+
+@program
+def a_level_by_its_number(lib: Any) -> Any:
+    with fw(lib).dual_level() as number:
+        x = fw(lib).make_dual(constant(lib, [1.0]), constant(lib, [2.0]), level=number)
+        return number, fw(lib).unpack_dual(x, level=number).tangent
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("case", PROGRAMS, ids=name_of)
 def test_as_torch(case: Program) -> None:
@@ -425,3 +673,19 @@ def test_transforms_inside_of_a_level() -> None:
 
     found = pullback.vmap(push)(pullback.stack([t, x]))
     assert found[1].tolist() == pytest.approx((x.cos() * x).tolist())
+
+
+def test_an_operation_in_inference_mode_has_its_tangent() -> None:
+    """torch computes none there."""
+    with forward_ad.dual_level(), pullback.inference_mode():
+        assert tangent_of(pullback, dual_of(pullback) * 2).tolist() == [6.0, 8.0]
+
+
+def test_a_leaf_that_requires_grad_does_not_become_a_dual_by_a_write() -> None:
+    """torch lets it, under no_grad."""
+    p = pullback.zeros(2, dtype=pullback.float64, requires_grad=True)
+    with forward_ad.dual_level(), pullback.no_grad():
+        x = dual_of(pullback)
+        with pytest.raises(RuntimeError, match="from outside"):
+            p.add_(x)
+    assert p.tolist() == [0.0, 0.0]

@@ -109,18 +109,11 @@ def test_a_write_to_a_view_is_one_to_its_base(torch: ModuleType, view: str, writ
 
 @pytest.mark.torch
 @pytest.mark.parametrize("part", _PARTS)
-def test_a_write_to_one_of_many_pieces_is_one_to_the_whole_where_torch_refuses_it(torch: ModuleType, part: str) -> None:
-    assert isinstance(left_by(torch, f"({part}).mul_(3)"), RuntimeError)
-    changed, gradients = left_by(pullback, f"v = {part}; v.mul_(3)")
-    known = names(pullback)
-    piece = eval(part, known)
-    where = pullback.zeros_like(known["y"].detach())
-    index = np.isin(known["y"].detach().numpy(), piece.detach().numpy())
-    factor = where.masked_fill(pullback.tensor(index), 2.0) + 1
-    assert np.array_equal(changed[0].detach().numpy(), (known["y"] * factor).detach().numpy())
-    weight = to_tensor(pullback, directions(3, [array_of(t) for t in changed])[0])
-    (expected,) = pullback.autograd.grad((weight * (known["y"] * factor) ** 3).sum(), known["x"])
-    assert pullback.allclose(gradients[0], expected)
+def test_a_write_to_one_of_many_pieces_is_refused(torch: ModuleType, part: str) -> None:
+    for lib in (pullback, torch):
+        error = left_by(lib, f"({part}).mul_(3)")
+        assert isinstance(error, RuntimeError)
+        assert "the output of a function that returns multiple views" in str(error)
 
 
 def test_the_pieces_of_a_tensor_come_of_one_node() -> None:

@@ -5,8 +5,10 @@ The names are torch's: ``import pullback as torch`` runs code written for `torch
 table in `pullback.ops` and are listed there; everything else is imported below.
 """
 
+import importlib as _importlib
 import math as _math
 import warnings as _warnings
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import (
@@ -76,6 +78,7 @@ from .autograd import (
 from .autograd import forward_ad as _forward_ad
 from .autograd import functional as _functional
 from .func import vmap
+from .inspect import explain
 from .ops import sparse
 from .ops.conversion import contiguous_format, memory_format, preserve_format
 from .ops.creation import (
@@ -119,7 +122,13 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\."
 globals().update(ops.NAMES[""])
 
 
+if _TYPE_CHECKING:
+    from . import testing
+
+
 def __getattr__(name: str) -> _Any:
+    if name == "testing":  # which few programs need: no part of the cost of importing the library
+        return _importlib.import_module("pullback.testing")
     raise AttributeError(
         f"module 'pullback' has no attribute {name!r}: it is not in pullback, or not yet (README.md says what is)"
     )

@@ -7,6 +7,7 @@ from ._memory import Size as Size
 from ._repr import printoptions as printoptions, set_printoptions as set_printoptions
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from .func import vmap as vmap
+from .inspect import explain as explain
 from .ops import sparse as sparse
 from .ops.conversion import contiguous_format as contiguous_format, memory_format as memory_format, preserve_format as preserve_format
 from .ops.creation import arange as arange, empty as empty, empty_like as empty_like, eye as eye, full as full, full_like as full_like, linspace as linspace, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like

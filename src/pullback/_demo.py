@@ -23,7 +23,7 @@ import numpy as np
 
 import pullback
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
-from pullback.inspect import mermaid
+from pullback.inspect import graph as graph_of
 
 EPOCHS = 30
 WIDTHS = (64, 256, 128, 10)
@@ -116,7 +116,7 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
 
     step_loss = loss(parameters, digits.train_x[:BATCH], digits.train_y[:BATCH])
     graph, picture = out / "graph.mmd", out / "demo.png"
-    graph.write_text(mermaid(step_loss, parameters) + "\n", encoding="utf-8")
+    graph_of(step_loss, parameters).save(graph)
     draw(picture, digits, outcome)
 
     right = int(np.sum(predicted == digits.test_y))

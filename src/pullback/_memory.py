@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,18 +133,23 @@ MADE = {
 
 def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
     """The error of a write to a view that must not be recorded. now: what "is being", or "has been", modified."""
-    text, do = MADE[view.made]
+    # what forward made of its input was made where nothing is recorded
+    in_forward = edge is not None and hasattr(edge[0], "_forward_cls")
+    text, do = MADE["function" if in_forward else view.made]
     name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name()}"
     return RuntimeError(f"{text.format(view=f'{name} is a view', now=now)}\n  What to do: {do}")
 
 
 class Writes:
-    """A number that changes with every write in place: while it stands, nothing saved was written to."""
+    """A number that changes with every write in place: while it stands, nothing saved was written to.
 
-    __slots__ = ("n",)
+    detached: what it was when a tensor was last taken out of the graph by `detach_`, which counts as a write.
+    """
+
+    __slots__ = ("detached", "n")
 
     def __init__(self) -> None:
-        self.n = 0
+        self.n = self.detached = 0
 
 
 WRITES = Writes()

@@ -136,6 +136,8 @@ class Methods:
         """`as_strided`, of this tensor itself, which is returned."""
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with `src` in the place of what `as_strided` gives."""
+    def as_subclass(self, cls: Any) -> Any:
+        """A tensor of that class on the same memory, at a place in the graph behind this one's."""
     def asin(self, *, out: Any = ...) -> Tensor:
         """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
     def asin_(self, *, out: Any = ...) -> Tensor:

@@ -29,6 +29,7 @@ class Modes:
         "multithreading",
         "needed",
         "origins",
+        "overrides",
         "pack_hooks",
         "recording",
         "running",
@@ -45,6 +46,7 @@ class Modes:
         self.grad_asked = False  # whether recording was asked for where inference mode does not allow it
         self.forward_enabled = True  # whether forward mode computes tangents
         self.written: list[Any] | None = None  # weak references to what was written, while a transform records
+        self.overrides = True  # whether operations ask classes derived from Tensor
         self.multithreading = True  # whether a backward pass would be allowed threads of its own
         self.needed: set[Any] | None = None
         self.levels: list[Any] = []

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from . import _dtypes, _repr, errors
-from ._memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write, refused_write
+from ._memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write
 from ._methods import Methods
 from ._numpy import NUMPY as NUMPY
 from ._numpy import rule_of, without_rule
@@ -64,6 +64,7 @@ class Tensor(Methods):
     _version_of: Version | None
     _leaf: Edge | None
     _view: View | None
+    _bump: Callable[[], None]  # counts a write to this tensor's memory: `_views.py`
 
     __array_priority__ = 1000.0
 
@@ -271,23 +272,9 @@ class Tensor(Methods):
         """Whether it was made in inference mode."""
         return self._version_of is INFERENCE
 
-    def _bump(self) -> None:
-        """Count one write to this tensor's memory."""
-        memory = self._version_of
-        if memory is INFERENCE:
-            return
-        if memory is None:
-            memory = self._share_version()
-        memory.n += 1
-        WRITES.n = next_write()
-        if memory.views:
-            for view in memory.living():
-                if view._view.made and (view._view.base._requires_grad or view._place is not None):
-                    lose(view)
-
     @property
     def _place(self) -> Edge | None:
-        """Its edge, also where that was lost."""
+        """Its edge, also where that was lost (`_views.py`)."""
         return self._edge
 
     def _share_version(self) -> Version:
@@ -316,8 +303,7 @@ class Tensor(Methods):
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own: writes through it go unnoticed."""
         made = wrap_as(type(self), self._data)
-        if self._version_of is INFERENCE:
-            made._version_of = INFERENCE
+        made._version_of = INFERENCE if self._version_of is INFERENCE else None
         return made
 
     @data.setter
@@ -410,7 +396,7 @@ class Tensor(Methods):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._data.ndim:
             raise TypeError("iteration over a 0-d tensor")
-        return iter([self[i] for i in range(self._data.shape[0])])
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         return bool((self._data == (element._data if isinstance(element, Tensor) else element)).any())
@@ -418,7 +404,7 @@ class Tensor(Methods):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return self._shown(None if self._edge is None else type(self._edge[0]).__name__)
+        return self._shown(None if self._edge is None else type(self._edge[0]).name(self._edge[0]))
 
     def _shown(self, grad_fn: str | None) -> str:
         """Its repr, given what the node that made it is called."""
@@ -427,6 +413,7 @@ class Tensor(Methods):
             requires_grad=self._requires_grad,
             grad_fn=grad_fn,
             default_dtype=_dtypes.default(),
+            kind="tensor" if type(self) in PLAIN else type(self).__name__,
         )
 
     def __format__(self, spec: str) -> str:
@@ -515,41 +502,6 @@ class Lifted(Tensor):
         return repr(self._data)
 
 
-class Lost(Tensor):
-    """A view whose place in the graph was lost: its base was written to, and how it was made forbids to make it anew.
-
-    Whoever asks for its place gets the error. A tensor becomes one by `lose`.
-    """
-
-    __slots__ = ()
-
-    @property
-    def _edge(self) -> Edge | None:  # type: ignore[override]
-        assert self._view is not None
-        raise refused_write(self._view, self._place, "its base or another view of its base has been")
-
-    @property
-    def _place(self) -> Edge | None:
-        return _slot_of_edge.__get__(self)  # type: ignore[no-any-return]
-
-    def __repr__(self) -> str:
-        return self._shown("Invalid")
-
-
-_slot_of_edge: Any = Tensor.__dict__["_edge"]
-
-
-@functools.cache
-def _lost(cls: type[Tensor]) -> type[Tensor]:
-    return cls if issubclass(cls, Lost) else type(cls.__name__, (Lost, cls), {"__slots__": ()})
-
-
-def lose(view: Tensor) -> None:
-    """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
-    view.__class__ = _lost(type(view))
-    view._requires_grad = True
-
-
 PLAIN: set[type[Tensor]] = {Tensor}
 """The classes of tensors that operations need not ask about: those that add nothing to what an operation does."""
 
@@ -577,8 +529,7 @@ def wrap(data: Any) -> Tensor:
 def wrap_as(cls: type[Tensor], data: Any) -> Tensor:
     """`wrap`, as a tensor of a class derived from Tensor."""
     t = wrap(data)
-    if issubclass(cls, Lost):
-        cls = cls.__bases__[1]
+    cls = getattr(cls, "_whole", cls)
     if cls is Tensor:
         return t
     made = object.__new__(cls)

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pullback
-from pullback import _demo
+from pullback import _check, _demo, _explain, _graph
+from pullback._script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
 from pullback.ops.table import KINDS
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command: Command = arguments.command
     try:
         return command.run(arguments)
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, TargetError) as error:
         print(f"pullback {command.name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -190,6 +191,49 @@ def _run_ops(arguments: argparse.Namespace) -> int:
 
 
 COMMANDS = (
+    Command(
+        name="explain",
+        summary="say why a tensor of a Python file has no gradient",
+        description="Run a Python file with origins recorded, and say of one of its variables why it has no\n"
+        "gradient: the cause, the line, and what to do. The exit status is 0 if it has one, else 1.",
+        examples=(
+            "pullback explain train.py:weight",
+            "pullback explain train.py:model.layers[0].bias --loss loss",
+            "pullback explain train.py:weight --json",
+        ),
+        arguments=_explain.add_arguments,
+        run=_explain.run,
+    ),
+    Command(
+        name="check",
+        summary="audit the Functions of a Python file",
+        description="Run a Python file and audit the Functions it defines: derivatives, and everything else that\n"
+        "PyTorch's contract asks of a Function. Each finding has a reason and a corrected line. The\n"
+        "inputs come from `audit_inputs`, in the class or in the file, or from forward's type hints.\n"
+        "The exit status is 0 if all pass, 1 if one has faults, 2 if something could not be audited.",
+        examples=(
+            "pullback check swish.py",
+            "pullback check swish.py:Swish layers.py:Linear --strict",
+            "pullback check swish.py --inputs sample_inputs --dtype float64",
+            "pullback check swish.py --json > audit.json",
+        ),
+        arguments=_check.add_arguments,
+        run=_check.run,
+    ),
+    Command(
+        name="graph",
+        summary="draw the graph behind a tensor of a Python file",
+        description="Run a Python file and draw the graph behind a tensor of it: as text in the terminal,\n"
+        "or as a page (.html), SVG (.svg), DOT (.dot), Mermaid (.mmd) or text (.txt) in a file.",
+        examples=(
+            "pullback graph model.py",
+            "pullback graph model.py:loss -o graph.html --backward",
+            "pullback graph model.py:compute_loss -o graph.svg --no-fold",
+            "pullback graph model.py --json > graph.json",
+        ),
+        arguments=_graph.add_arguments,
+        run=_graph.run,
+    ),
     Command(
         name="demo",
         summary="train a network on handwritten digits through a Function of one's own",

@@ -18,6 +18,7 @@ import os
 import re
 import secrets
 import shutil
+import warnings
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ import numpy as np
 from . import _dtypes, _safetensors, errors
 from ._memory import Size
 from ._safetensors import ForeignError
-from ._tensor import Tensor, wrap, wrap_as
+from ._tensor import PLAIN, Tensor, wrap, wrap_as
 from .nn.parameter import Parameter
 from .ops.coo import SparseTensor
 from .ops.sparse import sparse_coo_tensor
@@ -413,7 +414,27 @@ def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: d
 
 def _reduce(self: Tensor, protocol: Any) -> Any:
     """How a tensor is pickled: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
+    hooks = {} if self._edge is not None or self._leaf is None or type(self) in PLAIN - {Tensor} else self._leaf[0].hooks
+    for hook in hooks.values():  # a Parameter's are dropped without a word, as in torch
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"the hook {hook!r} on a tensor is not among what is pickled or copied.\n  What to do: register it again "
+                "on what comes back; if that is as it should be, set hook.__torch_unserializable__ = True.",
+                stacklevel=2,
+            )
     return _rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
+
+
+def _copied(array: Any, memo: dict[int, Any]) -> Any:
+    """A copy of a payload; of those that share memory, copies that share it too, if they are made with one memo."""
+    base = array
+    while isinstance(base, np.ndarray) and isinstance(base.base, np.ndarray):
+        base = base.base
+    if base is array or not (base.flags.c_contiguous or base.flags.f_contiguous):
+        return deepcopy(array, memo)
+    whole = deepcopy(base, memo)
+    start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, whole.ravel("K").view(np.uint8), start, array.strides)
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -423,7 +444,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.\n"
             "  What to do: copy it with clone(), which is recorded, or copy its detach()."
         )
-    made = memo[id(self)] = wrap_as(type(self), deepcopy(self._data, memo))
+    made = memo[id(self)] = wrap_as(type(self), _copied(self._data, memo))
     vars(made).update(deepcopy(vars(self), memo))
     made.requires_grad = self._requires_grad
     if self._grad is not None:

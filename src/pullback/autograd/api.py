@@ -15,7 +15,7 @@ from .._tensor import Edge, Lifted, Tensor, wrap
 from ..overrides import dispatch, overriding
 from .contract import callers_level
 from .engine import Captures, execute, needed_nodes
-from .node import AccumulateGrad, Node, RemovableHandle, add_grad, leaf_edge
+from .node import AccumulateGrad, Node, RemovableHandle, leaf_edge, retain
 from .roots import GradientEdge, as_sequence, edge_of, make_roots
 
 Tensors = Tensor | Sequence[Tensor]
@@ -75,7 +75,7 @@ def backward(
     inner = list({id(t): t for t in wanted if t._edge is not None or not t._requires_grad}.values())  # each once
     for t, g in zip(inner, _gradients(outputs, grads, inner, keep, create_graph, leaves), strict=True):
         if g is not None and not t.retains_grad:
-            add_grad(t, g, create_graph, False)
+            retain(t, g, create_graph)
 
 
 def grad(

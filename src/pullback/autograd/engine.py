@@ -26,7 +26,7 @@ from .._state import thread
 from .._tensor import Edge, Tensor, wrap
 from .anomaly import before_run, check_nan, warn_of
 from .nesting import is_deep, on_an_empty_stack
-from .node import AccumulateGrad, Node, add_grad
+from .node import AccumulateGrad, Node, retain
 
 Captures = dict[Node, dict[int, Any]]
 
@@ -366,7 +366,7 @@ def _before(node: Node, g: Any, taped: bool) -> Any:
     for nr, ref in hooks.retained.items():
         tensor = ref()
         if tensor is not None and raw[nr] is not None:
-            add_grad(tensor, raw[nr], taped, False)
+            retain(tensor, raw[nr], taped)
     return raw if node._outputs > 1 else raw[0]
 
 

@@ -206,6 +206,10 @@ class set_multithreading_enabled(_Mode):  # noqa: N801 - torch's name
     def __exit__(self, *exc: object) -> None:
         thread.modes.multithreading = self._outside
 
+    def __call__(self, fn: F) -> F:
+        thread.modes.multithreading = self._outside
+        return super().__call__(fn)
+
     def clone(self) -> set_multithreading_enabled:
         """Another one for the same mode, which sets it at once."""
         return set_multithreading_enabled(self._enabled)
@@ -229,6 +233,10 @@ class set_fwd_grad_enabled(_Mode):  # noqa: N801 - torch's name
 
     def __exit__(self, *exc: object) -> None:
         thread.modes.forward_enabled = self._outside
+
+    def __call__(self, fn: F) -> F:
+        thread.modes.forward_enabled = self._outside
+        return super().__call__(fn)
 
     def clone(self) -> set_fwd_grad_enabled:
         """Another one for the same mode, which sets it at once."""

@@ -238,6 +238,13 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             t._grad = wrap(np.add(held.to_dense()._data if hasattr(held, "to_dense") else held._data, g))
 
 
+def retain(t: Tensor, g: Any, taped: bool) -> None:
+    """Add `g` to the ``.grad`` of a tensor that is no leaf: not in place, for a graph may refer to what it was."""
+    if t._grad is not None and not taped:
+        t._grad = t._grad.detach().clone()
+    add_grad(t, g, taped, False)
+
+
 def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
     """If `t`, once the output at `old` and now that at `new`, retains its gradient, retain the new one."""
     hooks = old[0]._hooks

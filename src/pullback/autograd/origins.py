@@ -34,7 +34,7 @@ from .grad_mode import _Mode, set_grad_enabled
 from .misuse import WRITTEN, Write
 from .nans import reachable
 from .node import AccumulateGrad
-from .places import Call, Place, arguments, is_ours, user_place
+from .places import Call, Place, arguments, is_ours, locals_of, user_place
 from .watching import GRADIENTS_SET, TENSORS, ByTensor, Tap, changed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -122,7 +122,7 @@ def _inside(frame: Any) -> tuple[str, Any]:
     """Whether a Function's forward or a backward pass is what switched recording off where a frame stands."""
     while frame is not None:
         if frame.f_code is _APPLY:
-            return "forward", frame.f_locals["cls"].__name__
+            return "forward", locals_of(frame)["cls"].__name__
         if frame.f_code is _EXECUTE:
             return "backward", None
         frame = frame.f_back
@@ -342,11 +342,11 @@ def _executing(run: Callable[..., Any]) -> Callable[..., Any]:
     """A backward pass, which notes on the nodes it frees where it was."""
 
     @functools.wraps(run)
-    def executed(roots: Any, **options: Any) -> None:
+    def executed(roots: Any, **options: Any) -> Any:
         if not thread.modes.recording:
             return run(roots, **options)
         call = Call(sys._getframe(1))
-        name = "backward" if options.get("captures") is None and options.get("sinks") is None else "grad"
+        name = "backward" if options.get("accumulate", True) else "grad"
         nodes = list(reachable([edge[0] for edge, _ in roots], options.get("needed")))
         try:
             return run(roots, **options)

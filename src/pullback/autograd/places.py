@@ -5,9 +5,12 @@ Nothing here records anything: it looks at the stack of calls when it is asked, 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import linecache
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -33,6 +36,21 @@ def user_frames() -> Iterator[Any]:
         frame = frame.f_back
 
 
+def locals_of(frame: Any) -> dict[str, Any]:
+    """The local variables of a frame, without the frame keeping what they hold now.
+
+    Before Python 3.13 a frame of a function keeps the dictionary it was asked for, and with it values whose variables
+    have changed since. It is emptied, unless a debugger or a profiler may write it back into the variables.
+    """
+    found = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # of a module, whose variables these are
+        return found
+    copy = dict(found)
+    if sys.version_info < (3, 13) and sys.gettrace() is None and sys.getprofile() is None:
+        found.clear()
+    return copy
+
+
 def place_of(frame: Any) -> Place:
     """Where a frame stands."""
     return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
@@ -48,7 +66,15 @@ def user_place() -> list[Place]:
 
 def user_stack() -> list[Place]:
     """Where the user's code stands, innermost last."""
-    return [place_of(frame) for frame in user_frames()][::-1]
+    frame: Any = sys._getframe(1)
+    found = []
+    while frame is not None:  # written out: anomaly mode asks for every node
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    found.reverse()
+    return found
 
 
 def formatted(stack: Sequence[Place]) -> str:
@@ -79,7 +105,7 @@ def place_of_node(node: Any) -> Place | None:
 def named_tensors() -> Iterator[tuple[str, Tensor]]:
     """The tensors in variables of the user's frames, innermost first: local and global ones, and attributes of self."""
     for frame in user_frames():
-        for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
+        for name, value in [*locals_of(frame).items(), *frame.f_globals.items()]:
             if isinstance(value, Tensor):
                 if not name.startswith("_"):
                     yield name, value
@@ -108,7 +134,7 @@ _FEW = 3
 def arguments(frame: Any) -> list[Any]:
     """The arguments that the function of a frame was called with, those of lists, tuples and dicts one by one."""
     code = frame.f_code
-    given = frame.f_locals
+    given = locals_of(frame)
     found: list[Any] = []
     count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (code.co_flags >> 3 & 1)
     for name in code.co_varnames[:count]:
@@ -130,16 +156,26 @@ def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]
 def title_of(frame: Any) -> str:
     """What a user calls the function of a frame: the operation, or the method."""
     # many functions are made by others, whose variables tell which operation they are
-    name, given = frame.f_code.co_name, frame.f_locals
+    code, given = frame.f_code, locals_of(frame)
+    name = code.co_name
     if name == "twin":
         return f"{given.get('name')}_"
     if name == "convert":
         return f"to({given.get('dtype')})"
-    maker = given.get("make")
-    for told in (getattr(given.get("op"), "name", None), given.get("name"), getattr(maker, "__name__", None)):
-        if isinstance(told, str) and name in ("call", "method"):
-            return told
-    return name if name.startswith("__") else name.strip("_")
+    if name in ("call", "method", "run"):
+        made_of = (getattr(given.get(key), "__name__", None) for key in ("make", "step", "fn"))
+        for told in (getattr(given.get("op"), "name", None), given.get("name"), *made_of):
+            if isinstance(told, str):
+                return told
+    return _methods().get(code, name)
+
+
+@functools.cache
+def _methods() -> dict[Any, str]:
+    """The names of Tensor's methods, by their code: many are defined under another name."""
+    codes = {name: getattr(method, "__code__", None) for name, method in vars(Tensor).items()}
+    times = Counter(codes.values())
+    return {code: name for name, code in codes.items() if code is not None and times[code] == 1}
 
 
 class Call:

@@ -184,11 +184,24 @@ TENSORS = Tap(Tensor, "_grad", _tensor_set, "tells_tensors")
 V = TypeVar("V")
 
 
+class _Key(weakref.ref[Any]):
+    """A weak reference that knows under which number it is kept."""
+
+    __slots__ = ("number",)
+
+    number: int
+
+
 class ByTensor(Generic[V]):
     """Something known of tensors, or of arrays, for as long as they live; they are told apart by identity."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], V]] = {}
+        self._known: dict[int, tuple[_Key, V]] = {}
+        self._forget: Callable[[Any], None] = self._drop
+
+    def _drop(self, key: _Key) -> None:
+        if key.number in self._known and self._known[key.number][0] is key:
+            del self._known[key.number]
 
     def get(self, key: Any) -> V | None:
         """What is known of one, or None."""
@@ -197,13 +210,9 @@ class ByTensor(Generic[V]):
 
     def put(self, key: Any, value: V) -> None:
         """Remember something of one."""
-        number, known = id(key), self._known
-
-        def forget(ref: Any) -> None:
-            if number in known and known[number][0] is ref:
-                del known[number]
-
-        known[number] = (weakref.ref(key, forget), value)
+        ref = _Key(key, self._forget)
+        ref.number = id(key)
+        self._known[ref.number] = (ref, value)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -3,11 +3,13 @@
 from . import checks as checks
 from .forward import jvp
 from .jacobian import hessian, jacfwd, jacrev
-from .modules import functional_call, linearize, stack_module_state
+from .modules import functional_call, linearize, replace_all_batch_norm_modules_, stack_module_state
 from .reverse import grad, grad_and_value, vjp
+from .trees import debug_unwrap
 from .vectorize import vmap
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "grad",
     "grad_and_value",
@@ -16,6 +18,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -1,7 +1,10 @@
-"""What `gradcheck` checks beyond backward: forward mode against finite differences, and both modes under `vmap`."""
+"""What `gradcheck` checks beyond backward, forward mode against finite differences and both modes under `vmap`; and how
+it comes by the values of sparse tensors.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,8 +13,10 @@ import numpy as np
 from .. import autograd
 from .._tensor import Tensor, wrap
 from ..autograd._problem import Call, Options, copied, differences, directions, random_like, units
-from ..autograd.gradcheck import CHECKS, GradcheckError, Gradients
+from ..autograd.gradcheck import CHECKS, DENSE, GradcheckError, Gradients
 from ..autograd.structure import leaves, rebuild
+from ..ops.coo import SparseTensor
+from ..ops.sparse import sparse_coo_tensor
 from .forward import jvp
 from .reverse import vjp
 from .vectorize import vmap
@@ -128,4 +133,31 @@ def _compare_batch(call: Call, one: Callable[..., Any], rows: Any, mode: str, la
             )
 
 
+def of_values(
+    func: Callable[..., Any], args: tuple[Any, ...], masked: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function, and its arguments, with the values of sparse tensors in the places of these."""
+    flat = list(leaves(args))
+    sparse = {i: t.coalesce() for i, t in enumerate(flat) if isinstance(t, SparseTensor)}
+    if not sparse:
+        return func, args
+    if not masked:
+        raise ValueError(
+            "gradcheck: there are sparse tensors among the inputs, whose gradients are at the places they hold.\n"
+            "  What to do: pass masked=True; to check all elements, let func take a dense tensor."
+        )
+    for i, t in sparse.items():
+        flat[i] = t.values().detach().requires_grad_(flat[i].requires_grad)
+
+    @functools.wraps(func)
+    def dense(*given: Any) -> Any:
+        found = list(leaves(given))
+        for i, t in sparse.items():
+            found[i] = sparse_coo_tensor(t.indices(), found[i], t.shape)
+        return func(*rebuild(args, iter(found)))
+
+    return dense, tuple(rebuild(args, iter(flat)))
+
+
+DENSE.append(of_values)
 CHECKS.update(forward=check_forward, batched=check_batched, batched_forward=check_batched_forward)

@@ -13,7 +13,7 @@ from .._tensor import Tensor
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.dual import Jvp
 from ..interpreters.levels import inner
-from .trees import like, shown, untracked
+from .trees import check_aux, like, shown, untracked
 
 
 def jvp(
@@ -52,6 +52,7 @@ def jvp(
                     )
                 )
             out, aux = out
+            check_aux(aux)
             aux = rebuild(aux, iter([level.lower(a)[0] if isinstance(a, Tensor) else a for a in leaves(aux)]))
         parts = list(leaves(out))
         for part in parts:

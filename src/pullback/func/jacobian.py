@@ -44,11 +44,12 @@ def jacrev(
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, in reverse mode: for few outputs of many inputs.
 
     Each block has the shape of an output followed by that of an argument. argnums, has_aux: as in `grad`. chunk_size:
-    at most so many rows at a time, to save memory.
+    at most so many rows at a time, to save memory. _preallocate_and_copy: for torch's sake, without effect.
 
     >>> import pullback
     >>> pullback.func.jacrev(pullback.sin)(pullback.zeros(2))

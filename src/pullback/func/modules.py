@@ -30,7 +30,8 @@ def functional_call(
         parameter_and_buffer_dicts: tensors by name (``"0.weight"``), or several such dicts with different names.
         args: a tuple, or one argument that is not a tuple.
         tie_weights: what replaces a parameter that the module has under several names replaces it under all of them.
-        strict: RuntimeError unless every parameter and buffer is given, and no other name.
+        strict: RuntimeError unless every parameter and buffer is given, and no other name. If False, names that the
+            module has not are ignored.
 
     The module itself is as it was afterwards, also if the call raises.
 
@@ -61,7 +62,8 @@ def functional_call(
     try:
         for name, value in given.items():
             if name not in places:
-                raise AttributeError(f"functional_call(): the module has no tensor {name!r}; it has {list(places)}")
+                _check_owner(module, name)
+                continue
             _, held, key = places[name]
             old = held[key]
             same = [(h, k) for n, (_, h, k) in places.items() if h[k] is old and n not in given] if tie_weights else []
@@ -76,6 +78,14 @@ def functional_call(
             given[name] = held.get(key)
         for held, key, old in reversed(replaced):
             held[key] = old
+
+
+def _check_owner(module: Any, name: str) -> None:
+    """Refuse the name of a tensor in a submodule that there is not."""
+    owner = name.rpartition(".")[0]
+    modules = dict(module.named_modules(remove_duplicate=False))
+    if owner not in modules:
+        raise AttributeError(f"functional_call(): {name!r}: the module has no submodule {owner!r}; it has {[*modules]}")
 
 
 def _check_tied(given: dict[str, Tensor], places: dict[str, Any]) -> None:
@@ -147,6 +157,21 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
         {name: stacked(name, [p[name] for p in params]) for name in params[0]},
         {name: stacked(name, [b[name] for b in buffers]) for name in buffers[0]},
     )
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Have every batch norm in a module keep no running statistics, whose writes no transform can follow; the module.
+
+    >>> import pullback
+    >>> norm = pullback.func.replace_all_batch_norm_modules_(pullback.nn.BatchNorm1d(2))
+    >>> norm.running_mean is None, norm.track_running_stats
+    (True, False)
+    """
+    for module in root.modules():
+        if "running_mean" in module._buffers and hasattr(module, "num_features"):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:

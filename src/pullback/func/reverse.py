@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, errors
+from .._memory import INFERENCE, Version
 from .._state import thread
 from .._tensor import Lifted, Tensor, wrap
 from ..autograd.node import Node, leaf_edge
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.levels import to_current
-from .trees import like, numbers, shown, untracked
+from .trees import check_aux, like, numbers, shown, untracked
 
 
 class _Transform:
@@ -48,7 +49,7 @@ class Tracked:
         if t._requires_grad and self.recorded:
             return t.view_as(t)
         alias = wrap(t._data)
-        alias._version_of = t._share_version()
+        alias._version_of = Version() if t._version_of is INFERENCE else t._share_version()
         alias._requires_grad = True
         leaf_edge(alias)[0].transform = self.state
         return alias
@@ -148,7 +149,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         tracked, given = _tracked(primals, tuple(range(len(primals))), "vjp", recorded)
         out, aux = _divided(func(*given), has_aux, "vjp")
         tracked.close()
-    outputs = list(leaves(out))
+        outputs = [_in_place_of(o) for o in leaves(out)]
     if not outputs:
         raise RuntimeError("vjp(): Expected the function to have a result that is not empty.")
     for o in outputs:
@@ -158,8 +159,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             )
     goes_on = tracked.goes_on(*outputs)
 
-    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        vectors = like(out, cotangents[0] if len(cotangents) == 1 else cotangents)
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        vectors = like(out, cotangents)
         if vectors is None:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
@@ -173,16 +174,41 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     return (value, pull, tracked.released(aux)) if has_aux else (value, pull)
 
 
+def _in_place_of(out: Any) -> Any:
+    """A result as a tensor of this transform alone: the function may have handed out one that others hold."""
+    if not isinstance(out, Tensor) or out._edge is None:
+        return out
+    made = untracked(out)
+    made._edge, made._requires_grad = out._edge, True
+    return made
+
+
 class _Recording:
-    """Record operations, and tell whether they were being recorded outside."""
+    """Record operations, and tell whether they were being recorded outside.
+
+    A tensor from outside that was written to, in the transform's function, keeps the values; a place in the graph of
+    the transform, which has ended then, it does not keep.
+    """
 
     def __enter__(self) -> bool:
-        self._before = thread.modes.grad_enabled
-        thread.modes.grad_enabled = True
-        return self._before
+        modes = thread.modes
+        self._before = modes.grad_enabled, modes.inference, modes.written
+        modes.grad_enabled, modes.inference, modes.written = True, False, []
+        return self._before[0]
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.grad_enabled = self._before
+        modes, written = thread.modes, thread.modes.written
+        modes.grad_enabled, modes.inference, modes.written = self._before
+        for ref in written or ():
+            t = ref()
+            if t is None or not t._requires_grad:
+                continue
+            if _leads_out(t):
+                if modes.written is not None:  # the transform around this one may be what it leads to
+                    modes.written.append(ref)
+                continue
+            for seen in (t, *t._share_version().living()):
+                seen._edge, seen._requires_grad = None, False
 
 
 def _is_tracked(t: Any) -> bool:
@@ -263,6 +289,7 @@ def _divided(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
                 f"{name}(has_aux=True)", expected="a tuple (output, aux) from the function", found=errors.describe(out)
             )
         )
+    check_aux(out[1])
     return out
 
 

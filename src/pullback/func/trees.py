@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import errors
-from .._tensor import Tensor, wrap
-from ..autograd.structure import CONTAINERS
+from .._tensor import Lifted, Tensor, wrap
+from ..autograd.structure import CONTAINERS, leaves
 
 Argnums = int | tuple[int, ...]
 
@@ -19,6 +19,26 @@ def untracked(t: Tensor) -> Tensor:
     return made
 
 
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """What a tensor that a transform made is inside: all of a batch, or the primal. To look at, not to compute with.
+
+    recurse: go on to the innermost, which holds an array. What `grad` and `vjp` follow is not wrapped, and comes back
+    without its graph.
+
+    >>> import pullback
+    >>> seen = []
+    >>> _ = pullback.vmap(lambda x: (seen.append(pullback.func.debug_unwrap(x)), x)[1])(pullback.ones(2))
+    >>> seen
+    [tensor([1., 1.])]
+    """
+    while isinstance(tensor, Lifted):
+        held: Any = tensor._data
+        tensor = held.primal if hasattr(held, "primal") else held.value
+        if not recurse:
+            break
+    return untracked(tensor)
+
+
 def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
     """The numbers of the arguments that `argnums` chooses, from 0; RuntimeError if there are no such."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
@@ -26,6 +46,8 @@ def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
         raise RuntimeError(
             errors.message(f"{name}()", expected="argnums to be an int or a tuple of ints", found=repr(argnums))
         )
+    if not chosen and args:
+        raise RuntimeError(errors.message(f"{name}()", expected="argnums that are not empty", found="()"))
     for n in chosen:
         if not -len(args) <= n < len(args):
             raise RuntimeError(
@@ -37,6 +59,16 @@ def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
     if len(set(found)) != len(found):
         raise RuntimeError(errors.message(f"{name}()", expected="argnums, each of them once", found=repr(argnums)))
     return found
+
+
+def check_aux(aux: Any) -> None:
+    """Refuse an aux that is not made of Tensors: what a transform follows must not get out of it unseen."""
+    for value in leaves(aux):
+        if not isinstance(value, Tensor):
+            raise RuntimeError(
+                f"has_aux: Expected tensors, got unsupported type {type(value).__name__} in the second result of the "
+                "function.\n  What to do: return Tensors, e.g. pullback.tensor(value)."
+            )
 
 
 def like(model: Any, tree: Any) -> list[Any] | None:

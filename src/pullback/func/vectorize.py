@@ -150,7 +150,10 @@ def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
     if dims is None or isinstance(dims, int):
         return [dims for _ in leaves(tree)]
     parts = list(tree.values()) if isinstance(tree, dict) else tree
-    given = [dims[k] for k in tree] if isinstance(tree, dict) and isinstance(dims, dict) else dims
+    if isinstance(dims, dict) and isinstance(tree, dict) and dims.keys() == tree.keys():
+        given: Any = [dims[k] for k in tree]
+    else:
+        given = dims if type(dims) is type(tree) else None
     if not isinstance(tree, CONTAINERS) or not isinstance(given, (tuple, list)) or len(given) != len(parts):
         if what == "out_dims" and isinstance(dims, tuple) and len(dims) == 1 and not isinstance(tree, CONTAINERS):
             return _spread(dims[0], tree, what)

@@ -1,8 +1,13 @@
-"""What a person looks at: the recorded graph as a picture.
+"""What a person looks at: the recorded graph as a picture, and what it tells.
 
-`mermaid` draws the graph behind a tensor as text that GitHub, GitLab, Jupyter and most editors render in place.
+`graph` draws the graph behind a tensor: as SVG, as a page, as DOT, Mermaid or text. `explain` says why a tensor has no
+gradient, `memory` what a graph holds, `timeline` what ran when.
 """
 
-from .mermaid import mermaid
+from .disconnected import Explanation
+from .explain import explain
+from .graphs import Graph, graph
+from .memory import GraphMemory, memory
+from .timeline import Timeline, timeline
 
-__all__ = ["mermaid"]
+__all__ = ["Explanation", "Graph", "GraphMemory", "Timeline", "explain", "graph", "memory", "timeline"]

@@ -262,5 +262,15 @@ def _of_numbers(level: Vmap, op: Op, args: dict[str, Any]) -> Any:
     return mapped(lambda t: t.reshape(level.size), found)
 
 
+def refused(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Nothing: what has a shape that depends on values is refused also where the shapes in a batch happen to agree."""
+    name = {"_index": "indexing with a mask", "_unique": "unique()", "_unique_consecutive": "unique_consecutive()"}
+    raise RuntimeError(
+        f"vmap: {name.get(op.name, op.name + '()')} gives a result of dynamic shape: how long it is depends on values, "
+        "so it may differ among those in the batch.\n"
+        "  What to do: keep the shape, e.g. pullback.where(mask, x, 0)."
+    )
+
+
 Rule = Callable[[Vmap, "Op", tuple[Any, ...], dict[str, Any]], Any]
-_NAMED: dict[str, Rule] = {"leading": _leading, "dims": _moved_dims, "loop": _loop}
+_NAMED: dict[str, Rule] = {"leading": _leading, "dims": _moved_dims, "loop": _loop, "refused": refused}

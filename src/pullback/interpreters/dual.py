@@ -162,6 +162,8 @@ class Jvp(Level):
     def _tangents(self, op: Op, args: Any, primals: Any, kwargs: Any, out: Any) -> Sequence[Tensor | None]:
         """One for each output; None where it is zero."""
         outs = out if isinstance(out, (tuple, list)) else [out]
+        if not thread.modes.forward_enabled:
+            return [None] * len(outs)
         if op.joins:
             given = [self.lower(t)[1] for t in args[0]]
             if all(t is None for t in given):

@@ -15,6 +15,7 @@ from .._tensor import Tensor
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.structure import aligned, leaves, matches, rebuild
+from .levels import inner
 
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 """What a Function's `vmap` is told of the batch."""
@@ -69,10 +70,23 @@ def forward_of_jvp(
             )
         )
     fixed = [id(t) for t in ctx._non_differentiable]
-    duals = [
-        level.lift(o, None if id(o) in fixed else _checked(cls, o, t)) if isinstance(o, Tensor) else o
-        for o, t in zip(outs, pushed, strict=True)
-    ]
+    given = list(zip(leaves((primals, named)), leaves(inputs), leaves(tangents), strict=True))
+    duals: list[Any] = []
+    for o, t in zip(outs, pushed, strict=True):
+        source = next((found for found in given if isinstance(o, Tensor) and _looks_at(o, found[0])), None)
+        if not isinstance(o, Tensor) or id(o) in fixed:
+            duals.append(level.lift(o, None) if isinstance(o, Tensor) else o)
+        elif source is None or source[2] is None:
+            duals.append(level.lift(o, _checked(cls, o, t)))
+        elif o is source[0] and any(o is d for d in ctx._dirty):
+            duals.append(_written(level, cls, source, t))
+        else:
+            if not (isinstance(t, Tensor) and _looks_at(t, source[2])):
+                raise RuntimeError(
+                    f"{cls.__name__}: forward returns a view of an input (or an input as it is), but the jvp is not "
+                    "returning a view of that input's tangent.\n  What to do: do to the tangent what forward does."
+                )
+            duals.append(level.lift(o, _checked(cls, o, t)))
     lifted = rebuild(out, iter(duals))
     if cls._contract.separate:
         cls.setup_context(node, inputs, lifted)
@@ -81,6 +95,29 @@ def forward_of_jvp(
         for name in ("_saved", "_dirty", "_non_differentiable"):
             setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
     return lifted
+
+
+def _looks_at(t: Tensor, source: Any) -> bool:
+    """Whether a tensor is another one, or a view of the same memory."""
+    if not isinstance(source, Tensor) or t is source:
+        return t is source
+    base = source if source._view is None else source._view.base
+    return t._view is not None and t._view.base is base
+
+
+def _written(level: Any, cls: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
+    """The argument that forward wrote to, as it returns it; its tangent has to be written in place, too."""
+    _, argument, given = source
+    if tangent is not given:
+        raise RuntimeError(
+            f"{cls.__name__}: an inplace forward needs a jvp that is modifying the tangent in place, and returns it.\n"
+            "  What to do: write e.g. t.mul_(2) and return t."
+        )
+    held = inner(argument, level)
+    if held is None:
+        return level.lift(source[0], tangent)
+    held.tangent = tangent  # type: ignore[attr-defined]
+    return argument
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ a higher one.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from .. import errors
 from .._memory import Payload
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor, wrap
+from ..overrides import overriding
 
 if TYPE_CHECKING:
     from ..ops.table import Op
@@ -56,6 +58,10 @@ class Level:
 
     def refuse_random(self) -> None:
         """Raise if random numbers must not be drawn while this level is open."""
+
+    def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A context for the body of a composite, which consists of operations that this level reads."""
+        return contextlib.nullcontext()
 
     def register(self, t: Tensor) -> None:
         """Take note of a Tensor of this level that was made."""
@@ -95,6 +101,22 @@ def lifted(value: Any) -> Iterator[Lifted]:
 def any_lifted(values: Any) -> bool:
     """Whether there is a Tensor of some level among the arguments of an operation."""
     return next(lifted(values), None) is not None
+
+
+def interpreted(values: Any) -> bool:
+    """Whether a call with these arguments is to be read: by a level, or by a class derived from Tensor."""
+    return any_lifted(values) or bool(overriding(values))
+
+
+def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a composite, while there are levels."""
+    given = (*args, *kwargs.values())
+    if not any_lifted(given):
+        return body(*args, **kwargs)
+    level = highest(given)
+    assert level is not None
+    with level.inside(op, args, kwargs):
+        return body(*args, **kwargs)
 
 
 def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:

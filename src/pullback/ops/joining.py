@@ -48,6 +48,7 @@ _NO_CAT = [
     S(A(2)),
     S([A(2), 1.0]),
     S([A(2), A(2)], 1),
+    S([A(2, 2), A(2, 2)], foo=1),
 ]
 _EMPTY_LIST = [Differs("both are RuntimeErrors in other versions of torch, and in stack()", "refused", sample="([])")]
 
@@ -55,7 +56,7 @@ _EMPTY_LIST = [Differs("both are RuntimeErrors in other versions of torch, and i
 @joining(
     tensors=_cat_rule,
     batch=joined,
-    samples=lambda: [*_CAT, S([A(3, 2, layout="T"), A(3, 2, layout="step")], dim=1)],
+    samples=lambda: [*_CAT, S([A(3, 2, layout="T"), A(3, 2, layout="step")], axis=1)],
     refused=_NO_CAT,
     differs=_EMPTY_LIST,
     numpy={np.concatenate: lambda arrays, axis=0: _concatenated(arrays, axis)},

@@ -35,6 +35,7 @@ import numpy as np
 from .. import _dtypes, errors
 from .._state import LEVELS
 from .._tensor import NUMPY, Tensor
+from ..interpreters.levels import call_body
 from ..overrides import dispatch, overriding
 from .calls import any_narrow, apply, binary, general, join, operand, unary, write_out
 from .nodes import ComplexNode, ManyNode, OpNode, TupleNode
@@ -429,7 +430,7 @@ def composite(**given: Any) -> Any:
             for i in tensors:
                 if i < len(args) and not isinstance(args[i], Tensor):
                     args = (*args[:i], operand(op, args, i), *args[i + 1 :])
-            found = body(*args, **kwargs)
+            found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
             return found if out is None else write_out(op.name, out, found)
 
         return _publish(op, call, body)
@@ -445,7 +446,9 @@ def joining(**given: Any) -> Any:
         op.joins = True
 
         @functools.wraps(forward)
-        def call(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+        def call(tensors: Any, dim: int = 0, *, out: Any = None, **named: Any) -> Tensor:
+            if named:
+                (tensors, dim), _ = op.bind((tensors, dim) if dim else (tensors,), named)
             found = join(op, tensors, dim)
             return found if out is None else write_out(op.name, out, found)
 

@@ -2,9 +2,9 @@
 
 from typing import Any as _Any
 
-from . import checkpoint
+from . import checkpoint, dlpack
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "dlpack"]
 
 
 def __getattr__(name: str) -> _Any:

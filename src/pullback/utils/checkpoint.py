@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import autograd, errors
 from .._state import thread
-from .._tensor import Tensor
+from .._tensor import Lifted, Tensor
 from ..autograd import Function
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.structure import leaves, rebuild
@@ -131,6 +131,8 @@ def checkpoint(
 ) -> Any:
     """``function(*args, **kwargs)``, of which nothing is kept for backward but the arguments.
 
+    Inside of `vmap`, `jvp` and a part with a policy of its own it is just that: all is kept.
+
     Args:
         use_reentrant: None is False. If True, compute again in a backward pass inside of the backward pass. Only for
             `backward()` without `inputs`, and only tensors that are arguments themselves, not in lists or keywords,
@@ -169,8 +171,8 @@ def checkpoint(
                 "checkpoint()", expected="determinism_check 'default' or 'none'", found=repr(determinism_check)
             )
         )
-    if not thread.modes.grad_enabled:
-        return function(*args, **kwargs)
+    if not thread.modes.grad_enabled or any(isinstance(t, Lifted) for t in leaves((args, kwargs))):
+        return function(*args, **kwargs)  # a transform's tensors are gone when the part would run again
     first, again = context_fn()
     stops = early_stop if _Set.early_stop is None else _Set.early_stop
     part = _Part(function, args, kwargs, again, determinism_check == "default", stops, preserve_rng_state)

@@ -8,9 +8,10 @@ nodes of the graph anew. What depends on no argument of the part is not seen, an
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
@@ -32,7 +33,8 @@ SAC_IGNORED_OPS: set[Callable[..., Any]] = set()
 class CheckpointPolicy(enum.Enum):
     """What a policy says of an operation: keep its result, or compute it again.
 
-    PREFER and MUST are the same here: there is no compiler that might decide otherwise.
+    PREFER and MUST are the same here: there is no compiler that might decide otherwise. What is kept is in the
+    computer's memory anyway, so CPU_OFFLOAD is SAVE.
     """
 
     MUST_SAVE = 0
@@ -40,9 +42,10 @@ class CheckpointPolicy(enum.Enum):
     MUST_RECOMPUTE = 2
     PREFER_RECOMPUTE = 3
     MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
 
 
-_KEPT = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD)
+_AGAIN = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
 class SelectiveCheckpointContext:
@@ -139,6 +142,7 @@ class Watching(Level):
         super().__init__()
         self.policy, self.results, self.again, self.mutable = policy, results, again, mutable
         self.left: Results = {}
+        self.keeps_all = False  # within a composite that is kept
 
     def __enter__(self) -> Any:
         if self.again:  # a graph that is kept runs its parts several times, each from the first result on
@@ -149,6 +153,15 @@ class Watching(Level):
         """``function(*args, **kwargs)``, with each operation seen by the policy."""
         given = changed(self.lift, (args, kwargs))
         return changed(self.lower, function(*given[0], **given[1]))
+
+    @contextlib.contextmanager
+    def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
+        before = self.keeps_all
+        self.keeps_all = before or self._asked(op, mapped(self.lower, args), kwargs, None)
+        try:
+            yield
+        finally:
+            self.keeps_all = before
 
     def lift(self, t: Tensor) -> Tensor:
         """The tensor as one of the part."""
@@ -178,13 +191,8 @@ class Watching(Level):
         return out
 
     def _again(self, op: Op, args: Any, kwargs: Any) -> Any:
-        if not self._wanted(op, args, kwargs, None):
+        if not self._wanted(op, args, kwargs, None) or not self.left.get(op):
             return op.call(*args, **kwargs)
-        if not self.left.get(op):
-            raise RuntimeError(
-                f"{op.name}() is to be kept, but the part did not compute it so often the first time.\n"
-                "  What to do: let the policy and the function do the same each time."
-            )
         result = self.left[op].popleft()
         if result is None:
             return op.call(*args, **kwargs)
@@ -199,9 +207,13 @@ class Watching(Level):
         tensors = [t for t in leaves((args, list(kwargs.values()))) if isinstance(t, Tensor)]
         if op.joins or op.call in SAC_IGNORED_OPS or any(isinstance(t, Lifted) for t in tensors):
             return False
+        return self.keeps_all or self._asked(op, args, kwargs, out)
+
+    def _asked(self, op: Op, args: Any, kwargs: Any, out: Any) -> bool:
+        """What the policy says."""
         told = SelectiveCheckpointContext(is_recompute=self.again, op_output=out)
         said = self.policy(told, op.call, *args, **kwargs)
-        return said if isinstance(said, bool) else said in _KEPT
+        return said if isinstance(said, bool) else said not in _AGAIN
 
     def _held(self, out: Any) -> Any:
         if isinstance(out, Tensor):
@@ -224,7 +236,8 @@ def create_selective_checkpoint_contexts(
             `SelectiveCheckpointContext`.
         allow_cache_entry_mutation: do not raise if a kept result was written to.
 
-    Operations that depend on no argument of the part, and those that join tensors, are computed again in any case.
+    Of a composite operation, such as `matmul`, all that it is made of is kept. Operations that depend on no argument of
+    the part, and those that join tensors, are computed again in any case.
 
     >>> import functools
     >>> import pullback
@@ -239,12 +252,12 @@ def create_selective_checkpoint_contexts(
     """
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
-            if not hasattr(op, "op"):
+            if not hasattr(op, "op") or op.op.joins:
                 raise ValueError(
                     errors.message(
                         "create_selective_checkpoint_contexts()",
-                        expected="a list of operations, e.g. [pullback.matmul]",
-                        found=errors.describe(op),
+                        expected="a list of operations that do not join tensors, e.g. [pullback.matmul]",
+                        found=f"{op.__name__}()" if hasattr(op, "op") else errors.describe(op),
                     )
                 )
         chosen = [op.op for op in policy_fn_or_list]
