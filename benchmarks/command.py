@@ -9,17 +9,24 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import report
+from benchmarks import arrays, models, report
 from benchmarks.harness import measure
-from benchmarks.rows import ROWS
+from benchmarks.rows import ROWS as NODES
 
-# The sides, the reference first; and what has to be imported besides the package itself.
+ROWS = [*NODES, *arrays.ROWS, *models.ROWS]
+
+# The sides, the reference first: the package of each, and what has to be imported besides.
 SIDES: dict[str, list[str]] = {
-    "torch": [],
-    "pullback": [],
-    "autograd": ["autograd.extend"],
-    "mygrad": [],
-    "jax": [],
+    "torch": ["torch"],
+    "pullback": ["pullback"],
+    "compiled": ["pullback"],
+    "fused": ["torch"],
+    "autograd": ["autograd", "autograd.extend"],
+    "mygrad": ["mygrad"],
+    "jax": ["jax"],
+    "jit": ["jax"],
+    "scipy": ["scipy", "scipy.sparse"],
+    "memory": ["numpy"],
 }
 
 
@@ -65,16 +72,16 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 def _import(sides: list[str]) -> dict[str, ModuleType]:
     """The modules of the sides that are installed, in the table's order."""
     modules = {}
-    for side, submodules in SIDES.items():
+    for side, (package, *submodules) in SIDES.items():
         try:
             if side in sides:
-                modules[side] = importlib.import_module(side)
+                modules[side] = importlib.import_module(package)
                 for name in submodules:
                     importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if error.name != side:
+            if error.name != package:
                 raise
-            print(f"benchmarks: {side} is not installed and left out", file=sys.stderr)
+            print(f"benchmarks: {package} is not installed, {side} left out", file=sys.stderr)
     if "torch" in modules:
         modules["torch"].set_num_threads(1)
     return modules

@@ -52,7 +52,8 @@ class Row:
     """One piece of work.
 
     `operations` is how many it is made of, `budget` what pullback's time over PyTorch's may be at most; `sides` has the
-    function that makes each side's program from the side's module.
+    function that makes each side's program from the side's module. `limits` are further budgets: what the first side's
+    time over the second's may be. `tolerance`: how far results may differ, relative to their size.
     """
 
     name: str
@@ -60,6 +61,8 @@ class Row:
     operations: int
     budget: float | None
     sides: Mapping[str, Callable[[ModuleType], Program]]
+    limits: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    tolerance: float = 1e-5
 
 
 @dataclass(frozen=True)
@@ -117,18 +120,19 @@ def compared(row: Row, modules: Mapping[str, ModuleType]) -> dict[str, Program]:
             raise VoidError(f"{side} fails: {type(error).__name__}: {error}") from error
     reference = next(iter(results))
     for side, found in results.items():
-        _same(side, found, reference, results[reference])
+        _same(side, found, reference, results[reference], row.tolerance)
     return programs
 
 
-def _same(side: str, found: Arrays, reference: str, expected: Arrays) -> None:
+def _same(side: str, found: Arrays, reference: str, expected: Arrays, tolerance: float) -> None:
     if len(found) != len(expected):
         raise VoidError(f"{side} returns {len(found)} arrays, {reference} {len(expected)}")
     for number, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
         if ours.dtype != theirs.dtype:
             raise VoidError(f"{side}: array {number} has dtype {ours.dtype}, {reference}'s has {theirs.dtype}")
         try:
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7, strict=True)
+            size = float(np.abs(theirs).max(initial=0)) if tolerance > 1e-5 else 0.01
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * size, strict=True)
         except AssertionError as error:
             raise VoidError(f"{side}: array {number} differs from {reference}'s:{error}") from error
 

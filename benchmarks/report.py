@@ -43,12 +43,19 @@ def _number(microseconds: float) -> str:
 
 
 def notes(results: Iterable[Result]) -> list[str]:
-    """What the rows' names stand for, a line each; and why a row has no numbers, where it has none."""
+    """What the rows' names stand for, a line each; why a row has no numbers, where it has none; its further budgets."""
     said = []
     for result in results:
         void = "" if result.void is None else f" -- not timed: {' '.join(result.void.split())}"
-        said.append(f"{result.row.name}: {result.row.title}{void}")
+        said.append(f"{result.row.name}: {result.row.title}{void}{''.join(_limits(result))}")
     return said
+
+
+def _limits(result: Result) -> Iterable[str]:
+    for (side, reference), limit in result.row.limits.items():
+        ratio = result.ratio(side, reference)
+        if ratio is not None:
+            yield f"; {side} / {reference}: {ratio:.3f} (budget {limit:.2f}: {'met' if ratio <= limit else 'NOT met'})"
 
 
 def plain(results: Sequence[Result]) -> str:
@@ -101,6 +108,7 @@ def as_json(results: Iterable[Result], about: dict[str, Any]) -> dict[str, Any]:
             "operations": result.row.operations,
             "budget": result.row.budget,
             "met": result.met,
+            "further": {" / ".join(pair): result.ratio(*pair) for pair in result.row.limits},
             "void": result.void,
             "sides": {
                 side: {
