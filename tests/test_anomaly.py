@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from side_by_side import Program, leaf, name_of, outcomes, programs
+from side_by_side import Program, leaf, name_of, outcome, outcomes, programs
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
@@ -218,6 +218,22 @@ def test_the_infinity_behind_a_nan_is_told_too() -> None:
     assert "inf - inf is nan" in text
 
 
+def test_where_many_elements_make_one_their_range_is_told() -> None:
+    x = pullback.tensor([1000.0, 1.0], requires_grad=True)
+    signs = pullback.tensor([[1.0, 0.0], [0.0, -1.0]])
+    text = _refused(lambda: (x.exp() @ signs).sum().backward())
+    assert "returned nan" in text
+    assert "Tensor of float32[2] in [2.71" in text
+    assert ", inf]" in text
+
+
+def test_elements_that_only_happen_to_have_the_same_index_are_not_told() -> None:
+    x = pullback.tensor([0.0, 0.0], requires_grad=True)
+    other = pullback.tensor([[1.0, float("inf")], [1.0, 1.0]])
+    text = _refused(lambda: (x @ other * 0).sum().backward())
+    assert "the gradient that came in" not in text
+
+
 def test_a_nan_that_came_with_the_data() -> None:
     x, data = pullback.ones(2, requires_grad=True), pullback.tensor([1.0, float("nan")])
     text = _refused(lambda: (x * data).sum().backward())
@@ -298,6 +314,23 @@ def test_a_nan_of_a_function() -> None:
     assert "return 1 / x  # in forward" in text
 
 
+class Attributes(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.saved, ctx.plan, ctx.op = np.ones(2), "plan", "op"
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * float("nan")
+
+
+def test_any_attribute_may_be_on_ctx() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    text = _refused(lambda: Attributes.apply(x).sum().backward())
+    assert "Function 'AttributesBackward' returned nan values in its 0th output: 2 of 2 elements" in text
+
+
 def test_after_a_forward_nan_the_mode_can_be_used_again() -> None:
     x = pullback.tensor([-1.0], requires_grad=True)
     with detect_anomaly():
@@ -329,3 +362,16 @@ def test_all_finite(shape: tuple[int, ...]) -> None:
                 b.flat[-1] = bad
                 assert not all_finite(b)
                 assert not all_finite(b.T[..., ::-1] if b.ndim else b)
+
+
+@pytest.mark.torch
+def test_where_torch_lets_a_nan_of_the_forward_pass() -> None:
+    def program(lib: Any) -> Any:
+        x = leaf(lib, [4.0, -1.0])
+        with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x.log().sum().backward()
+        return x.grad
+
+    assert outcome(program, pullback) == ("raises", "RuntimeError")
+    assert outcome(program, pytest.importorskip("torch"))[0] == "tensor"

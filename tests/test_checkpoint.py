@@ -511,6 +511,66 @@ def variables_without_their_graph(lib: Any) -> Any:
         return [(t, t.is_leaf) for t in detach((x, x * 2, lib.ones(1)))]
 
 
+# Backward passes inside of parts --------------------------------------------------------------------------------------
+
+
+class Kit:
+    """Parts and gradients of functions, to be put into each other; `log` tells which part ran."""
+
+    def __init__(self, lib: Any) -> None:
+        self.lib, self.log = lib, []
+
+    def part(self, f: Any, name: str = "") -> Any:
+        """A function as a part."""
+        return lambda x: _checkpoint(self.lib)(lambda a: (self.log.append(name), f(a))[1], x, use_reentrant=False)
+
+    def gradient(self, f: Any) -> Any:
+        """The gradient of the sum of a function's elements, recorded."""
+
+        def of(x: Any) -> Any:
+            with self.lib.enable_grad():
+                return self.lib.autograd.grad(f(x).sum(), x, create_graph=True)[0]
+
+        return of
+
+
+def plainly(x: Any) -> Any:
+    return x.sin().exp().sin()
+
+
+NESTED: dict[str, Any] = {
+    "part_of_a_gradient": lambda k: k.part(k.gradient(plainly)),
+    "gradient_of_a_part": lambda k: k.gradient(k.part(plainly)),
+    "part_of_a_gradient_of_a_part": lambda k: k.part(k.gradient(k.part(plainly, "in")), "out"),
+    "part_of_a_part_of_a_gradient": lambda k: k.part(k.part(k.gradient(plainly), "in"), "out"),
+    "gradient_of_a_part_of_a_gradient": lambda k: k.gradient(k.part(k.gradient(plainly))),
+    "part_of_two_gradients": lambda k: k.part(k.gradient(k.gradient(plainly))),
+    "all_by_turns": lambda k: k.part(k.gradient(k.part(k.gradient(plainly), "in")), "out"),
+    "gradient_of_two_parts": lambda k: k.gradient(k.part(k.part(plainly, "in"), "out")),
+}
+
+
+def _nested(lib: Any, name: str, early_stop: bool) -> Any:
+    kit, x = Kit(lib), leaf(lib, [0.3, 0.4])
+    build = NESTED[name](kit)
+    if lib is not pullback:
+        pytest.importorskip("torch.utils.checkpoint")
+    with lib.utils.checkpoint.set_checkpoint_early_stop(early_stop):
+        y = build(x)
+    y.sum().backward()
+    return y, x.grad, kit.log
+
+
+for _name in NESTED:
+    for _early_stop in (True, False):
+
+        def _program(lib: Any, name: str = _name, early_stop: bool = _early_stop) -> Any:
+            return _nested(lib, name, early_stop)
+
+        _program.__name__ = f"{_name}_{'early_stop' if _early_stop else 'to_the_end'}"
+        program(_program)
+
+
 # Which operations are kept --------------------------------------------------------------------------------------------
 
 MATRIX = [[0.1, 0.2], [0.3, 0.4]]
@@ -831,3 +891,54 @@ def test_debug_for_all_parts() -> None:
             checkpoint(pullback.sin, x, use_reentrant=True)
     with pytest.warns(UserWarning, match="None of the inputs"):
         checkpoint(pullback.sin, pullback.ones(1), use_reentrant=True)
+
+
+def test_transforms_in_parts() -> None:
+    """Tensors of a transform that ends in the part are not computed again for its own backward pass."""
+    x = leaf(pullback, MATRIX)
+
+    def part(a: Any) -> Any:
+        return pullback.vmap(pullback.func.grad(lambda r: (r.exp() @ r).sum()))(a).sin()
+
+    (expected,) = pullback.autograd.grad(part(x).sum(), x)
+    plain = checkpoint(part, x)
+    selective = checkpoint(part, x, context_fn=lambda: create_selective_checkpoint_contexts([pullback.exp]))
+    for y in (plain, selective):
+        assert pullback.allclose(pullback.autograd.grad(y.sum(), x)[0], expected)
+
+
+def test_what_selective_parts_write_to() -> None:
+    """Running statistics, views and tensors made in the part."""
+    norm, x = pullback.nn.BatchNorm1d(2).double(), leaf(pullback, MATRIX)
+
+    def part(a: Any) -> Any:
+        made = pullback.zeros(2, 2, dtype=pullback.float64)
+        made.add_(a @ a)
+        made[0] = (a @ a)[1]
+        made[:1].mul_(2)
+        return norm(made.exp()) * a
+
+    y = checkpoint(part, x, context_fn=lambda: create_selective_checkpoint_contexts([pullback.matmul, pullback.exp]))
+    assert norm.num_batches_tracked == 1
+    (found,) = pullback.autograd.grad(y.sum(), x)
+    assert norm.num_batches_tracked == 2
+    assert pullback.allclose(found, pullback.autograd.grad(part(x).sum(), x)[0])
+
+
+def test_selective_parts_die_by_reference_count() -> None:
+    gc.disable()
+    try:
+        for backward in (True, False):
+            x = leaf(pullback, MATRIX)
+            y = checkpoint(
+                lambda a: (a @ a).exp(),
+                x,
+                context_fn=lambda: create_selective_checkpoint_contexts([pullback.exp, pullback.matmul]),
+            )
+            node = weakref.ref(y.grad_fn)
+            if backward:
+                y.sum().backward()
+            del y
+            assert node() is None
+    finally:
+        gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -1362,6 +1363,366 @@ def state_after_an_error_inside(lib: Any) -> Any:
     return seen
 
 
+# Arguments, structures and refusals, each in every form ---------------------------------------------------------------
+
+
+def each(lib: Any, *calls: Any) -> list[Any]:
+    """What each call gives, or the name of what it raises."""
+    found: list[Any] = []
+    for call in calls:
+        try:
+            found.append(call())
+        except Exception as error:
+            found.append(type(error).__name__)
+    return found
+
+
+def product(a: Any, b: Any) -> Any:
+    return (a**2 * b).sum()
+
+
+@program
+def every_form_of_argnums(lib: Any) -> Any:
+    x, y = points(lib)
+    forms = (0, 1, -1, (0,), (0, 1), (1, 0), (-1, 0), (0, 0), 2, (), [0], "a", (0, 2), -3, 1.0)
+    return each(lib, *(lambda form=form: lib.func.grad(product, argnums=form)(x, y) for form in forms))
+
+
+@program
+def every_form_of_argnums_of_a_jacobian(lib: Any) -> Any:
+    x, y = points(lib)
+    forms = (0, 1, -1, (0,), (0, 1), (1, 0), (-1, 0), (0, 0), 2, (), [0], "a", (0, 2))
+    return each(lib, *(lambda form=form: lib.func.jacrev(product, argnums=form)(x, y) for form in forms))
+
+
+def aux_in_every_transform(lib: Any, f: Any) -> Any:
+    x, y = points(lib)
+    return each(
+        lib,
+        lambda: lib.func.grad(f, has_aux=True)(x),
+        lambda: lib.func.grad_and_value(f, has_aux=True)(x),
+        lambda: lib.func.jacrev(f, has_aux=True)(x),
+        lambda: lib.func.jacfwd(f, has_aux=True)(x),
+        lambda: lib.func.jvp(f, (x,), (y,), has_aux=True),
+        lambda: [lib.func.vjp(f, x, has_aux=True)[i] for i in (0, 2)],
+    )
+
+
+@program
+def aux_of_tensors(lib: Any) -> Any:
+    return aux_in_every_transform(lib, lambda x: ((x**2).sum(), {"a": x * 2, "b": [x, (x + 1,)]}))
+
+
+@program
+def aux_that_is_no_tensor(lib: Any) -> Any:
+    return aux_in_every_transform(lib, lambda x: ((x**2).sum(), 3))
+
+
+@program
+def aux_with_a_number_in_it(lib: Any) -> Any:
+    return aux_in_every_transform(lib, lambda x: ((x**2).sum(), [x, 1.0]))
+
+
+@program
+def aux_that_is_missing(lib: Any) -> Any:
+    return aux_in_every_transform(lib, lambda x: (x**2).sum())
+
+
+@program
+def aux_in_a_triple(lib: Any) -> Any:
+    return aux_in_every_transform(lib, lambda x: ((x**2).sum(), x, x))
+
+
+@program
+def trees_of_every_kind(lib: Any) -> Any:
+    x, y = points(lib)
+    pair = collections.namedtuple("pair", "a b")
+    by_name = lib.func.grad(lambda n: (n.a * n.b).sum())(pair(x, y))
+    ordered = lib.func.grad(lambda d: (d["a"] * d["b"]).sum())(collections.OrderedDict(a=x, b=y))
+    f = lambda d, xs: {"o": (d["a"] * xs[0]).sum(), "p": (xs[1] ** 2,)}  # noqa: E731
+    given = {"a": x}, [y, x.sum()]
+    return (
+        [type(by_name).__name__, tuple(by_name)],
+        [type(ordered).__name__, dict(ordered)],
+        lib.func.jacrev(f, argnums=(0, 1))(*given),
+        lib.func.jacfwd(f, argnums=(0, 1))(*given),
+        lib.func.grad(lambda d, xs: f(d, xs)["o"], argnums=(0, 1))(*given),
+    )
+
+
+@program
+def what_is_no_tensor_among_the_arguments(lib: Any) -> Any:
+    x, _ = points(lib)
+    f = lambda d: d["a"].sum()  # noqa: E731
+    return each(
+        lib,
+        lambda: lib.func.grad(f)({"a": x, "b": None}),
+        lambda: lib.func.grad(f)({"a": x, "b": 2.0}),
+        lambda: lib.func.grad(lambda a: a.sum())(lib.tensor([1])),
+        lambda: lib.func.jacrev(lambda a: a * 1.0)(lib.tensor([1])),
+    )
+
+
+@program
+def what_a_function_may_return(lib: Any) -> Any:
+    x, _ = points(lib)
+    results = (lambda a: 2.0, lambda a: (a.sum(),), lambda a: a, lambda a: a[:1], lambda a: None, lambda a: [a.sum()])
+    return [
+        each(
+            lib,
+            lambda f=f: lib.func.grad(f)(x),
+            lambda f=f: lib.func.jacrev(f)(x),
+            lambda f=f: lib.func.vjp(f, x)[0],
+            lambda f=f: lib.func.jvp(f, (x,), (x,)),
+        )
+        for f in results
+    ]
+
+
+@program
+def what_cotangents_may_be(lib: Any) -> Any:
+    x, y = points(lib)
+    _, one = lib.func.vjp(lambda a: a * 2, x)
+    _, two = lib.func.vjp(lambda a: (a, a * 2), x)
+    _, named = lib.func.vjp(lambda a: {"k": a}, x)
+    return each(
+        lib,
+        lambda: one(y),
+        lambda: one((y,)),
+        lambda: one(y[:1]),
+        lambda: two((x, y)),
+        lambda: two(x, y),
+        lambda: two([x, y]),
+        lambda: two(x),
+        lambda: named({"k": y}),
+        lambda: named({"l": y}),
+        lambda: one(y, True),
+    )
+
+
+@program
+def what_tangents_may_be(lib: Any) -> Any:
+    x, y = points(lib)
+    given = (
+        ((x,), (y,)),
+        (x, (y,)),
+        ((x,), y),
+        ((x,), (y, y)),
+        ((), ()),
+        ((x,), (y[:1],)),
+        ([x], [y]),
+        ((x,), [y]),
+        ((2.0,), (y,)),
+        ((x,), (2.0,)),
+    )
+    return each(lib, *(lambda a=a: lib.func.jvp(lambda *xs: xs[0] * 2, *a) for a in given))
+
+
+@program
+def a_linearized_function(lib: Any) -> Any:
+    x, y = points(lib)
+    value, push = lib.func.linearize(lambda a, b: (a * b, a.sin()), x, y)
+    _, single = lib.func.linearize(lambda a: a.sin() * a, x)
+    every = lib.vmap(single)(lib.eye(3, dtype=lib.float64))
+    given = ((), (x, x), (x[:2],), (x.float(),), ([x],))
+    refused = each(lib, *(lambda a=a: single(*a) for a in given))
+    return value, push(x, y * 0), push(x * 0, y), every, refused
+
+
+# Modes, and what runs inside ------------------------------------------------------------------------------------------
+
+
+@program
+def recording_off_inside_and_outside(lib: Any) -> Any:
+    x = lib.tensor(3.0)
+
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            shift = a**2
+        return a**2 - shift
+
+    inside = lib.func.grad(f)(x)
+    nested = lib.func.grad(lambda a: lib.func.grad(f)(a))(x)
+    with lib.no_grad():
+        outside = lib.func.grad(f)(x)
+    return inside, nested, outside
+
+
+@program
+def a_gradient_within_no_grad_within_a_gradient(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            return lib.func.grad(lambda b: b**3)(a) * a
+
+    return lib.func.grad(f)(lib.tensor(3.0))
+
+
+@program
+def forward_mode_and_no_grad(lib: Any) -> Any:
+    x, one = lib.tensor(3.0), lib.tensor(1.0)
+
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            c = a**2
+        return c * a
+
+    tracked = lib.tensor(3.0, requires_grad=True)
+    with lib.no_grad():
+        outside = lib.func.jvp(lambda a: a**2, (tracked,), (one,))
+    return lib.func.jvp(f, (x,), (one,)), outside
+
+
+@program
+def forward_mode_switched_off(lib: Any) -> Any:
+    if lib is not pullback:
+        pytest.importorskip("torch.autograd.forward_ad")
+    x, one = lib.tensor(3.0), lib.tensor(1.0)
+    with lib.autograd.forward_ad._set_fwd_grad_enabled(False):
+        found = lib.func.jvp(lambda a: a**2, (x,), (one,))
+    return found, lib.func.jvp(lambda a: a**2, (x,), (one,))
+
+
+@program
+def reverse_mode_by_hand_inside(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        (g,) = lib.autograd.grad((a**3).sum(), a, create_graph=True)
+        return g.sum()
+
+    return lib.func.grad(f)(points(lib)[0])
+
+
+@program
+def backward_on_what_transforms_return(lib: Any) -> Any:
+    x, w = leaf(lib, [3.0, 1.0]), leaf(lib, [2.0, 5.0])
+    found = []
+    for transform in (lib.func.grad, lib.func.jacrev, lib.func.jacfwd):
+        x.grad = w.grad = None
+        transform(lambda a: (a**3 * w).sum())(x).sum().backward()
+        found.append((x.grad, w.grad))
+    return found
+
+
+@program
+def the_values_of_tensors_inside(lib: Any) -> Any:
+    x, _ = points(lib)
+    return each(
+        lib,
+        lambda: lib.func.grad(lambda a: a.sum() * a.sum().item())(x),
+        lambda: lib.func.grad(lambda a: a.sum() if a.sum() > 0 else -a.sum())(x),
+        lambda: lib.func.grad(lambda a: (a * a.detach()).sum())(x),
+        lambda: lib.func.jvp(lambda a: a * a.sum().item(), (x,), (x,)),
+    )
+
+
+@program
+def every_nesting_of_jacobians(lib: Any) -> Any:
+    x, _ = points(lib)
+    f = lambda a: (a.sin() * a.prod()).sum()  # noqa: E731
+    kinds = (lib.func.jacrev, lib.func.jacfwd)
+    return [outer(inner(f))(x) for outer in kinds for inner in kinds]
+
+
+@program
+def hessians_of_a_batch(lib: Any) -> Any:
+    x, y = points(lib)
+    return lib.vmap(lib.func.hessian(lambda a: (a**3).prod()))(lib.stack([x, y]))
+
+
+@program
+def perturbations_are_not_confused(lib: Any) -> Any:
+    x, one = lib.tensor(1.0), lib.tensor(1.0)
+
+    def derivative(f: Any, at: Any) -> Any:
+        return lib.func.jvp(f, (at,), (one,))[1]
+
+    grad = lib.func.grad
+    return (
+        grad(lambda a: a * grad(lambda b: a + b)(a))(x),
+        derivative(lambda a: a * derivative(lambda b: a + b, one), x),
+        derivative(lambda a: a * grad(lambda b: a + b)(a), x),
+        grad(lambda a: a * derivative(lambda b: a * b, a))(x),
+    )
+
+
+@program
+def a_jacobian_in_chunks(lib: Any) -> Any:
+    x, _ = points(lib)
+    sizes = (None, 1, 2, 7, 0, -1)
+    return each(lib, *(lambda n=n: lib.func.jacrev(lambda a: a.sin(), chunk_size=n)(x) for n in sizes))
+
+
+@program
+def a_jacobian_by_copying(lib: Any) -> Any:
+    return lib.func.jacrev(lib.sin, chunk_size=2, _preallocate_and_copy=True)(points(lib)[0])
+
+
+@program
+def random_numbers_in_a_jacobian(lib: Any) -> Any:
+    x, _ = points(lib)
+    f = lambda a: a * lib.rand(()) * 0  # noqa: E731
+    return each(lib, *(lambda m=m: lib.func.jacfwd(f, randomness=m)(x) for m in ("error", "same", "different", "x")))
+
+
+# Modules --------------------------------------------------------------------------------------------------------------
+
+
+@program
+def names_that_a_module_has_not(lib: Any) -> Any:
+    module, x = lib.nn.Linear(2, 1), lib.ones(2)
+    given = ({"more": x}, {"a.b": x}, {"weight": x.reshape(1, 2), "more": x})
+    found = each(lib, *(lambda d=d: list(lib.func.functional_call(module, d, x).shape) for d in given))
+    strict = each(lib, *(lambda d=d: lib.func.functional_call(module, d, x, strict=True) for d in given))
+    return found, strict
+
+
+@program
+def a_call_that_raises_leaves_the_module(lib: Any) -> Any:
+    module = lib.nn.Linear(2, 1)
+    weight = module.weight
+    try:
+        lib.func.functional_call(module, {"weight": lib.ones(5, 5)}, lib.ones(2))
+    except RuntimeError:
+        return module.weight is weight
+
+
+@program
+def buffers_that_a_call_changes(lib: Any) -> Any:
+    norm = lib.nn.BatchNorm1d(2)
+    buffers = {name: b.clone() for name, b in norm.named_buffers()}
+    x = lib.arange(4.0).reshape(2, 2)
+    lib.func.functional_call(norm, (dict(norm.named_parameters()), buffers), x)
+    return buffers, norm.running_mean, norm.num_batches_tracked
+
+
+@program
+def many_modules_at_once(lib: Any) -> Any:
+    modules = [lib.nn.Linear(2, 1) for _ in range(3)]
+    params, buffers = lib.func.stack_module_state(modules)
+    x = lib.ones(2)
+    out = lib.vmap(lambda p, b: lib.func.functional_call(modules[0], (p, b), x))(params, buffers)
+    same = lib.allclose(out, lib.stack([m(x) for m in modules]))
+    return same, {name: (list(p.shape), p.requires_grad, p.is_leaf) for name, p in params.items()}, buffers
+
+
+@program
+def modules_that_cannot_be_stacked(lib: Any) -> Any:
+    a, evaluated, frozen = (lib.nn.Linear(1, 1) for _ in range(3))
+    evaluated.eval()
+    frozen.weight.requires_grad_(False)
+    lists = ([], [a, evaluated], [a, lib.nn.Tanh()], [a, frozen])
+    return each(lib, *(lambda ms=ms: lib.func.stack_module_state(ms) for ms in lists))
+
+
+@program
+def batch_norms_without_statistics(lib: Any) -> Any:
+    net = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.Sequential(lib.nn.BatchNorm1d(2)))
+    same = lib.func.replace_all_batch_norm_modules_(net) is net
+    norm = net[1][0]
+    x = lib.arange(8.0).reshape(2, 2, 2)
+    out = lib.vmap(net)(x)
+    return same, norm.running_mean, norm.running_var, norm.track_running_stats, list(out.shape)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("case", PROGRAMS, ids=name_of)
 def test_as_torch(case: Program) -> None:
@@ -1394,6 +1755,119 @@ def test_a_captured_tensor_may_be_written() -> None:
     assert pullback.func.grad(f)(constant(pullback, [5.0, 6.0])).tolist() == [2.0, 4.0]
     assert count.tolist() == [2.0, 4.0]
     assert not count.requires_grad
+
+
+@pytest.mark.parametrize("transform", ["grad", "vjp", "jvp", "jacrev", "hessian"])
+def test_a_captured_tensor_keeps_values_and_no_place_in_the_graph_of_a_transform(transform: str) -> None:
+    kept = constant(pullback, [1.0, 2.0])
+    view = kept[:1]
+
+    def f(x: Any) -> Any:
+        kept.copy_(x)
+        return (x * kept).sum()
+
+    x = constant(pullback, [5.0, 6.0])
+    if transform == "grad":
+        assert pullback.func.grad(f)(x).tolist() == [10.0, 12.0]
+    elif transform == "vjp":
+        _, pull = pullback.func.vjp(f, x)
+        assert pull(pullback.ones((), dtype=pullback.float64))[0].tolist() == [10.0, 12.0]
+    elif transform == "jvp":
+        assert pullback.func.jvp(f, (x,), (x,))[1].item() == 122.0
+    else:
+        getattr(pullback.func, transform)(f)(x)
+    for t in (kept, view):
+        assert not t.requires_grad
+        assert t.grad_fn is None
+    assert kept.tolist() == [5.0, 6.0]
+    kept.mul_(2.0)
+    assert view.tolist() == [10.0]
+
+
+def test_a_captured_tensor_stays_in_the_graph_of_what_goes_on() -> None:
+    """An outer transform, or a backward pass by hand, follows what was written; when it has ended, nothing does."""
+    kept, w = constant(pullback, [1.0]), leaf(pullback, [3.0])
+
+    def inner(x: Any) -> Any:
+        kept.copy_(x * w)
+        return (x * kept).sum()
+
+    pullback.func.grad(inner)(constant(pullback, [2.0]))
+    assert kept.requires_grad
+    kept.sum().backward()
+    assert w.grad.tolist() == [2.0]
+    other = constant(pullback, [1.0])
+
+    def outer(y: Any) -> Any:
+        def within(x: Any) -> Any:
+            other.copy_(x * y)
+            return (x * other).sum()
+
+        return pullback.func.grad(within)(constant(pullback, [2.0])).sum() + other.sum()
+
+    assert pullback.func.grad(outer)(constant(pullback, [5.0])).tolist() == [4.0 + 2.0]
+    assert not other.requires_grad
+
+
+def test_a_result_that_is_a_captured_tensor() -> None:
+    kept = constant(pullback, [0.0])
+
+    def f(x: Any) -> Any:
+        kept.copy_(x)
+        return kept.mul_(x)
+
+    value, pull = pullback.func.vjp(f, constant(pullback, [3.0]))
+    assert value.tolist() == [9.0]
+    assert pull(pullback.ones_like(value))[0].tolist() == [6.0]
+    assert not kept.requires_grad
+
+
+def test_transforms_work_where_torch_refuses() -> None:
+    """Hooks on what is saved, Functions without setup_context, retain_grad inside; complex numbers."""
+    x = constant(pullback, [2.0])
+    with pullback.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        assert pullback.func.grad(lambda a: (a**2).sum())(x).tolist() == [4.0]
+
+    class Square(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * ctx.saved_tensors[0] * g
+
+    assert pullback.func.grad(lambda a: Square.apply(a).sum())(x).tolist() == [4.0]
+
+    def by_hand(a: Any) -> Any:
+        b = a.detach().requires_grad_()
+        c = b * b
+        c.retain_grad()
+        c.sum().backward()
+        return (a * b.grad * c.grad).sum()
+
+    assert pullback.func.grad(by_hand)(x).tolist() == [4.0]
+    z = pullback.tensor([1 + 1j])
+    assert pullback.func.jacfwd(lambda a: a * a)(z).tolist() == [[2 + 2j]]
+    assert pullback.func.jacrev(lambda a, *, k: a * k)(x, k=3.0).tolist() == [[3.0]]
+
+
+def test_what_is_inside_of_a_tensor_of_a_transform() -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        seen.append((pullback.func.debug_unwrap(x, recurse=False), pullback.func.debug_unwrap(x)))
+        return x * 2
+
+    pullback.vmap(pullback.vmap(f))(pullback.ones(2, 3))
+    once, wholly = seen[0]
+    assert type(once) is not pullback.Tensor
+    assert type(wholly) is pullback.Tensor
+    assert list(wholly.shape) == [2, 3]
+    pullback.func.jvp(f, (pullback.ones(1),), (pullback.ones(1),))
+    assert seen[1][0].tolist() == [1.0]
+    assert pullback.func.debug_unwrap(pullback.ones(1, requires_grad=True)).requires_grad is False
 
 
 def test_jvp_of_an_argument_multiplied_by_itself_in_place() -> None:

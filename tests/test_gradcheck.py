@@ -918,6 +918,44 @@ def test_masked_changes_nothing_for_dense_tensors(masked: Any) -> None:
     assert not gradcheck(*WRONG["a factor"][0](pullback), masked=masked, raise_exception=False)
 
 
+def sparse(lib: Any) -> Any:
+    """A sparse tensor of two elements, in an order that is not that of its places."""
+    return lib.sparse_coo_tensor([[1, 0], [0, 1]], [3.0, 2.0], (2, 2), dtype=lib.float64).requires_grad_()
+
+
+SPARSE: dict[str, Any] = {
+    "a product": lambda lib: lambda s, w: lib.sparse.mm(s, w),
+    "dense": lambda lib: lambda s, w: s.to_dense() * w,
+    "several outputs": lambda lib: lambda s, w: (lib.sparse.mm(s, w), w * 2),
+}
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_inputs_are_checked_at_their_places(name: str, fast: bool) -> None:
+    w = grid(pullback, 2, 2)
+    assert gradcheck(SPARSE[name](pullback), (sparse(pullback), w), masked=True, fast_mode=fast)
+    assert gradgradcheck(SPARSE[name](pullback), (sparse(pullback), w), masked=True, fast_mode=fast)
+    wrong = function(pullback, lambda x: x * 1.0, lambda x, g: g * 2)
+    with pytest.raises(GradcheckError, match="a constant factor"):
+        gradcheck(lambda s: wrong(s.to_dense()), sparse(pullback), masked=True, fast_mode=fast)
+
+
+def test_what_cannot_be_checked_of_sparse_tensors_is_said() -> None:
+    with pytest.raises(ValueError, match="masked=True"):
+        gradcheck(lambda s: s.to_dense(), sparse(pullback))
+    with pytest.raises(ValueError, match="sparse output"):
+        gradcheck(lambda d: d.to_sparse(), grid(pullback, 2, 2))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["a product", "dense"])
+def test_torch_agrees_on_sparse_inputs(torch: Any, name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch.autograd.gradcheck(SPARSE[name](torch), (sparse(torch), grid(torch, 2, 2)), masked=True)
+
+
 def test_fast_mode_catches_the_faults_and_shows_the_entries() -> None:
     for name in ("a factor", "the sign", "a left operand not transposed", "a missing sum", "a missing conjugate"):
         build, phrases = WRONG[name]
@@ -1072,6 +1110,128 @@ def test_torch_agrees_on_what_is_wrong_twice(torch: Any, name: str) -> None:
 @pytest.mark.parametrize("name", STRICTER)
 def test_torch_lets_pass_what_the_jacobian_does_not_show(torch: Any, name: str) -> None:
     assert torch_says(torch, "gradcheck", STRICTER[name][0](torch)) is True
+
+
+def with_rules(lib: Any, back: Any, push: Any = None) -> Any:
+    """A function with these rules for the square, and what every mode asks for."""
+
+    class Squared(lib.autograd.Function):
+        generate_vmap_rule = True
+        backward = staticmethod(back)
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        if push is not None:
+            jvp = staticmethod(push)
+
+    return Squared.apply
+
+
+def right(ctx: Any, g: Any) -> Any:
+    return g * 2 * ctx.saved_tensors[0]
+
+
+def drifting(amount: float) -> Any:
+    """A backward that gives something else each time."""
+    calls = [0]
+
+    def back(ctx: Any, g: Any) -> Any:
+        calls[0] += 1
+        return g * 2 * ctx.saved_tensors[0] + amount * calls[0]
+
+    return back
+
+
+def real(lib: Any) -> Any:
+    return f64(lib, [1.0, 2.0, 0.5])
+
+
+def pushed(factor: float) -> Any:
+    return lambda ctx, t: factor * ctx.saved_tensors[0] * t
+
+
+# What to check, at what inputs, and with what arguments: of each both libraries say the same, and in fast mode too.
+ARGUMENTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "forward mode": (lambda lib: with_rules(lib, right, pushed(2)), real, {"check_forward_ad": True}),
+    "wrong forward mode": (lambda lib: with_rules(lib, right, pushed(3)), real, {"check_forward_ad": True}),
+    "wrong forward mode, unasked": (lambda lib: with_rules(lib, right, pushed(3)), real, {}),
+    "forward mode alone": (
+        lambda lib: with_rules(lib, lambda ctx, g: g * 9, pushed(2)),
+        real,
+        {"check_forward_ad": True, "check_backward_ad": False},
+    ),
+    "batched": (lambda lib: with_rules(lib, right), real, {"check_batched_grad": True}),
+    "batched forward mode": (
+        lambda lib: with_rules(lib, right, pushed(2)),
+        real,
+        {"check_forward_ad": True, "check_batched_forward_grad": True},
+    ),
+    "a batch that asks for a value": (
+        lambda lib: with_rules(lib, lambda ctx, g: right(ctx, g) * (1 if g.sum().item() > -1e9 else 0)),
+        real,
+        {"check_batched_grad": True},
+    ),
+    "not deterministic": (lambda lib: with_rules(lib, drifting(1e-3)), real, {}),
+    "a little so": (lambda lib: with_rules(lib, drifting(1e-12)), real, {}),
+    "a little so, allowed": (lambda lib: with_rules(lib, drifting(1e-12)), real, {"nondet_tol": 1e-6}),
+    "dtypes": (lambda lib: lib.sin, real, {"check_grad_dtypes": True}),
+    "a large step": (lambda lib: lambda x: x**3, real, {"eps": 1.0}),
+    "atol": (lambda lib: with_rules(lib, lambda ctx, g: right(ctx, g) + 1e-3 * g), real, {"atol": 1e-2}),
+    "no atol": (lambda lib: with_rules(lib, lambda ctx, g: right(ctx, g) + 1e-2 * g), real, {}),
+    "rtol": (lambda lib: with_rules(lib, lambda ctx, g: 1.005 * right(ctx, g)), real, {"rtol": 1e-2}),
+    "no rtol": (lambda lib: with_rules(lib, lambda ctx, g: 1.005 * right(ctx, g)), real, {}),
+    "undefined gradients unchecked": (lambda lib: lambda x: (x * 2, x**2), real, {"check_undefined_grad": False}),
+    "masked": (lambda lib: lib.sin, real, {"masked": True}),
+    "one of two results": (lambda lib: lambda x: (x * 2, with_rules(lib, lambda ctx, g: g)(x)), real, {}),
+    "a kink": (lambda lib: lambda x: (x - 1).abs(), real, {}),
+    "without axes": (lambda lib: lib.sin, lambda lib: f64(lib, 1.0), {}),
+    "empty": (lambda lib: lib.sin, lambda lib: f64(lib, []), {}),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_torch_agrees_on_every_argument(torch: Any, name: str, fast: bool) -> None:
+    build, at, how = ARGUMENTS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = torch.autograd.gradcheck(build(torch), at(torch), raise_exception=False, fast_mode=fast, **how)
+    assert gradcheck(build(pullback), at(pullback), raise_exception=False, fast_mode=fast, **how) is theirs
+    if not theirs:
+        with pytest.raises(GradcheckError):
+            gradcheck(build(pullback), at(pullback), fast_mode=fast, **how)
+
+
+TWICE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "plainly": (lambda lib: lib.sin, {}),
+    "several results": (lambda lib: lambda x: (x * 2, x**2), {}),
+    "a frozen factor": (lambda lib: with_rules(lib, lambda ctx, g: g * 2 * ctx.saved_tensors[0].detach()), {}),
+    "forward over reverse": (lambda lib: lib.sin, {"check_fwd_over_rev": True}),
+    "forward over reverse alone": (
+        lambda lib: lib.sin,
+        {"check_fwd_over_rev": True, "check_rev_over_rev": False, "check_undefined_grad": False},
+    ),
+    "batched": (lambda lib: lib.sin, {"check_batched_grad": True}),
+    "vectors with gaps": (lambda lib: lib.sin, {"gen_non_contig_grad_outputs": True}),
+    "linear": (lambda lib: lambda x: x * 2, {}),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("name", TWICE)
+def test_torch_agrees_on_every_argument_twice(torch: Any, name: str, fast: bool) -> None:
+    build, how = TWICE[name]
+    theirs = torch.autograd.gradgradcheck(build(torch), real(torch), raise_exception=False, fast_mode=fast, **how)
+    assert gradgradcheck(build(pullback), real(pullback), raise_exception=False, fast_mode=fast, **how) is theirs
 
 
 @pytest.mark.torch

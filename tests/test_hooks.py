@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from side_by_side import Program, constant, leaf, name_of, outcomes, programs
+from side_by_side import Program, constant, function, leaf, name_of, outcomes, programs, refused
 
 import pullback
 from pullback.autograd import AccumulateGrad, Function, Node, grad
@@ -508,6 +508,14 @@ def test_a_prehook_of_the_accumulator_may_replace_the_gradient() -> None:
     assert (x.grad.item(), g.item()) == (10.0, 5.0)
 
 
+def test_the_capture_sees_tensor_hooks_also_where_the_pass_goes_on() -> None:
+    x = wanting([1.0])
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    by_x, by_y = grad(y * 3, [x, y])
+    assert (by_x.item(), by_y.item()) == (60.0, 30.0)
+
+
 # -- as PyTorch does ---------------------------------------------------------------------------------------------------
 
 PROGRAMS, program = programs()
@@ -749,6 +757,246 @@ def retained_twice(lib: Any) -> Any:
     z.backward(retain_graph=True)
     z.backward()
     return y.grad, y.retains_grad, x.retains_grad
+
+
+@program
+def what_a_post_accumulation_hook_returns(lib: Any) -> Any:
+    def of(answer: Any) -> Any:
+        x = leaf(lib, [1.0])
+        x.register_post_accumulate_grad_hook(lambda t: answer(t))
+        return refused(lambda: (x * 2).backward()), x.grad
+
+    return of(lambda t: None), of(lambda t: t), of(lambda t: constant(lib, [5.0])), of(lambda t: 3), of(lambda t: (t,))
+
+
+@program
+def a_post_accumulation_hook_that_raises(lib: Any) -> Any:
+    def hook(t: Any) -> None:
+        raise ArithmeticError
+
+    x = leaf(lib, [1.0])
+    x.register_post_accumulate_grad_hook(hook)
+    return refused(lambda: (x * 2).backward()), x.grad
+
+
+@program
+def the_post_accumulation_hook_of_each_layer_as_soon_as_it_can(lib: Any) -> Any:
+    events: list[Any] = []
+    ws = [leaf(lib, [float(i + 1)]) for i in range(4)]
+    y = constant(lib, [1.0])
+    for i, w in enumerate(ws):
+        y = (y * w).tanh()
+        y.register_hook(lambda g, i=i: events.append(f"output {i}"))
+        w.register_post_accumulate_grad_hook(lambda t, i=i: events.append((f"weight {i}", t.grad is not None)))
+    y.backward()
+    return events
+
+
+@program
+def a_post_accumulation_hook_that_steps(lib: Any) -> Any:
+    x, w = leaf(lib, [1.0]), leaf(lib, [2.0])
+
+    def step(t: Any) -> None:
+        with lib.no_grad():
+            t -= 0.1 * t.grad
+        t.grad = None
+
+    for t in (x, w):
+        t.register_post_accumulate_grad_hook(step)
+    for _ in range(3):
+        (x * w).backward()
+    return x.detach(), w.detach(), x.grad, w.grad
+
+
+@program
+def hooks_of_a_leaf_and_of_its_accumulator(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = x * 2
+    end = y.grad_fn.next_functions[0][0]
+    x.register_post_accumulate_grad_hook(lambda t: events.append(("accumulated", t.grad)))
+    end.register_prehook(lambda got: (events.append(("before", got)), (got[0] * 10,))[1])
+    end.register_hook(lambda sent, got: events.append(("after", sent, got)))
+    x.register_hook(lambda g: (events.append(("tensor", g)), g + 1)[1])
+    y.backward()
+    return events, x.grad
+
+
+@program
+def hooks_of_an_accumulator_in_grad(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = x * 2
+    end = y.grad_fn.next_functions[0][0]
+    end.register_prehook(lambda got: events.append("before"))
+    end.register_hook(lambda sent, got: events.append("after"))
+    x.register_hook(lambda g: (events.append("tensor"), g * 10)[1])
+    x.register_post_accumulate_grad_hook(lambda t: events.append("accumulated"))
+    return lib.autograd.grad(y, x), events, x.grad
+
+
+@program
+def every_hook_under_inputs(lib: Any) -> Any:
+    def of(wanted: Any) -> Any:
+        events: list[Any] = []
+        x = leaf(lib, [1.0])
+        y = x * 2
+        z = y * 3
+        for name, t in (("x", x), ("y", y), ("z", z)):
+            t.register_hook(lambda g, name=name: events.append(name))
+            if t is not x:
+                t.grad_fn.register_prehook(lambda got, name=name: events.append(f"before {name}"))
+                t.grad_fn.register_hook(lambda sent, got, name=name: events.append(f"after {name}"))
+                t.retain_grad()
+        found = lib.autograd.grad(z, wanted(x, y, z))
+        return found, events, y.grad, z.grad, x.grad
+
+    return of(lambda x, y, z: y), of(lambda x, y, z: [y, x]), of(lambda x, y, z: [z]), of(lambda x, y, z: [z, y, x])
+
+
+@program
+def the_capture_sees_tensor_hooks_and_no_prehook(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    y.grad_fn.register_prehook(lambda got: (got[0] * 100,))
+    z = y * 3
+    return lib.autograd.grad(z, y, retain_graph=True), lib.autograd.grad(z, x), y.grad
+
+
+@program
+def retaining_and_writing_in_place(lib: Any) -> Any:
+    found = []
+    for before, after in ((True, False), (False, True), (True, True)):
+        x = leaf(lib, [1.0])
+        y = x * 2
+        if before:
+            y.retain_grad()
+        y.mul_(3)
+        if after:
+            y.retain_grad()
+        (y * 5).backward()
+        found.append((y.grad, y.retains_grad, x.grad))
+    return found
+
+
+@program
+def hooks_and_retaining_around_a_write(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = x * 1
+    y.register_hook(lambda g: (events.append(("old", g)), g * 2)[1])
+    y.retain_grad()
+    y.mul_(3)
+    y.register_hook(lambda g: (events.append(("new", g)), g * 10)[1])
+    (y * 5).sum().backward()
+    return events, y.grad, x.grad
+
+
+@program
+def retaining_an_output_that_does_not_get_a_gradient(lib: Any) -> Any:
+    P = function(lib, lambda ctx, x: (x * 2, x * 3), lambda ctx, a, b: a * 2 + b * 3)
+    a, b = P.apply(leaf(lib, [1.0]))
+    a.retain_grad()
+    b.retain_grad()
+    a.backward()
+    return a.grad, b.grad
+
+
+@program
+def a_retained_gradient_is_not_written_to(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    y = x * 2
+    y.retain_grad()
+    z = y**2
+    z.backward(retain_graph=True)
+    first = y.grad
+    z.backward()
+    return first, y.grad, first is y.grad
+
+
+@program
+def a_hook_in_a_cycle_with_its_tensor(lib: Any) -> Any:
+    seen = []
+    x = leaf(lib, [1.0])
+    y = x * 1
+    y.register_hook(lambda g: seen.append((y.grad_fn, y.output_nr)))
+    x.register_hook(lambda g: seen.append(x.is_leaf))
+    y.backward()
+    return seen
+
+
+@program
+def hooks_stay_when_gradients_are_cleared(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    x.register_hook(lambda g: events.append(g))
+    for _ in range(2):
+        (x * 2).backward()
+        x.grad = None
+    x.requires_grad_(False)
+    x.requires_grad_()
+    (x * 3).backward()
+    return events
+
+
+@program
+def handles_are_numbered_and_remove(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    y = x * 2
+    made = [x.register_hook(len), x.register_hook(len), y.grad_fn.register_hook(len), y.grad_fn.register_prehook(len)]
+    numbers = [h.id for h in made]
+    with made[0] as entered:
+        same = entered is made[0]
+    for h in made:
+        h.remove()
+        h.remove()
+    y.backward()
+    return numbers == sorted(set(numbers)), same, x.grad
+
+
+@program
+def the_dicts_of_hooks(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    before = x._backward_hooks
+    handle = x.register_hook(lambda g: None)
+    during = len(x._backward_hooks)
+    handle.remove()
+    return before, during, len(x._backward_hooks)
+
+
+@program
+def a_hook_that_only_looks_in_a_function_of_two(lib: Any) -> Any:
+    seen: list[Any] = []
+    P = function(lib, lambda ctx, x, y: (x * 2, y * 3), lambda ctx, a, b: (a * 2, b * 3))
+    x, y = leaf(lib, [1.0]), leaf(lib, [1.0])
+    a, b = P.apply(x, y)
+    a.grad_fn.register_prehook(lambda got: seen.append(got))
+    a.grad_fn.register_hook(lambda sent, got: seen.append((sent, got)))
+    (a * 5 + b * 7).backward()
+    return seen, x.grad, y.grad
+
+
+@program
+def a_hook_that_changes_one_of_two(lib: Any) -> Any:
+    P = function(lib, lambda ctx, x, y: (x * 2, y * 3), lambda ctx, a, b: (a * 2, b * 3))
+    x, y = leaf(lib, [1.0]), leaf(lib, [1.0])
+    a, b = P.apply(x, y)
+    a.grad_fn.register_prehook(lambda got: (got[0], got[1] * 10))
+    a.grad_fn.register_hook(lambda sent, got: (sent[0] + 0.5, None))
+    (a + b).backward()
+    return x.grad, y.grad
+
+
+@program
+def hooks_that_build_graphs(lib: Any) -> Any:
+    w = leaf(lib, [3.0])
+    x = leaf(lib, [2.0])
+    y = x**3
+    y.register_hook(lambda g: g * w)
+    (first,) = lib.autograd.grad(y, x, create_graph=True)
+    return first, lib.autograd.grad(first, [w, x])
 
 
 def wrong(name: str, register: Callable[[Any], Any], answer: Callable[[Any, Any], Any]) -> None:

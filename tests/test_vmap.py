@@ -768,6 +768,109 @@ def random_in_place_same(lib: Any) -> Any:
     return tuple(out.shape), bool((out[0] == out[1]).all())
 
 
+# Dynamic shapes, structures of axes -----------------------------------------------------------------------------------
+
+
+def each(*calls: Any) -> list[Any]:
+    """What each call gives, or the name of what it raises."""
+    found: list[Any] = []
+    for call in calls:
+        try:
+            found.append(call())
+        except Exception as error:
+            found.append(type(error).__name__)
+    return found
+
+
+@program
+def dynamic_shapes(lib: Any) -> Any:
+    x = a_of(lib)[0] + 5
+    return each(
+        *(
+            lambda f=f: lib.vmap(f)(x)
+            for f in (
+                lambda r: r.nonzero(),
+                lambda r: lib.nonzero(r, as_tuple=True),
+                lambda r: lib.where(r > 0),
+                lambda r: lib.unique(r),
+                lambda r: lib.unique_consecutive(r),
+                lambda r: lib.masked_select(r, r > 0),
+                lambda r: r[r > 0],
+                lambda r: r[lib.tensor([True, False, True, False])],
+                lambda r: lib.arange(9.0)[r.argmax() :],
+                lambda r: lib.arange(r[0]),
+            )
+        )
+    )
+
+
+@program
+def values_that_python_asks_for(lib: Any) -> Any:
+    x = a_of(lib)[0, 0]
+    asks = (
+        lambda r: r.item(),
+        float,
+        int,
+        lambda r: r if r > 0 else -r,
+        lambda r: r.tolist(),
+        lambda r: r.numpy(),
+        lambda r: lib.equal(r, r),
+        lambda r: lib.allclose(r, r),
+        lambda r: lib.is_nonzero(r),
+    )
+    return each(*(lambda f=f: lib.vmap(f)(x) for f in asks))
+
+
+@program
+def every_form_of_in_dims(lib: Any) -> Any:
+    x = b_of(lib)
+    forms = (0, 1, (0, 0), (0, 1), (1, 1), (0, None), (None, 0), (None, None), None, -1, (-1, -2), 2, (0,), (0, 0, 0))
+    others = ([0, 0], "a", ((0,), 0), 0.0)
+    return each(*(lambda d=d: lib.vmap(lambda a, b: a * b.sum(), in_dims=d)(x, x) for d in (*forms, *others)))
+
+
+@program
+def every_form_of_nested_in_dims(lib: Any) -> Any:
+    x = b_of(lib)
+    forms: list[Any] = [({"a": 0, "b": b}, None) for b in (0, [0], [None], (0,), [1])]
+    forms += [(0, None), ({"a": 0}, None), ({"a": 1, "b": [1]}, None), 0]
+    return each(
+        *(
+            lambda d=d: lib.vmap(lambda t, k: t["a"] * t["b"][0] * k, in_dims=d)({"a": x, "b": [x]}, lib.tensor(2.0))
+            for d in forms
+        )
+    )
+
+
+@program
+def every_form_of_out_dims(lib: Any) -> Any:
+    x = b_of(lib)
+    pairs = (0, (0, 0), (1, 0), (1, 1), (-1, -1), (0, None), [0, 0], (0,), "a", None, 1, 2)
+    single = (0, 1, -1, 2, -3, (0,), (1,), None, (0, 0), [1], 0.5)
+    dicts = (0, 1, {"a": 0, "b": 1}, {"a": 0, "b": [0, 1]}, {"a": 0})
+    return each(
+        *(lambda d=d: lib.vmap(lambda r: (r, r.sum()), out_dims=d)(x) for d in pairs),
+        *(lambda d=d: lib.vmap(lambda r: r, out_dims=d)(x) for d in single),
+        *(lambda d=d: lib.vmap(lambda r: {"a": r, "b": [r, r]}, out_dims=d)(x) for d in dicts),
+    )
+
+
+@program
+def what_may_be_returned(lib: Any) -> Any:
+    x = b_of(lib)
+    results = (2.0, None, (x, None), lib.ones(2), [x], (), "s", {"k": x})
+    return each(*(lambda r=r: lib.vmap(lambda _: r)(x) for r in results))
+
+
+@program
+def in_chunks_of_every_size(lib: Any) -> Any:
+    x = b_of(lib)
+    sizes = (None, 1, 2, 3, 10, 0, -1)
+    return each(
+        *(lambda n=n: lib.vmap(lambda r: (r * 2, r.sum()), in_dims=1, out_dims=(1, 0), chunk_size=n)(x) for n in sizes)
+    )
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("case", PROGRAMS, ids=name_of)
 def test_as_torch(case: Program) -> None:
@@ -786,13 +889,27 @@ def test_a_result_that_does_not_vary_takes_any_out_dim() -> None:
     assert found[1].tolist() == [[1.0] * 3, [2.0] * 3]
 
 
-def test_shapes_that_depend_on_values_are_allowed_while_they_agree() -> None:
-    """torch refuses nonzero() and masks; here they raise only if the shapes in the batch differ."""
-    x = pullback.tensor([[0.0, 2.0, 3.0], [4.0, 0.0, 5.0]])
-    assert vmap(lambda r: r[r > 0])(x).tolist() == [[2.0, 3.0], [4.0, 5.0]]
-    assert vmap(lambda r: r.nonzero()[:, 0])(x).tolist() == [[1, 2], [0, 2]]
-    with pytest.raises(RuntimeError, match="differs among those in the batch"):
-        vmap(lambda r: r[r > 2])(x)
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[x > 0],
+        lambda x: x.nonzero(),
+        lambda x: pullback.nonzero(x, as_tuple=True),
+        lambda x: pullback.where(x > 0),
+        lambda x: pullback.masked_select(x, x > 0),
+        lambda x: pullback.unique(x),
+        lambda x: pullback.unique_consecutive(x),
+    ],
+)
+def test_a_dynamic_shape_is_refused_with_a_way_out(f: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"dynamic shape.*\n.*pullback.where"):
+        vmap(f)(pullback.ones(2, 3))
+
+
+def test_argwhere_has_a_dynamic_shape_too() -> None:
+    """torch loops over it, and raises only if the shapes differ."""
+    with pytest.raises(RuntimeError, match="dynamic shape"):
+        vmap(pullback.argwhere)(pullback.ones(2, 3))
 
 
 def test_a_tensor_of_an_earlier_vmap_is_refused() -> None:

@@ -77,6 +77,7 @@ from .autograd import (
 )
 from .autograd import forward_ad as _forward_ad
 from .autograd import functional as _functional
+from .compile import compile, get_num_threads, set_num_threads
 from .func import vmap
 from .inspect import explain
 from .ops import sparse

@@ -6,6 +6,7 @@ from ._dtypes import bfloat16 as bfloat16, bool as bool, can_cast as can_cast, c
 from ._memory import Size as Size
 from ._repr import printoptions as printoptions, set_printoptions as set_printoptions
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
+from .compile import compile as compile, get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from .func import vmap as vmap
 from .inspect import explain as explain
 from .ops import sparse as sparse
@@ -997,10 +998,12 @@ def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any
     """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`."""
 def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
     """Flat positions in a tensor of `shape` as a tensor of positions along each axis."""
-def unsafe_chunk(input: Any, chunks: Any, dim: Any = ...) -> Any:
-    """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
-def unsafe_split(input: Any, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
-    """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
+def unsafe_chunk(input: Any, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+    """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+def unsafe_split(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+    """`split`, whose pieces may be written to if neither `input` nor another piece is used afterwards: it is not seen."""
+def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+    """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:
     """An axis of length 1 inserted at `dim`; a view."""
 def var(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:

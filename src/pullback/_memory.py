@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,6 +152,9 @@ class Writes:
     def __init__(self) -> None:
         self.n = self.detached = 0
 
+
+KEEPERS: dict[int, list[Callable[[], None]]] = {}
+"""By the id of a `Version`: what to call before its memory is written to, by whoever wants its values as they are."""
 
 WRITES = Writes()
 next_write = itertools.count(1).__next__

@@ -819,6 +819,8 @@ class Methods:
         """The slice at position `index` along `dim`, without that axis; a view."""
     def select_scatter(self, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
         """`input` with `src` in the place of the slice at position `index` along `dim`."""
+    def set_(self, source: Any = ..., storage_offset: Any = ..., size: Any = ..., stride: Any = ...) -> Any:
+        """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
     def sgn(self, *, out: Any = ...) -> Tensor:
         """`sign` of real numbers; of complex ones the direction ``input / |input|``, 0 at 0."""
     def sgn_(self) -> Tensor:
@@ -967,10 +969,12 @@ class Methods:
         """The distinct elements (or slices along `dim`) in order; if asked for, with where each is and how many."""
     def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
         """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`."""
-    def unsafe_chunk(self, chunks: Any, dim: Any = ...) -> Any:
-        """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
-    def unsafe_split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
-        """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
+    def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+        """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+    def unsafe_split(self, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+        """`split`, whose pieces may be written to if neither `input` nor another piece is used afterwards: it is not seen."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+        """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
     def unsqueeze(self, dim: Any) -> Tensor:
         """An axis of length 1 inserted at `dim`; a view."""
     def unsqueeze_(self, dim: Any) -> Any:

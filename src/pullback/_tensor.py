@@ -309,12 +309,16 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(errors.message("data", expected="a Tensor", found=errors.describe(value)))
+            raise TypeError(errors.message("Variable data has to be a tensor", found=errors.describe(value)))
         if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self._data = value._data
-        if self._leaf is not None:
-            self._leaf[0].renew()  # its edge described the old shape and dtype
+        old, self._data = self._data, value._data
+        if self._leaf is not None and (old.shape != self._data.shape or old.dtype != self._data.dtype):
+            self._leaf[0].renew()  # its edge described those
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete the tensor instead.")
 
     # Out of the library ---------------------------------------------------------------------------------------
 

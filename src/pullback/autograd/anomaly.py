@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._state import thread
-from .nans import check_forward, check_gradients, look_at_node, look_at_tensor
-from .node import FREED
+from .nans import check_forward, check_gradients, kept, look_at_node, look_at_tensor
 from .places import formatted
-from .watching import TENSORS, PackedTuple, changed
+from .watching import TENSORS, changed
 
 
 class set_detect_anomaly:  # noqa: N801 - torch's name
@@ -59,7 +58,10 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
     is older than the backward pass, the operation and line that made it. A NaN that forward made is an error as soon as
     a gradient that is not 0 arrives at it. check_inf: an infinite gradient is an error as well.
 
-    What it costs: {cost}.
+    What it costs: some 11 microseconds for each operation, forward and backward, two thirds of it for the stack of the
+    call, and a pass over the elements of every tensor and gradient that allocates nothing: about 0.1 ns an element. The
+    training step of a small network (784-256-256-10, batch 64) took 3.1 ms instead of 2.6.
+    (``python -m benchmarks.diagnosis`` measures it.)
 
     >>> import warnings, pullback
     >>> x = pullback.tensor([0.0, 1.0], requires_grad=True)
@@ -89,8 +91,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 def before_run(node: Any, g: Any) -> Sequence[Any]:
     """Refuse NaN that forward made and that a gradient now arrives at; else, what the node saved, to tell of it."""
     check_forward(node, g)
-    saved: Any = getattr(node, "saved", None) or getattr(node, "_saved", None) or ()
-    return () if saved is FREED or type(saved) is PackedTuple else saved
+    return kept(node)
 
 
 def check_nan(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any]) -> None:

@@ -108,7 +108,7 @@ def grad(
     """
     if LEVELS.n and (kinds := overriding((outputs, inputs, grad_outputs))):
         how = (retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
-        return dispatch(kinds, grad, (outputs, inputs, grad_outputs, *how), {})  # type: ignore[no-any-return]
+        return dispatch(kinds, grad, (outputs, inputs, grad_outputs, *how), {})
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -154,7 +154,7 @@ def _of_levels(*tensors: Sequence[Any]) -> bool:
 def _gradients(
     outputs: Sequence[Tensor],
     vectors: Sequence[Any],
-    wanted: Sequence[Tensor],
+    wanted: Sequence[Any],
     keep: bool,
     taped: bool,
     accumulating: Collection[Node] = (),
@@ -265,6 +265,16 @@ def _retain_grad(self: Tensor) -> None:
     if self._edge is not None:
         self._edge[0]._make_hooks().retained[self._edge[1]] = weakref.ref(self)
 
+
+def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
+    """The hooks of this tensor by their numbers; None where there cannot be any yet."""
+    if self._edge is not None:
+        hooks = self._edge[0]._hooks
+        return None if hooks is None else hooks.of_output.get(self._edge[1])
+    return None if self._leaf is None else self._leaf[0].hooks
+
+
+Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
 
 for _name, _method in {
     "backward": _backward,

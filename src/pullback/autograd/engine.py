@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from .. import errors
-from .._arrays import broadcasts_to, sum_to_shape
+from .._arrays import broadcasts_to, spread, sum_to_shape
 from .._state import thread
 from .._tensor import Edge, Tensor, wrap
 from .anomaly import before_run, check_nan, warn_of
@@ -264,7 +264,7 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
         if node is not None:
             node._check_gradient(data, edge)
         if data.shape != shape:
-            g = np.broadcast_to(g, shape) if broadcasts_to(data.shape, shape) else sum_to_shape(g, shape)
+            g = spread(g, shape) if broadcasts_to(data.shape, shape) else sum_to_shape(g, shape)
         if data.dtype != dtype:
             if data.dtype.kind == "c" and dtype.kind != "c":
                 g = np.real(g)

@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor
-from .context import FunctionNode, attach, holds_tensors, keep, outside
+from .context import FunctionNode
 from .contract import Contract, adopt_vjp, check
 from .node import NO_GRADIENT, Node, leaf_edge, next_order
+from .outputs import attach, holds_tensors, keep, outside
 from .structure import CONTAINERS, leaves, rebuild
 
 

@@ -40,7 +40,8 @@ class _Mode:
 
     def clone(self) -> Any:
         """Another context manager of the same mode: each call of what is decorated enters one of its own."""
-        return type(self)()
+        kind: Any = type(self)
+        return kind()
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import errors
+from .._memory import KEEPERS
 from .._state import thread
 from .._tensor import Tensor
 from .node import Node, RemovableHandle, leaf_edge
 from .roots import GradientEdge
-from .watching import changed
+from .watching import changed, unwatched
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -85,10 +89,113 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
-    """Within it, what operations save is kept in the computer's own memory, in a copy of its own."""
+    """Within it, what operations save is kept in the computer's own memory, in a copy of its own.
+
+    pin_memory, device_type: taken for PyTorch's sake, where they choose how the copy is made on a GPU; without effect.
+
+    >>> import pullback
+    >>> x = pullback.tensor([3.0], requires_grad=True)
+    >>> with pullback.autograd.graph.save_on_cpu(pin_memory=True):
+    ...     y = x**2
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda t: t.clone(), lambda t: t)
+
+
+class _Kept:
+    """A saved tensor, and from the first write to its memory on a clone of what it was."""
+
+    __slots__ = ("__weakref__", "cloned", "saved", "version")
+
+    def __init__(self, t: Tensor) -> None:
+        self.saved: Tensor | None = t.detach()
+        self.version, self.cloned = t._version, False
+
+    def keep(self) -> None:
+        """Make the clone."""
+        if self.saved is not None and self.saved._version == self.version:
+            with unwatched():
+                self.saved = self.saved.clone()
+            self.version, self.cloned = 0, True
+
+
+class _Mutable:
+    """What `allow_mutation_on_saved_tensors` has saved; ``len()`` says how much of that had to be cloned."""
+
+    def __init__(self) -> None:
+        self._all: list[weakref.ref[_Kept]] = []
+        self._memories: list[Any] = []
+        self._over = False
+
+    def pack(self, t: Tensor) -> _Kept:
+        """Save a tensor."""
+        kept, memory = _Kept(t), t._share_version()
+        ref = weakref.ref(kept)
+        self._all.append(ref)
+        self._memories.append(memory)
+        KEEPERS.setdefault(id(memory), []).append(lambda: kept.keep() if (kept := ref()) is not None else None)
+        return kept
+
+    def unpack(self, kept: _Kept) -> Tensor:
+        """The tensor as it was when it was saved."""
+        if self._over:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded.\n  What to do: call backward() within it."
+            )
+        assert kept.saved is not None
+        if kept.saved._version != kept.version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation that "
+                "allow_mutation_on_saved_tensors() was not told of beforehand, as an optimiser's step.\n"
+                "  What to do: call backward() before that."
+            )
+        return kept.saved
+
+    def __len__(self) -> int:
+        return sum(kept.cloned for ref in self._all if (kept := ref()) is not None)
+
+    def clear(self) -> None:
+        """Forget everything: what was saved cannot be used any more."""
+        self._over = True
+        for memory in self._memories:
+            KEEPERS.pop(id(memory), None)
+        for ref in self._all:
+            if (kept := ref()) is not None:
+                kept.saved = None
+        self._all, self._memories = [], []
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_Mutable]:
+    """Within it, a tensor that was saved for backward may be written to: it is cloned first, and backward gets that.
+
+    Forward and backward both have to run within it. RuntimeError where it is nested in itself.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with pullback.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = (y**2).sum()
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([2., 2.])
+
+    See https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.allow_mutation_on_saved_tensors.
+    """
+    if any(isinstance(getattr(pack, "__self__", None), _Mutable) for pack, _ in thread.modes.pack_hooks):
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    saved = _Mutable()
+    try:
+        with saved_tensors_hooks(saved.pack, saved.unpack):
+            yield saved
+    finally:
+        saved.clear()
 
 
 class disable_saved_tensors_hooks:  # noqa: N801 - torch's name

@@ -51,12 +51,12 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     version = t._version_of
     names = variables(lambda v: v._version_of is version)
-    name = f" (`{'`, `'.join(names)}`)" if names else ""
+    name = "`" + "` or `".join(names) + "`, " if names else ""
     last = _last_writer(node, t)
     text = (
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {t.dtype} "
-        f"tensor of shape {list(t._data.shape)}{name}, saved by {node.name()}, is at version {t._version}; expected "
-        f"version {expected} instead.\n"
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {name}a "
+        f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "
+        f"expected version {expected} instead.\n"
     )
     saved = place_of_node(node)
     writes = [w for w in WRITTEN.get(version, ()) if w.version > expected] if version is not None else []
@@ -68,10 +68,9 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
         text += f"  It was then changed by {by} at {at(first.place)}\n"
         if len(writes) > 1:
             text += f"  and {len(writes) - 1} more time(s), last by {writes[-1].name} at {at(writes[-1].place)}\n"
-    elif last is not None:
-        text += f"  It was changed by the operation whose node is {last.name()}.\n"
-    if not writes:
-        text += f"  Where it was changed is not known: {SWITCH_ON}.\n"
+    else:
+        by = "Where it was changed" if last is None else f"It was changed by the operation of {last.name()}; where,"
+        text += f"  {by} is not known: {SWITCH_ON}.\n"
     return RuntimeError(
         text + "  What to do: do not write to it between forward and backward; write to a clone(), or use the "
         "out-of-place operation."

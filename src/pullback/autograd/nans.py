@@ -22,8 +22,10 @@ import numpy as np
 from .. import errors
 from .._state import thread
 from .._tensor import Tensor
-from .places import Call, Place, at, place_of_node
-from .watching import ByTensor
+from .context import FunctionNode
+from .node import FREED
+from .places import Call, Place, at, is_ours, locals_of, place_of_node
+from .watching import ByTensor, PackedTuple
 
 
 @dataclass(frozen=True)
@@ -118,14 +120,31 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
         if held is not None and held.kind == kind:
             return held
         before = before or held
-    values = ", ".join(
-        f"{v!r}" if not isinstance(o, Tensor) or o._data.ndim else f"{v!r} (0-d)"
-        for o in call.operands
-        if (v := element(o, index, data.shape)) is not None
-    )
+    each = _is_elementwise(sys._getframe(2))
+    values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
     return Bad(
         kind, call.title(), call.place, list(index), int(bad.sum()), data.size, values, before, not call.operands
     )
+
+
+def _is_elementwise(frame: Any) -> bool:
+    """Whether the operation that a frame of this package is in acts on each element alone."""
+    while frame is not None and is_ours(frame):
+        found = getattr(locals_of(frame).get("op"), "elementwise", None)
+        if found is not None:
+            return bool(found)
+        frame = frame.f_back
+    return False
+
+
+def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:
+    """An operand's element that an element of the result came from; where all of them count, their range."""
+    value = element(o, index, shape) if each else None
+    if value is not None:
+        return repr(value)
+    data = np.abs(o._data) if o._data.dtype.kind == "c" else o._data
+    span = f" in [{data.min()}, {data.max()}]" if data.size else ""
+    return errors.describe(o) + span
 
 
 def _given(o: Tensor) -> Bad:
@@ -145,6 +164,12 @@ def look_at_node(node: Any) -> None:
             at_ = np.flatnonzero(np.isnan(t._data))[:_MANY]
             node.metadata.setdefault("nonfinite", {})[t._edge[1]] = bad, at_
     _pending.tensors.clear()
+
+
+def kept(node: Any) -> Sequence[Any]:
+    """What a node has saved, as far as it is there to be looked at."""
+    saved = node._saved if isinstance(node, FunctionNode) else getattr(node, "saved", ())
+    return () if saved is FREED or type(saved) is PackedTuple else saved
 
 
 # Backward -------------------------------------------------------------------------------------------------------------
@@ -205,7 +230,8 @@ def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved:
     text = ""
     if (place := place_of_node(node)) is not None:
         text += f"\n  The forward call: {at(place)}"
-    came = element(g, index, shape) if node._outputs == 1 else None
+    alone = node.op.elementwise if _is_operation(node) else True
+    came = element(g, index, shape) if node._outputs == 1 and alone else None
     values = [
         f"{name} = {v!r}" for name, value in _named(node, i, saved) if (v := element(value, index, shape)) is not None
     ]
@@ -224,19 +250,25 @@ def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved:
 
 
 def _operation(node: Any) -> str:
-    return getattr(getattr(node, "op", None), "name", node.name())
+    return str(node.op.name if _is_operation(node) else node.name())
+
+
+def _is_operation(node: Any) -> bool:
+    """Whether a node is that of an operation of the table, which has a plan; a Function's may have any attribute."""
+    return not isinstance(node, FunctionNode) and hasattr(node, "op") and hasattr(node, "plan")
 
 
 def _named(node: Any, i: int, saved: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """What the rule for gradient `i` was given, by name."""
-    plan = getattr(node, "plan", None)
-    if plan is None:
+    if not _is_operation(node):
         yield from ((f"saved_tensors[{k}]", v) for k, v in enumerate(saved))
-    elif len(plan.calls) > i:
-        rule, pick = plan.calls[i]
+    elif len(node.plan.calls) > i:
+        rule, pick = node.plan.calls[i]
         code = rule.__code__
         names = code.co_varnames[1 : code.co_argcount]
-        yield from zip(names, pick(saved), strict=False)
+        # of other operations only what the gradient is of has its elements
+        of = names if node.op.elementwise else (node.op.params[node.plan.wanted[i]],)
+        yield from ((name, value) for name, value in zip(names, pick(saved), strict=False) if name in of)
 
 
 def _first_of_forward(node: Any) -> Bad | None:

@@ -227,7 +227,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
         if taped:
             t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
-            t._grad = g if held is None else held + (g if type(held) is type(g) else g.to_dense())
+            _add_sparse(t, held, g)
         elif held is None:
             owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
             t._grad = wrap(g if owned else np.array(g))
@@ -236,6 +236,19 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             held._bump()
         else:
             t._grad = wrap(np.add(held.to_dense()._data if hasattr(held, "to_dense") else held._data, g))
+
+
+def _add_sparse(t: Tensor, held: Tensor | None, g: Any) -> None:
+    """Add a sparse `g` to ``t.grad``, which stays the object that it is where it can hold the sum."""
+    total: Any = g if held is None else held + (g if type(held) is type(g) else g.to_dense())
+    if held is None or type(total) is not type(held):
+        t._grad = total
+        return
+    if isinstance(held._data, np.ndarray) and held._data.flags.writeable:
+        held._data[...] = total._data
+    else:
+        held._data = total._data
+    held._bump()
 
 
 def retain(t: Tensor, g: Any, taped: bool) -> None:

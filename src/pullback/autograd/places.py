@@ -139,9 +139,9 @@ def arguments(frame: Any) -> list[Any]:
     count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (code.co_flags >> 3 & 1)
     for name in code.co_varnames[:count]:
         value = given.get(name)
-        if type(value) in (tuple, list):
+        if isinstance(value, (tuple, list)):
             found += value
-        elif type(value) is dict:
+        elif isinstance(value, dict):
             found += value.values()
         else:
             found.append(value)
@@ -160,6 +160,8 @@ def title_of(frame: Any) -> str:
     name = code.co_name
     if name == "twin":
         return f"{given.get('name')}_"
+    if name == "__new__":
+        return str(given["cls"].__name__)
     if name == "convert":
         return f"to({given.get('dtype')})"
     if name in ("call", "method", "run"):

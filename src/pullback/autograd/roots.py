@@ -26,7 +26,8 @@ class GradientEdge(NamedTuple):
 def edge_of(t: Any) -> Edge:
     """The edge to a tensor, or that of a `GradientEdge`; None for its shape and dtype where they are not known."""
     if isinstance(t, GradientEdge):
-        return t.ownership_token or (t.node, t.output_nr, None, None)
+        edge: Any = t.ownership_token or (t.node, t.output_nr, None, None)
+        return edge
     return t._edge or leaf_edge(t)
 
 
@@ -40,7 +41,8 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
                 "  What to do: set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()."
             )
     else:
-        _, _, shape, dtype = edge_of(tensor)
+        place: Any = edge_of(tensor)
+        _, _, shape, dtype = place
         if shape is None:
             if not isinstance(g, Tensor):
                 raise RuntimeError(f"element {i} of tensors is a GradientEdge: its gradient has to be given.")
@@ -92,7 +94,7 @@ def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> 
     if taped:
         checked = [g if isinstance(g, Tensor) else wrap(g) for g in checked]
     else:
-        checked = [g._data if isinstance(g, Tensor) else g for g in checked]
+        checked = [g._data if isinstance(g, Tensor) and not g.is_sparse else g for g in checked]
     return [
         ((t.node, t.output_nr, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else edge_of(t), g)
         for t, g in zip(tensors, checked, strict=True)

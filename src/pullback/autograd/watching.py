@@ -73,11 +73,12 @@ class unwatched:  # noqa: N801 - a context manager
 
     def __enter__(self) -> None:
         modes = thread.modes
-        self._before = modes.pack_hooks, modes.grad_enabled
+        self._before = modes.pack_hooks, modes.grad_enabled, modes.watch
         modes.pack_hooks, modes.grad_enabled = (), False
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.pack_hooks, thread.modes.grad_enabled = self._before
+        modes = thread.modes
+        modes.pack_hooks, modes.grad_enabled, modes.watch = self._before  # a hook may have had hooks of its own
 
 
 def changed() -> None:
@@ -122,7 +123,7 @@ class Tap:
     whether this thread listens.
     """
 
-    _STAYS = 100
+    STAYS = 100
 
     def __init__(self, cls: type, slot: str, told: Callable[[Any, Any, Any], None], listens: str) -> None:
         self._cls, self._name, self._told, self._listens = cls, slot, told, listens
@@ -152,13 +153,14 @@ class Tap:
         """Put the tap in, unless it is there."""
         with self._lock:
             self._users += 1
-            setattr(self._cls, self._name, self)
+            if vars(self._cls)[self._name] is not self:
+                setattr(self._cls, self._name, self)
 
     def close(self) -> None:
         """Put the slot back, if nobody else listens."""
         with self._lock:
             self._users -= 1
-            if not self._users and self._times < self._STAYS:
+            if not self._users and self._times < self.STAYS:
                 self._times += 1
                 setattr(self._cls, self._name, self._slot)
 

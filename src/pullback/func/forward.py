@@ -10,6 +10,7 @@ import numpy as np
 from .. import errors
 from .._state import thread
 from .._tensor import Tensor
+from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.dual import Jvp
 from ..interpreters.levels import inner
@@ -38,7 +39,7 @@ def jvp(
     See https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html.
     """
     values, directions = _checked(primals, tangents)
-    with Jvp() as level:
+    with Jvp() as level, set_fwd_grad_enabled(True):
         duals = rebuild(primals, iter([level.lift(p, t) for p, t in zip(values, directions, strict=True)]))
         out = func(*duals)
         aux: Any = None

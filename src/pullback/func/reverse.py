@@ -157,6 +157,15 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             raise RuntimeError(
                 errors.message("vjp()", expected="the function to return Tensors", found=errors.describe(o))
             )
+        if o._data.dtype.kind not in "fcV":
+            raise RuntimeError(
+                errors.message(
+                    "vjp()",
+                    expected="the function to return Tensors of floating point or complex dtype",
+                    found=errors.describe(o),
+                    do="return what is to be differentiated, and the rest as aux, with has_aux=True",
+                )
+            )
     goes_on = tracked.goes_on(*outputs)
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:

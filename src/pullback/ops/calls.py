@@ -31,7 +31,13 @@ _ndarray = np.ndarray
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
     """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`."""
     plan = op.plans.get(mask) or op.plan(mask)
-    out = made_by(op, plan, [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted], r)
+    wanted = plan.wanted
+    if len(wanted) == 1:
+        t = args[wanted[0]]
+        edges: Any = (t._edge or t._leaf or leaf_edge(t),)
+    else:
+        edges = [args[i]._edge or leaf_edge(args[i]) for i in wanted]
+    out = made_by(op, plan, edges, r)
     if plan.with_out or plan.with_shapes:
         args = (*args, _detached(out) if plan.with_out else None, *(args[i]._data.shape for i in plan.with_shapes))
     node = out._edge[0]  # type: ignore[index]
@@ -159,7 +165,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if any(part.dtype.kind in "fcV" for part in r):
                 return record_tuple(op, mask, op.padded(args, kwargs), r)
         elif mask and r.dtype.kind in "fcV":
-            r = r if isinstance(r, _ndarray) or not isinstance(r, np.generic) else np.asarray(r)
+            if type(r) is not _ndarray and isinstance(r, np.generic):
+                r = np.asarray(r)
             args = op.padded(args, kwargs)
             return _as_view(record(op, mask, args, r), op, args) if op.view else record(op, mask, args, r)
     if type(r) is not _ndarray and isinstance(r, tuple):

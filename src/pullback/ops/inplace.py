@@ -52,7 +52,12 @@ def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -
         recorded = thread.modes.grad_enabled and (  # here, or at a level below
             self.requires_grad or any(isinstance(o, Tensor) and o.requires_grad for o in others)
         )
-        result = method(before_write(self) if recorded else self, *args, **kwargs)
+        old = self
+        if recorded:  # also where `self` is an operand: it will have other values, and hold the node that saved it
+            old = before_write(self)
+            args = tuple([old if a is self else a for a in args])
+            kwargs = {key: old if a is self else a for key, a in kwargs.items()}
+        result = method(old, *args, **kwargs)
         _check_fit(name, self, result)
         put(self, result)
         take_history(self, result)
@@ -104,11 +109,15 @@ _ALL = (Ellipsis,)
 
 def _fill(self: Tensor, value: Any) -> Tensor:
     """Every element `value`, a number or a 0-d tensor."""
-    number = not isinstance(value, Tensor)
-    if number or value._data.ndim or value._data.dtype.kind != "c":
-        value = fitting_number("fill_", self, value)
-    write(self, _ALL, value, one_value=number)
+    write(self, _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
     return self
+
+
+def _fitting(name: str, t: Tensor, value: Any) -> Any:
+    """A number or a 0-d tensor as what may be written to `t`; of a complex tensor, that is its real part."""
+    if isinstance(value, Tensor) and not value._data.ndim and value._data.dtype.kind == "c":
+        return value
+    return fitting_number(name, t, value)
 
 
 def _zero(self: Tensor) -> Tensor:
@@ -123,7 +132,9 @@ def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
     if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
         raise RuntimeError(
-            errors.message("copy_()", expected=f"what broadcasts to {list(self._data.shape)}", found=errors.describe(src))
+            errors.message(
+                "copy_()", expected=f"what broadcasts to {list(self._data.shape)}", found=errors.describe(src)
+            )
         )
     write(self, _ALL, src)
     return self
@@ -132,8 +143,7 @@ def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` wherever `mask` is True."""
     check_mask("masked_fill_", mask)
-    value = fitting_number("masked_fill_", self, value)
-    write(self, (expand(mask, self._data.shape),), value)
+    write(self, (expand(mask, self._data.shape),), _fitting("masked_fill_", self, value))
     return self
 
 

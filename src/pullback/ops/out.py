@@ -11,6 +11,7 @@ from .. import _dtypes, errors
 from .._memory import INFERENCE
 from .._state import thread
 from .._tensor import Lifted, Tensor
+from .._views import keep_values, refuse_memory
 
 
 def write_out(name: str, out: Any, result: Any) -> Any:
@@ -46,6 +47,8 @@ def _check_out(name: str, out: Any, result: Tensor) -> None:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
         )
+    if out._data.shape == result._data.shape:
+        refuse_memory(out._data)
     if _dtypes.CATEGORY[result._data.dtype.kind] > _dtypes.CATEGORY[out._data.dtype.kind]:
         raise RuntimeError(
             errors.message(
@@ -64,6 +67,7 @@ def _put_out(out: Tensor, result: Tensor) -> Tensor:
                 stacklevel=4,
             )
         out._data = np.empty(result._data.shape, out._data.dtype)
+    keep_values(out)
     out._data[...] = result._data
     out._bump()
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _count(shape: Any, dim: Any) -> int:
     axes = wrap_axes(dim, len(shape))
-    return int(np.prod([n for i, n in enumerate(shape) if axes is None or i in axes], dtype=np.int64))
+    return math.prod(shape) if axes is None else math.prod([shape[i] for i in axes])
 
 
 def _samples() -> list[Sample]:

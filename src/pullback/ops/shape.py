@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._arrays import broadcasts_to, sum_to_shape, wrap_axes, wrap_axis
+from .._arrays import broadcasts_to, reshaped, sum_to_shape, wrap_axes, wrap_axis
 from .._memory import Size
 from .._tensor import Lifted, Tensor, wrap
 from .batching import by, expanded, unchanged
@@ -33,7 +33,7 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _back_to_shape(g: Any, input_shape: Any) -> Any:
-    return np.reshape(g, input_shape)
+    return reshaped(g, input_shape)
 
 
 def _reshape_all(full: Any, shape: Any) -> Any:

@@ -29,9 +29,7 @@ def _cut(dim: int, part: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * dim, part)
 
 
-def _tied(
-    outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces"
-) -> tuple[Tensor, ...]:
+def _tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces") -> tuple[Tensor, ...]:
     """Pieces as views of `input`, each of them the part of it along `dim` that is given for it.
 
     made: as in `View`; "pieces" where torch makes them in one operation, and none of them may be written to.
@@ -93,7 +91,6 @@ def _whole(name: str, value: Any) -> int:
 
 
 @composite(
-    also="unsafe_split",
     view=True,
     samples=lambda: [
         S(A(5, 2), 2),
@@ -157,7 +154,6 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 
 @composite(
-    also="unsafe_chunk",
     view=True,
     samples=lambda: [
         S(A(5, 2), 2),
@@ -182,6 +178,41 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis, n = _axis_of_some("chunk", input, dim)
     size = -(-n // chunks)
     return _pieces(input, [min(size, n - i) for i in range(0, n, size)] if n else [0] * chunks, axis)
+
+
+def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Pieces of which it is not known that they look at the memory of another tensor."""
+    for piece in pieces:
+        if piece._view is not None:
+            piece._view = piece._version_of = None
+    return pieces
+
+
+@composite(
+    samples=lambda: [S(A(5, 2), 2), S(A(2, 4), 3, 1), S(A(2, 4), [1, 3], -1), S(A(4, 2, layout="T"), 2, dim=0)],
+    refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
+)
+def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split`, whose pieces may be written to if neither `input` nor another piece is used after that: it is not seen."""
+    return _untied(split(input, split_size, dim))
+
+
+@composite(
+    samples=lambda: [S(A(5, 2), [1, 4]), S(A(2, 4), (1, 0, 3), -1)],
+    refused=lambda: [S(A(4), [1, 2]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2)],
+)
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
+    return _untied(split_with_sizes(input, split_sizes, dim))
+
+
+@composite(
+    samples=lambda: [S(A(5, 2), 2), S(A(5), 4), S(A(2, 4), 2, 1), S(A(2), 5), S(A(0), 3)],
+    refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1)],
+)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+    return _untied(chunk(input, chunks, dim))
 
 
 def _numbers(name: str, value: Any) -> Any:

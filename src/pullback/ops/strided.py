@@ -146,7 +146,9 @@ def _arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tu
 def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
     """The result, tied to the tensor it is a view of."""
     source = args[0]
-    if not isinstance(out, Lifted) and not isinstance(source, Lifted) and np.may_share_memory(out._data, source._data):
+    if isinstance(out, Lifted) or isinstance(source, Lifted):
+        return out
+    if not source._data.size or np.may_share_memory(out._data, source._data):
         _tie(out, op, args)
     return out
 

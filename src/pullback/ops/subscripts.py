@@ -19,12 +19,13 @@ from .. import _dtypes, errors
 from .._arrays import broadcasts_to
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor, wrap
+from .._views import refuse_memory
 from ..interpreters.levels import any_lifted
 from .batching import by, prefixed, read, through, written
 from .calls import apply, on, record
 from .positions import add_at, indexed_shape
 from .table import linear
-from .writing import before_write, put, refuse_memory, refuse_turn, refuse_write, take_history
+from .writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 
 _full = slice(None)
 _WHOLE = (Ellipsis,)
@@ -259,17 +260,26 @@ def _viewed(input: Any, steps: Any) -> Any:
     values=lambda g, steps: _viewed(g, steps),
 )
 def _put_through(input: Any, values: Any, steps: Any) -> Any:
-    """A copy of `input` with `values` written into a view of it, which `steps` lead to."""
-    out = np.array(input)
-    view = functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, out)
+    """A copy of `input` with `values` written into a view of it that `steps` lead to, or at positions in that view."""
+    out, positions = np.array(input), None
+    if steps[-1][0] is _index.op:
+        *steps, (_, (positions,)) = steps
+    view = _followed(out, steps)
     if np.may_share_memory(view, out) or not out.size:
-        view[...] = values
+        _assign(view, None if positions is None else arrays_of(positions), values)
         return out
     # on a copy that does not lie in memory as the original did, one of the steps had to make another copy
-    places = np.arange(out.size).reshape(out.shape)
+    places = _followed(np.arange(out.size).reshape(out.shape), steps)
     out = np.array(input, order="C")
-    out.reshape(-1)[functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, places)] = values
+    if positions is not None:
+        places = _index.op.forward(places, positions)
+    out.reshape(-1)[places] = values
     return out
+
+
+def _followed(input: Any, steps: Any) -> Any:
+    """The view of an array that `steps` lead to, or a copy of it."""
+    return functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, input)
 
 
 @linear(
@@ -301,11 +311,6 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
         raise TypeError(
             errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
         )
-    if dtype.kind == "c" and t._data.dtype.kind not in "cb":
-        if second is None and isinstance(value, Tensor) and not isinstance(value, Lifted):
-            warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
-            return value._data.real
-        raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
     if second is not None and isinstance(value, Tensor) and dtype != t._data.dtype:
         masks = [p for p in (index if isinstance(index, tuple) else (index,)) if isinstance(p, (Tensor, np.ndarray))]
         if value._data.size != 1 or len(masks) != 1 or masks[0].dtype not in (np.bool_, _dtypes.bool):
@@ -317,6 +322,11 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
                     do=f"convert it with .to({t.dtype})",
                 )
             )
+    if dtype.kind == "c" and t._data.dtype.kind not in "cb":
+        if not isinstance(value, Tensor) or isinstance(value, Lifted):
+            raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        return value._data.real
     return source
 
 
@@ -342,15 +352,17 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
             f"shape {list(shape)}"
         )
     _assign(target, second, source)
+    base, way = way_to(t)
     mask = 0
     if thread.modes.grad_enabled:
-        mask = (1 if t._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
+        mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if not mask:
         t._bump()
-    elif second is None:
-        take_history(t, record(_put_through.op, mask, (t, value, steps), t._data))
-    else:
+    elif second is not None and not way:
         take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
+    else:
+        way += steps if second is None else (*steps, (_index.op, (second,)))
+        take_history(base, record(_put_through.op, mask, (base, value, way), base._data))
 
 
 def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:

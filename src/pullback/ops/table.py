@@ -272,7 +272,7 @@ class Op:
         places = len(self.params) - len(self.keyword_only)
         missing = places - len(args)
         if missing:
-            args = (*args, *self.defaults[len(self.defaults) - missing :])
+            args += self.defaults[-missing:]
         return args if not self.keyword_only else (*args, *(kwargs.get(k) for k in self.keyword_only))
 
 

@@ -1,4 +1,4 @@
-"""In-place operations that change how a tensor looks at its memory, not the memory: `transpose_`, `squeeze_`, ...
+"""In-place operations that change how a tensor looks at its memory, not the memory: `transpose_`, `squeeze_`, `set_`.
 
 The tensor becomes the output of the operation on what it was. What it was lives on as a tensor of its own as long as
 there are views that were made of it, so that a write to them, or to the tensor, finds its way from one to the other.
@@ -9,9 +9,13 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
+
+from .. import errors
 from .._memory import INFERENCE, View
+from .._state import thread
 from .._tensor import Tensor, wrap
-from ..autograd.node import carry_retained
+from ..autograd.node import Node, carry_retained, leaf_edge, next_order
 from .axes import t as _t
 from .axes import transpose
 from .shape import _reshape, squeeze, unsqueeze
@@ -102,6 +106,46 @@ def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | Non
     return _turned(self, old, new, _as_strided.op, tuple(old._data.shape), strides, offset, geometry_of(new))
 
 
+class SetBackward0(Node):
+    """Stands behind a tensor that was given other memory by a recorded `set_`, which has no derivative."""
+
+    __slots__ = ()
+
+    def _run(self, g: Any, taped: bool, needed: Any, keep: bool) -> Any:
+        raise RuntimeError(
+            "the derivative for 'set_' is not implemented: the tensor's values are no function of what it was.\n"
+            "  What to do: call set_() within pullback.no_grad(), or copy_() the values."
+        )
+
+
+def _set_(
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
+    if source is None:
+        source = wrap(np.empty(0, self._data.dtype))
+    if not isinstance(source, Tensor):
+        raise TypeError(errors.message("set_()", expected="a Tensor", found=errors.describe(source)))
+    if source._data.dtype != self._data.dtype:
+        raise RuntimeError(
+            errors.message("Could not set tensor", expected=f"memory of {self.dtype}", found=str(source.dtype))
+        )
+    refuse_turn(self, (source,))
+    tracked = [t for t in (self, source) if t._requires_grad] if thread.modes.grad_enabled else []
+    edges = [t._edge or leaf_edge(t) for t in tracked]
+    if size is not None:
+        strides = stride if stride is not None else wrap(np.empty(size)).stride()
+        source = as_strided(source.detach(), size, strides, storage_offset)
+    self._bump()
+    self.data = source
+    if edges:
+        node = SetBackward0()
+        node._edges, node._hooks, node._order = edges, None, next_order()
+        self._edge, self._requires_grad = (node, 0, self._data.shape, self._data.dtype), True
+    return self
+
+
+twin("set", _set_)
 twin("transpose", _transpose_)
 twin("swapaxes", _swapaxes_)
 twin("swapdims", _swapdims_)

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
 from .._memory import INFERENCE, Payload, View, refused_write
 from .._state import thread
 from .._tensor import Tensor, wrap
-from .._views import Lost, lose
+from .._views import Lost, keep_values, lose, refuse_memory
 from ..autograd.node import carry_retained
 from ..interpreters.levels import highest, inner
 from .calls import note_versions, record
@@ -29,22 +28,6 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     refuse_turn(t, others)
 
 
-def refuse_memory(data: Any, one_value: bool = False) -> None:
-    """Raise if a payload's memory must not be written to. one_value: all of it gets the same, so it may overlap."""
-    if isinstance(data, np.ndarray):
-        if not one_value and data.size > 1 and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True)):
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                "location. Please clone() the tensor before performing the operation."
-            )
-        if not data.flags.writeable:
-            raise RuntimeError(
-                errors.message(
-                    "in-place write", expected="writable memory", found="a read-only array", do="clone() it first"
-                )
-            )
-
-
 def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     """Raise if `t` must not become the output of another operation, whatever its memory is."""
     if t._version_of is INFERENCE and not thread.modes.inference:
@@ -52,6 +35,7 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
             "  What to do: make a clone() of it, and write to that."
         )
+    keep_values(t)
     if not thread.modes.grad_enabled:
         return
     view, which, base = t._view, "a leaf Variable", t
@@ -73,13 +57,13 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
         )
 
 
-def _chain(view: View | None) -> list[View]:
-    """The views that lead from the base to a view, in that order."""
-    found = []
-    while view is not None:
-        found.append(view)
-        view = view.parent._view
-    return found[::-1]
+def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
+    """The base of a tensor, itself if it is no view, and the operations, with arguments, that lead from there to it."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    while t._view is not None:
+        found.append((t._view.op, t._view.args))
+        t = t._view.parent
+    return t, tuple(found[::-1])
 
 
 def before_write(t: Tensor) -> Tensor:
@@ -108,10 +92,10 @@ def take_history(t: Tensor, result: Tensor) -> None:
         return
     if result._data is not t._data:
         _save_itself(t, result)
-    base = t
-    if t._view is not None:
-        base = t._view.base
-        result = _put_into(base, t._view, result)
+    base, way = way_to(t)
+    if way:
+        mask = 3 if base._requires_grad else 2
+        result = record(TABLE["_put_through"], mask, (base, result, way), base._data)
     assert result._edge is not None
     node, nr, _, _ = result._edge
     edge = (node, nr, base._data.shape, base._data.dtype)
@@ -141,12 +125,6 @@ def _save_itself(t: Tensor, result: Tensor) -> None:
         alias._data, alias._version_of = t._data, t._share_version()
     if saved:
         note_versions(node)
-
-
-def _put_into(base: Tensor, view: View, result: Tensor) -> Tensor:
-    """`base` as the result of putting `result`, the new values of one of its views, where that view lies."""
-    steps = tuple((step.op, step.args) for step in _chain(view))
-    return record(TABLE["_put_through"], 3 if base._requires_grad else 2, (base, result, steps), base._data)
 
 
 def _make_again(t: Tensor, view: View) -> None:

@@ -176,9 +176,9 @@ def checkpoint(
     first, again = context_fn()
     stops = early_stop if _Set.early_stop is None else _Set.early_stop
     part = _Part(function, args, kwargs, again, determinism_check == "default", stops, preserve_rng_state)
-    with saved_tensors_hooks(part.pack, _Number.value), first:
+    with saved_tensors_hooks(part.pack, lambda packed: packed.value()), first:
         found = _run(first, function, args, kwargs)
-    part.expected = len(part.numbers)
+    part.whole = True
     return found
 
 
@@ -230,6 +230,18 @@ class _Number:
         return self.part.value(self)
 
 
+class _Transforms:
+    """A saved tensor of a transform in the part. Its graph ends with the transform, so it is just kept."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, t: Tensor) -> None:
+        self._held = t
+
+    def value(self) -> Tensor:
+        return self._held
+
+
 class _Part:
     """A part of a forward pass that can run again."""
 
@@ -239,7 +251,7 @@ class _Part:
         self.function, self.again, self.check, self.stops = function, again, check, stops
         self.rng = default_generator.get_state() if preserve_rng else None
         self.numbers: list[weakref.ref[_Number]] = []
-        self.expected: int | None = None
+        self.whole = False  # whether the part has run to its end
         self.found: dict[int, Tensor] = {}  # recomputed in the pass that is running, and not asked for yet
         self.given: set[int] = set()  # what was asked for in that pass
         self.passing: Any = None
@@ -251,8 +263,10 @@ class _Part:
         self.node = None if tracked is None else _Arguments.apply(tracked, *tensors).grad_fn
         self.held = tensors if tracked is None else []
 
-    def pack(self, t: Tensor) -> _Number:
+    def pack(self, t: Tensor) -> _Number | _Transforms:
         """The number of a tensor that would be saved."""
+        if isinstance(t, Lifted):
+            return _Transforms(t)
         number = _Number(self, len(self.numbers), t)
         self.numbers.append(weakref.ref(number))
         return number
@@ -273,7 +287,7 @@ class _Part:
         if number.n not in self.found:
             raise CheckpointError(
                 "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
-                f"expected {self.expected}, found {len(self.found)}.\n"
+                f"expected {len(self.numbers)}, found {len(self.found)}.\n"
                 "  What to do: let the function do the same each time; it must not depend on what changes in between."
             )
         return self.found.pop(number.n)
@@ -282,17 +296,19 @@ class _Part:
         saved = self.held if self.node is None else self.node.saved_tensors
         given = iter([t.detach().requires_grad_(r) for t, r in zip(saved, self.tracked, strict=True)])
         args, kwargs = rebuild(self.structure, iter([next(given) if v is _HERE else v for v in leaves(self.structure)]))
-        count = 0
+        count, expected = 0, len(self.numbers)  # so far: a part may have a backward pass in it
 
         def pack(t: Tensor) -> Tensor:
             nonlocal count
+            if isinstance(t, Lifted):
+                return t
             n, count = count, count + 1
             if n < len(self.numbers):
                 number = self.numbers[n]()
                 if number is not None:
                     self._check(number, t)
                     self.found[n] = t.detach()
-            if self.stops and count == self.expected:
+            if self.stops and count == expected:
                 raise _Stop
             return t
 
@@ -302,10 +318,10 @@ class _Part:
                     _run(self.again, self.function, args, kwargs)
             except _Stop:
                 return
-        if self.check and count != self.expected:
+        if self.check and self.whole and count != expected:
             raise CheckpointError(
                 "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
-                f"expected {self.expected}, found {count}.\n"
+                f"expected {expected}, found {count}.\n"
                 "  What to do: let the function do the same each time; it must not depend on what changes in between."
             )
 

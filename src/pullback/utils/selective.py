@@ -175,6 +175,14 @@ class Watching(Level):
     def constant(self, t: Tensor) -> _Held:
         return _Held(self, t)
 
+    def take_in(self, t: Tensor) -> None:
+        """Nothing: a tensor from outside, e.g. running statistics, is written to as it is."""
+
+    def assign(self, t: Tensor, new: Payload) -> None:
+        held = inner(t, self)
+        assert isinstance(new, _Held)
+        (held.value if isinstance(held, _Held) else t).copy_(new.value)  # type: ignore[attr-defined]
+
     def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
         with recording(enabled):
             return changed(self.lift, cls.apply(*changed(self.lower, args), **changed(self.lower, kwargs)))
@@ -237,7 +245,7 @@ def create_selective_checkpoint_contexts(
         allow_cache_entry_mutation: do not raise if a kept result was written to.
 
     Of a composite operation, such as `matmul`, all that it is made of is kept. Operations that depend on no argument of
-    the part, and those that join tensors, are computed again in any case.
+    the part, and those that join tensors, are computed again in any case. Results inside of the part take no hooks.
 
     >>> import functools
     >>> import pullback

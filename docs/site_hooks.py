@@ -1,0 +1,144 @@
+"""What mkdocs does for this site beyond its theme: the reference made from docstrings, and pages that know their language.
+
+mkdocs calls the functions named `on_...` (`hooks` in mkdocs.yml). Run as a program, this file draws the pictures in
+`docs/images`, with the library itself; tests/test_docs.py says when they are stale. It needs mkdocs only when mkdocs
+calls it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pullback
+
+IMAGES = Path(__file__).parent / "images"
+
+# The modules of each page of the reference. A function stands for itself.
+REFERENCE = {
+    "autograd": ["autograd", "autograd.graph", "autograd.function", "autograd.forward_ad", "autograd.functional"],
+    "func": ["func"],
+    "inspect": ["inspect"],
+    "testing": ["testing"],
+    "compile": ["compile"],
+    "nn": ["nn", "nn.functional", "nn.init", "nn.utils"],
+    "optim": ["optim", "optim.lr_scheduler", "optim.swa_utils"],
+}
+
+
+# -- the reference -----------------------------------------------------------------------------------------------------
+
+
+def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The names a module offers, with what they stand for: `__all__`, or else what the package defines there."""
+    for name in getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]:
+        value = getattr(module, name)
+        if callable(value) and getattr(value, "__module__", "").startswith(module.__name__):
+            yield name, value
+
+
+def as_markdown(docstring: str) -> str:
+    """A docstring as Markdown: runs of examples become fenced blocks, all else is Markdown already."""
+    blocks = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
+    return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>>") else block for block in blocks)
+
+
+def signature(name: str, value: Any) -> str:
+    """A call as it is written, without the annotations; only the name where Python does not know the parameters."""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return name
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]
+    return f"{name}{found.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+
+
+def entry(path: str, value: Any, level: int) -> Iterator[str]:
+    """The lines on one function or class, and on the methods that the class documents itself."""
+    name = path.rpartition(".")[2]
+    yield f"{'#' * level} `{name}` {{ #{path} }}\n"
+    yield f"```python\n{'class ' if isinstance(value, type) else ''}{signature(path, value)}\n```\n"
+    yield as_markdown(value.__doc__ or "") + "\n"
+    if isinstance(value, type):
+        for key, member in vars(value).items():
+            method = getattr(member, "__func__", member)
+            if not key.startswith("_") and inspect.isfunction(method) and method.__doc__:
+                yield f"`{signature(key, method)}`\n\n:   " + as_markdown(method.__doc__).replace("\n", "\n    ") + "\n"
+
+
+def reference(page: str) -> str:
+    """One page of the reference, as Markdown."""
+    lines = [f"# pullback.{page}\n"]
+    for path in REFERENCE[page]:
+        place = functools.reduce(getattr, path.split("."), pullback)
+        if not isinstance(place, ModuleType):
+            lines += entry(f"pullback.{path}", place, 2)
+            continue
+        lines += [f"## pullback.{path}\n", as_markdown(place.__doc__ or "") + "\n"]
+        for name, value in public(place):
+            lines += entry(f"pullback.{path}.{name}", value, 3)
+    return "\n".join(lines)
+
+
+# -- the pictures ------------------------------------------------------------------------------------------------------
+
+
+def pictures() -> dict[str, str]:
+    """The pictures of the pages, by file name, as SVG."""
+
+    class Swish(pullback.autograd.Function):
+        """x * sigmoid(x)."""
+
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return x * x.sigmoid()
+
+        @staticmethod
+        def backward(ctx, grad_output):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            s = x.sigmoid()
+            return grad_output * (s + x * s * (1 - s))
+
+    x, w, b = pullback.ones(4, 3), pullback.ones(3, 2, requires_grad=True), pullback.zeros(2, requires_grad=True)
+    h = x @ w + b
+    layer = Swish.apply(h).sum()
+    v = pullback.ones(2, requires_grad=True)
+    y = v.exp()
+    diamond = (y * y).sum()
+    names = {"w": w, "b": b, "v": v}
+    return {
+        "layer.svg": pullback.inspect.graph(layer, names).svg(),
+        "diamond.svg": pullback.inspect.graph(diamond, names).svg(),
+    }
+
+
+# -- what mkdocs calls -------------------------------------------------------------------------------------------------
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages of the reference."""
+    from mkdocs.structure.files import File
+
+    for page in REFERENCE:
+        files.append(File.generated(config, f"reference/{page}.md", content=reference(page)))
+    return files
+
+
+def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
+    """The theme speaks Chinese around a Chinese page: its `lang`, its buttons, its search."""
+    config.theme["language"] = "zh" if page.url.startswith("zh/") else "en"
+    return context
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    for name, svg in pictures().items():
+        (IMAGES / name).write_text(svg, "utf-8")
+    sys.stdout.write(f"{len(pictures())} pictures in {IMAGES}\n")

@@ -1,0 +1,71 @@
+"""What a command is given to look at: ``FILE.py`` or ``FILE.py:name``, a Python file of the user's, run as a script is.
+
+The file runs with its folder in front of `sys.path`, as ``python FILE.py`` has it, but under another name than
+``__main__``, so that what stands behind ``if __name__ == "__main__"`` is left alone.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+NAME = "__pullback__"
+"""What ``__name__`` is in a file that is run for a command."""
+
+
+class TargetError(Exception):
+    """A target that a command cannot work with; the message says why, and what would do."""
+
+
+def split(target: str) -> tuple[Path, str]:
+    """The file and the name in ``FILE.py:name``; the name may be missing.
+
+    >>> path, name = split(f"{__file__}:loss")
+    >>> path.name, name
+    ('_script.py', 'loss')
+    """
+    file, colon, name = target.rpartition(":")
+    if not colon or "/" in name or "\\" in name:  # a colon may also stand behind the letter of a drive
+        file, name = target, ""
+    path = Path(file)
+    if not path.is_file():
+        reason = "is a folder" if path.is_dir() else "does not exist"
+        raise TargetError(f"{path} {reason}; expected a Python file, as FILE.py or FILE.py:name")
+    return path, name
+
+
+def run(path: Path) -> dict[str, Any]:
+    """Run a file and return its variables. If it fails: `TargetError` with the traceback of the user's code."""
+    module = types.ModuleType(NAME)
+    module.__file__ = str(path)
+    before = sys.path[:], sys.argv[:]
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.argv[:] = [str(path)]
+    had = sys.modules.get(NAME)
+    sys.modules[NAME] = module  # dataclasses, pickle and type hints look a class's module up there
+    try:
+        code = compile(path.read_bytes(), str(path), "exec")
+        exec(code, vars(module))
+    except (Exception, SystemExit) as error:
+        raise TargetError(failed(f"{path} raised", error)) from error
+    finally:
+        sys.path[:], sys.argv[:] = before
+        if had is None:
+            del sys.modules[NAME]
+        else:
+            sys.modules[NAME] = had
+    linecache.checkcache(str(path))
+    return vars(module)
+
+
+def failed(what: str, error: BaseException) -> str:
+    """An error of the user's code as a command shows it: the traceback without the frames of this package."""
+    package = str(Path(__file__).parent)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(package)]
+    place = "".join(traceback.format_list(frames)).rstrip()
+    told = "".join(traceback.format_exception_only(error)).strip()
+    return f"{what} {told}" + (f"\n{place}" if place else "")

@@ -1,0 +1,118 @@
+"""What a write in place does to the views of the memory that was written: it is counted, and some lose their place.
+
+A view that was made where nothing is recorded, or as one of many, cannot follow its base into a new place in the graph.
+It becomes `Lost`: its values can be read, but whoever would record an operation on it is told why that cannot be.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from . import errors
+from ._memory import INFERENCE, KEEPERS, WRITES, next_write, refused_write
+from ._tensor import PLAIN, Edge, Tensor
+from .overrides import disabled_torch_function_impl
+
+
+class Lost(Tensor):
+    """A view whose base was written to, where the way in which it was made forbids to make its place in the graph anew.
+
+    Whoever asks for that place gets the error. A tensor becomes one by `lose`.
+    """
+
+    __slots__ = ()
+
+    __torch_function__ = staticmethod(disabled_torch_function_impl)  # what is computed with it is a plain Tensor
+
+    _whole: type[Tensor] = Tensor
+    """The class it was before, and that of what shares its memory."""
+
+    @property
+    def _edge(self) -> Edge | None:  # type: ignore[override]
+        if self._view is not None:
+            raise self._refusal()
+        return self._place
+
+    @_edge.setter
+    def _edge(self, edge: Edge | None) -> None:
+        _slot_of_edge.__set__(self, edge)
+
+    @property
+    def _place(self) -> Edge | None:
+        return _slot_of_edge.__get__(self)  # type: ignore[no-any-return]
+
+    def _refusal(self) -> RuntimeError:
+        assert self._view is not None
+        return refused_write(self._view, self._place, "its base or another view of its base has been")
+
+    def __repr__(self) -> str:
+        return self._shown("Invalid")
+
+
+PLAIN.add(Lost)
+
+_slot_of_edge: Any = Tensor.__dict__["_edge"]
+
+
+@functools.cache
+def _lost(cls: type[Tensor]) -> type[Tensor]:
+    """`Lost`, or for a class derived from Tensor one that is both."""
+    return Lost if cls is Tensor else type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
+
+
+def lose(view: Tensor) -> None:
+    """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
+    if not isinstance(view, Lost):
+        view.__class__ = _lost(type(view))
+    view._requires_grad = True
+
+
+def _bump(self: Tensor) -> None:
+    """Count one write to this tensor's memory."""
+    memory = self._version_of
+    if memory is INFERENCE:
+        return
+    if memory is None:
+        memory = self._share_version()
+    memory.n += 1
+    WRITES.n = next_write()
+    for view in memory.living() if memory.views else ():
+        assert view._view is not None
+        tracked = view._view.base._requires_grad
+        if view._view.made and (tracked or view._place is not None):
+            lose(view)
+        elif not tracked and view._place is not None:  # its base left the graph by detach_()
+            view._edge, view._requires_grad = None, False
+
+
+Tensor._bump = _bump  # type: ignore[assignment]
+
+
+def refuse_memory(data: Any, one_value: bool = False) -> None:
+    """Raise if a payload's memory must not be written to. one_value: all of it gets the same, so it may overlap."""
+    if isinstance(data, np.ndarray):
+        if (
+            not one_value
+            and data.size > 1
+            and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True))
+        ):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+        if not data.flags.writeable:
+            raise RuntimeError(
+                errors.message(
+                    "in-place write", expected="writable memory", found="a read-only array", do="clone() it first"
+                )
+            )
+
+
+def keep_values(t: Tensor) -> None:
+    """Call whoever wants the values of a tensor as they are, before it is written to."""
+    if KEEPERS and t._version_of is not None:
+        for keep in KEEPERS.pop(id(t._version_of), ()):
+            keep()

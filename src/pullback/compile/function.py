@@ -1,0 +1,318 @@
+"""`compile` and what it returns: a function that looks up its signature and runs the plan that was made for it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _dtypes, errors
+from .._memory import INFERENCE
+from .._state import thread
+from .._tensor import PLAIN, Lifted, Tensor, wrap
+from ..autograd.structure import leaves, rebuild
+from ..interpreters.traced import TraceError
+from .closure import Environment
+from .entry import Entry, Options
+from .explain import explained
+from .node import CompiledNode
+from .settings import get_num_threads
+from .tracing import NotTracedError
+
+_MANY = 64
+
+
+class Compiled:
+    """A compiled function; made by `pullback.compile`."""
+
+    def __init__(self, fn: Any, backend: str | None, fallback: bool, static: Sequence[str]) -> None:
+        self.traced_function = fn
+        self._backend, self._fallback, self._static = backend, fallback, frozenset(static)
+        self._entries: dict[Any, list[Entry | None]] = {}
+        self._warned: set[str] = set()
+        title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
+        self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
+        self._parameters = _parameters(fn) if static else ()
+        functools.update_wrapper(self, fn)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors: list[Tensor] = []
+        seen: dict[int, int] = {}
+        modes = thread.modes
+        try:
+            if self._static:
+                key = self._keys(args, kwargs, tensors, seen)
+            else:
+                key = [_key(a, tensors, seen) for a in args]
+                if kwargs:
+                    key += [(k, _key(v, tensors, seen)) for k, v in kwargs.items()]
+        except _NotPlain:
+            return self.traced_function(*args, **kwargs)
+        recorded = modes.grad_enabled
+        whole = (*key, recorded, _dtypes.default())
+        try:
+            entries = self._entries.get(whole)
+        except TypeError:
+            raise _not_static(args, kwargs) from None
+        for entry in entries or ():
+            if entry is None:
+                return self.traced_function(*args, **kwargs)
+            if _still_good(entry, tensors, seen):
+                break
+        else:
+            entry = self._entry(whole, args, kwargs, tensors, recorded)
+            if entry is None:
+                return self.traced_function(*args, **kwargs)
+        return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
+
+    def _keys(self, args: Any, kwargs: Any, tensors: list[Tensor], seen: dict[int, int]) -> list[Any]:
+        """The signature of a call some of whose arguments are static, whatever they are."""
+        named = [*zip((*self._parameters, *[""] * len(args)), args, strict=False), *kwargs.items()]
+        return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
+
+    def _run(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        found = entry.forward.run(*[t._data for t in tensors])
+        saved: Sequence[Any] = ()
+        if entry.direct:
+            n = len(entry.outs)
+            results = [wrap(array) for array in (found[:n] if len(found) > n else found)]
+            saved = found[n:]
+        else:
+            results, saved = self._results(entry, tensors, found)
+        if entry.tracked:
+            self._connect(entry, args, kwargs, tensors, results, saved)
+        return entry.rebuilt(results)
+
+    def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+        """The results where some are arguments, or the same; and what was saved. Arguments are written to."""
+        arrays = iter(found)
+        made = {i: wrap(next(arrays)) for i in entry.own}
+        results: list[Any] = []
+        for i, (passed, first) in enumerate(zip(entry.traced.passed, entry.traced.same, strict=True)):
+            results.append(made[i] if i in made else results[first] if passed is None else tensors[passed])
+        rest = list(arrays)
+        for (place, _), array in zip(entry.traced.written, rest, strict=False):
+            np.copyto(tensors[place]._data, array)
+            tensors[place]._bump()
+        return results, rest[len(entry.traced.written) :]
+
+    def _connect(self, entry: Entry, args: Any, kwargs: Any, tensors: Any, results: list[Any], saved: Any) -> None:
+        """Make the results that require grad outputs of a node."""
+        again = functools.partial(self._again, entry, args, kwargs, tensors[: entry.reached])
+        node = self._node(entry, again, tensors, results, saved)
+        for k, i in enumerate(entry.tracked):
+            if entry.traced.passed[i] is None and results[i]._edge is None:
+                t = results[i]
+                t._edge, t._requires_grad = (node, k, t._data.shape, t._data.dtype), True
+        watch = thread.modes.watch
+        if watch is not None:
+            watch(node)
+
+    def _again(self, entry: Entry, args: Any, kwargs: Any, given: Any, by: Sequence[Tensor]) -> list[Tensor]:
+        """The results of the function as it is written, with other tensors in the places of those it was given."""
+        replace = {id(t): b for t, b in zip(given, by, strict=False)}
+        return [t for t in leaves(_called(self, entry.environment, args, kwargs, replace)) if isinstance(t, Tensor)]
+
+    # Making entries ---------------------------------------------------------------------------------------------------
+
+    def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | None:
+        """Trace the function; None if it has to run as it is written."""
+        others = [v for v in leaves((args, kwargs)) if not isinstance(v, Tensor)]
+        environment = Environment([self.traced_function, *others])
+        own = {id(t) for t in tensors}
+        inputs = [*tensors, *(t for t in environment.tensors if id(t) not in own)]
+
+        def call(given: Sequence[Tensor]) -> Any:
+            replace = {id(t): g for t, g in zip(inputs, given, strict=True)}
+            return _called(self, environment, args, kwargs, replace)
+
+        entry: Entry | None
+        try:
+            entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
+            self._check(entry, inputs)
+        except (TraceError, NotTracedError) as error:
+            problem = error
+            if isinstance(error, NotTracedError):
+                self.traced_function(*args, **kwargs)  # an error of the function's own is raised as without compile
+                problem = _not_traced(error.__cause__)
+            if not self._fallback:
+                raise problem from error.__cause__
+            entry = None
+            self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
+        if len(self._entries) >= _MANY:
+            self._warn(
+                f"{_name(self.traced_function)} was compiled for {_MANY} signatures; pass a number that changes from "
+                "call to call as a 0-d tensor"
+            )
+        self._entries.setdefault(key, []).insert(0, entry)
+        del self._entries[key][8:]
+        return entry
+
+    def _check(self, entry: Entry, inputs: list[Tensor]) -> None:
+        for i, _ in entry.traced.written:
+            if i in entry.read or inputs[i]._requires_grad or isinstance(inputs[i], Lifted):
+                raise TraceError(
+                    "compile: an argument is written to in place whose old value backward needs, or which requires "
+                    "grad.\n  What to do: use the operation without the underscore, and return its result."
+                )
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(f"compile: {text}", stacklevel=4)
+
+    def explain(self) -> str:
+        """What was compiled, for each signature so far: loops, calls, what is saved and what is computed again."""
+        found = [e for entries in self._entries.values() for e in entries if e is not None]
+        return explained(_name(self.traced_function), found)
+
+
+class _NotPlain(Exception):  # noqa: N818 - it only says that the function has to run as it is written
+    """A tensor of a transform or of a class of its own is among the arguments."""
+
+
+class _Static:
+    """A static argument in a signature."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+_array = np.ndarray
+
+
+def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
+    """An argument's part of the signature; its tensors are collected."""
+    if type(value) in PLAIN:
+        known = seen.get(id(value))
+        if known is not None:
+            return known
+        seen[id(value)] = len(tensors)
+        tensors.append(value)
+        data = value._data
+        if type(data) is not _array or value._version_of is INFERENCE:
+            raise _NotPlain
+        return (data.dtype, data.shape, value._requires_grad)
+    if isinstance(value, Tensor):
+        raise _NotPlain
+    if isinstance(value, (tuple, list)):
+        return (type(value), *[_key(v, tensors, seen) for v in value])
+    if isinstance(value, dict):
+        return (type(value), *[(k, _key(v, tensors, seen)) for k, v in value.items()])
+    return (type(value), value)
+
+
+def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:
+    """Whether what the function reaches besides its arguments is what it was."""
+    for t, dtype, shape, requires in entry.kinds:
+        data = t._data
+        if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
+            return False
+    return all(tensors[i] is t for t, i in entry.shared) and entry.environment.holds_still()
+
+
+def _called(compiled: Compiled, environment: Environment, args: Any, kwargs: Any, replace: dict[int, Tensor]) -> Any:
+    """The function's result with tensors replaced, in arguments and in what it reaches."""
+    made: dict[int, Any] = {}
+
+    def change(leaf: Any) -> Any:
+        return replace.get(id(leaf), leaf) if isinstance(leaf, Tensor) else environment.replaced(leaf, replace, made)
+
+    args = rebuild(args, iter([change(v) for v in leaves(args)]))
+    kwargs = rebuild(kwargs, iter([change(v) for v in leaves(kwargs)]))
+    return environment.replaced(compiled.traced_function, replace, made)(*args, **kwargs)
+
+
+def _name(fn: Any) -> str:
+    return getattr(fn, "__qualname__", type(fn).__name__).rpartition("<locals>.")[2]
+
+
+def _parameters(fn: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(fn).parameters)
+
+
+def _not_static(args: Any, kwargs: Any) -> TraceError:
+    found = next((v for v in leaves((args, kwargs)) if not isinstance(v, Tensor) and not _hashable(v)), None)
+    return TraceError(
+        errors.message(
+            "compile",
+            expected="arguments that are tensors, or that can be hashed to tell signatures apart",
+            found=errors.describe(found),
+            do="pass a tensor (pullback.from_numpy(...)), or something immutable",
+        )
+    )
+
+
+def _not_traced(error: BaseException | None) -> TraceError:
+    return TraceError(
+        f"compile: the function runs, but not while it is traced: {type(error).__name__}: {error}\n"
+        "  What to do: leave what raises this out of the compiled function; or let it run as it is written, with "
+        "fallback=True."
+    )
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def compile(
+    fn: Callable[..., Any] | None = None,
+    *,
+    backend: str | None = None,
+    fallback: bool = False,
+    static: Sequence[str] = (),
+) -> Any:
+    """A function that does what `fn` does, as one fused program for each signature; also a decorator.
+
+    The first call with new dtypes, shapes, ``requires_grad`` or numbers traces `fn`: it runs once, and what it does to
+    tensors is written down, differentiated, and planned. Further calls run the plan, and make one node of the graph.
+
+    Args:
+        fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the like; other arguments
+            are part of the signature, and have to be hashable.
+        backend: "c" (loops are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
+        or None: C where it can be had. fallback: what cannot be traced runs as it is written, with one warning,
+        instead of being an error. static: names of arguments that are part of the signature as a whole, by equality.
+
+    Raises:
+        TraceError: (a RuntimeError) the function asks for values of tensors, draws random numbers, ...
+
+    >>> import pullback
+    >>> @pullback.compile
+    ... def swish(x):
+    ...     return x * pullback.sigmoid(x)
+    >>> x = pullback.tensor([0.0, 1.0], requires_grad=True)
+    >>> swish(x).sum().backward()
+    >>> x.grad
+    tensor([0.5000, 0.9277])
+
+    See docs/compile.md.
+    """
+    if fn is None:
+        return functools.partial(compile, backend=backend, fallback=fallback, static=static)
+    if backend not in (None, "c", "numpy"):
+        raise ValueError(errors.message("compile()", expected="backend 'c', 'numpy' or None", found=repr(backend)))
+    if isinstance(fn, (staticmethod, classmethod)):
+        return type(fn)(compile(fn.__func__, backend=backend, fallback=fallback, static=static))
+    if not callable(fn):
+        raise TypeError(errors.message("compile()", expected="a function", found=errors.describe(fn)))
+    return Compiled(fn, backend, fallback, static)

@@ -1,0 +1,265 @@
+"""`Program`: a trace as a graph of NumPy operations, in which nothing is computed twice.
+
+Its values are elementwise (`map`, a ufunc of values), reductions (`reduce`), the same memory seen otherwise (`reshape`,
+`broadcast`), or the result of any other function (`call`). A value that was asked for before is not made again, and
+what depends on constants alone is computed here and now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+Shape = tuple[int, ...]
+
+
+class Value:
+    """One value of a program: how it is made of others, its shape and its dtype.
+
+    kind: "input" (`params` is its number), "const" (a scalar, in `params`), "array" (a constant array), "map" (`fn`:
+    the name of a ufunc, "cast" or "where"), "broadcast", "reshape", "reduce" (`fn`: the name of the ufunc; `params`:
+    the axes, which are dropped), "call" (`fn` of `params`, a pair (args, kwargs) in which `Slot`s stand for `args`)
+    or "item" (element `params` of a call that gives several).
+    """
+
+    __slots__ = ("args", "dtype", "fn", "kind", "number", "params", "shape")
+
+    def __init__(
+        self, number: int, kind: str, fn: Any, args: tuple[Value, ...], params: Any, shape: Shape, dtype: Any
+    ) -> None:
+        self.number, self.kind, self.fn, self.args, self.params = number, kind, fn, args, params
+        self.shape, self.dtype = shape, dtype
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether it can be a step of a loop."""
+        return self.kind in ("map", "broadcast")
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+class Slot:
+    """In the arguments of a call, the place of its i-th value."""
+
+    __slots__ = ("i",)
+
+    def __init__(self, i: int) -> None:
+        self.i = i
+
+
+def filled(tree: Any, values: Sequence[Any]) -> Any:
+    """Arguments with values in their slots."""
+    if isinstance(tree, Slot):
+        return values[tree.i]
+    if isinstance(tree, (tuple, list)):
+        parts = [filled(part, values) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if isinstance(tree, dict):
+        return {key: filled(part, values) for key, part in tree.items()}
+    return tree
+
+
+class Program:
+    """The values of a trace, each after those it is made of."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self._known: dict[Any, Value] = {}
+
+    def _make(
+        self, kind: str, fn: Any, args: tuple[Value, ...], params: Any, shape: Shape, dtype: Any, key: Any = None
+    ) -> Value:
+        key = (kind, fn, args, params if key is None else key, shape, dtype)
+        try:
+            known = self._known.get(key)
+        except TypeError:  # arguments that cannot be compared
+            known, key = None, None
+        if known is not None:
+            return known
+        made = Value(len(self.values), kind, fn, args, params, shape, np.dtype(dtype))
+        self.values.append(made)
+        if key is not None:
+            self._known[key] = made
+        return made
+
+    def input(self, shape: Shape, dtype: Any) -> Value:
+        """A new argument."""
+        return self._make("input", None, (), len(self.values), shape, dtype)
+
+    def const(self, value: Any, dtype: Any, shape: Shape = ()) -> Value:
+        """A number, repeated to a shape."""
+        number = np.dtype(dtype).type(value)
+        made = self._make("const", None, (), number, (), dtype, key=number.tobytes())
+        return self.broadcast(made, shape)
+
+    def array(self, array: np.ndarray[Any, Any]) -> Value:
+        """A constant array."""
+        if array.size == 1:
+            return self.reshape(self.const(array.reshape(-1)[0], array.dtype), array.shape)
+        held = np.ascontiguousarray(array)
+        return self._make("array", None, (), held, array.shape, array.dtype, key=(id(held), held.tobytes()[:0]))
+
+    def map(self, name: str, args: Sequence[Value], dtype: Any) -> Value:
+        """A ufunc of values of the dtypes of one of its loops, or "where" or "cast"."""
+        shape = np.broadcast_shapes(*(a.shape for a in args))
+        args = tuple(_source(a) for a in args)
+        if all(a.kind == "const" for a in args):
+            with np.errstate(all="ignore"):
+                return self.const(computed(name, [a.params for a in args], dtype), dtype, shape)
+        if name == "cast" and _of_mask(args[0]):
+            args = args[0].args
+        same = _identity(name, args)
+        if same is not None and same.dtype == dtype:
+            return self.broadcast(same, shape)
+        made = np.broadcast_shapes(*(a.shape for a in args))
+        return self.broadcast(self._make("map", name, args, None, made, dtype), shape)
+
+    def cast(self, value: Value, dtype: Any) -> Value:
+        """A value converted to a dtype."""
+        return value if value.dtype == dtype else self.map("cast", (value,), np.dtype(dtype))
+
+    def broadcast(self, value: Value, shape: Shape) -> Value:
+        """A value repeated to a shape."""
+        shape = tuple(shape)
+        if value.shape == shape:
+            return value
+        value = _source(value)
+        return value if value.shape == shape else self._make("broadcast", None, (value,), None, shape, value.dtype)
+
+    def reshape(self, value: Value, shape: Shape) -> Value:
+        """A value with its elements, in order, in another shape."""
+        shape = tuple(shape)
+        if value.shape == shape:
+            return value
+        constant = _source(value)
+        if constant.kind == "const":
+            return self.broadcast(constant, shape)
+        if value.kind == "reshape":
+            return self.reshape(value.args[0], shape)
+        return self._make("reshape", None, (value,), None, shape, value.dtype)
+
+    def reduce(self, name: str, value: Value, axes: Iterable[int]) -> Value:
+        """The reduction by a ufunc over axes, which are dropped."""
+        axes = tuple(sorted(axes))
+        shape = tuple(n for i, n in enumerate(value.shape) if i not in axes)
+        if all(value.shape[i] == 1 for i in axes):
+            return self.reshape(value, shape)
+        return self._make("reduce", name, (value,), axes, shape, value.dtype)
+
+    def call(self, fn: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> Any:
+        """Any function, of arguments with values among them; `result` is what it gave, an array or several."""
+        values: list[Value] = []
+        tree = (_slotted(args, values), _slotted(kwargs, values))
+        many = isinstance(result, tuple)
+        first = np.asarray(() if many else result)
+        key = _key_of(tree)
+        made = self._make("call", fn, tuple(values), tree, first.shape, first.dtype, key=key)
+        if not many:
+            return made
+        return tuple(
+            self._make("item", None, (made,), i, np.shape(r), np.asarray(r).dtype) for i, r in enumerate(result)
+        )
+
+
+def _slotted(tree: Any, values: list[Value]) -> Any:
+    if isinstance(tree, Value):
+        values.append(tree)
+        return Slot(len(values) - 1)
+    if isinstance(tree, (tuple, list)):
+        parts = [_slotted(part, values) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if isinstance(tree, dict):
+        return {key: _slotted(part, values) for key, part in tree.items()}
+    return tree
+
+
+def _key_of(tree: Any) -> Any:
+    """Something equal for equal arguments; unequal to all else if they cannot be compared."""
+    if isinstance(tree, Slot):
+        return ("slot", tree.i)
+    if isinstance(tree, (tuple, list)):
+        return (type(tree), *map(_key_of, tree))
+    if isinstance(tree, dict):
+        return (dict, *((key, _key_of(part)) for key, part in tree.items()))
+    if isinstance(tree, slice):
+        return (slice, tree.start, tree.stop, tree.step)
+    if isinstance(tree, (np.ndarray, np.generic)):
+        return (np.ndarray, id(tree)) if np.size(tree) > 64 else (tree.dtype, np.shape(tree), tree.tobytes())
+    return (type(tree), repr(tree) if isinstance(tree, float) else tree)
+
+
+def _source(value: Value) -> Value:
+    """What a value repeats, if it repeats anything."""
+    while value.kind == "broadcast":
+        value = value.args[0]
+    return value
+
+
+def _identity(name: str, args: Sequence[Value]) -> Value | None:
+    """The one of the operands that the result equals, whatever it is."""
+    if name in ("multiply", "divide", "true_divide") and args[1].kind == "const" and args[1].params == 1:
+        return args[0]
+    if name == "multiply" and args[0].kind == "const" and args[0].params == 1:
+        return args[1]
+    if name == "not_equal" and args[1].kind == "const" and args[1].params == 0 and _of_mask(args[0]):
+        return args[0].args[0]
+    return args[0] if name == "cast" else None  # where the dtype is the same
+
+
+def _of_mask(value: Value) -> bool:
+    """Whether it is a mask in another dtype."""
+    return value.kind == "map" and value.fn == "cast" and value.args[0].dtype == bool
+
+
+def computed(name: str, values: Sequence[Any], dtype: Any) -> Any:
+    """What a step gives of numbers or arrays."""
+    if name == "cast":
+        return np.asarray(values[0]).astype(dtype)
+    return (np.where if name == "where" else getattr(np, name))(*values)
+
+
+def reachable(outs: Iterable[Value], available: frozenset[Value] | set[Value] = frozenset()) -> list[Value]:
+    """The values that `outs` need, each after those it is made of; those that are available need nothing."""
+    found: set[Value] = set()
+    stack = list(outs)
+    while stack:
+        value = stack.pop()
+        if value not in found:
+            found.add(value)
+            if value not in available:
+                stack += value.args
+    return sorted(found, key=lambda v: v.number)
+
+
+def users(values: Iterable[Value], available: frozenset[Value] | set[Value]) -> dict[Value, list[Value]]:
+    """For each value, those that are made of it."""
+    found: dict[Value, list[Value]] = {}
+    for value in values:
+        if value not in available:
+            for arg in value.args:
+                found.setdefault(arg, []).append(value)
+    return found
+
+
+def walk(tree: Any) -> Iterator[Any]:
+    """The leaves of arguments."""
+    if isinstance(tree, (tuple, list)):
+        for part in tree:
+            yield from walk(part)
+    elif isinstance(tree, dict):
+        yield from walk(tuple(tree.values()))
+    else:
+        yield tree

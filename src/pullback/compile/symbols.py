@@ -1,0 +1,350 @@
+"""`Symbol`: an array that writes what is done to it into a `Program`.
+
+The forwards of the table's operations are NumPy code on arrays. Called with symbols they say of what ufuncs, reductions
+and other calls they consist. A symbol carries an example besides, what it would be in the call that is traced; a
+forward that asks for values is not taken apart (`Opaque`), because the answer would be frozen into the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from .program import Program, Value
+
+Array = np.ndarray[Any, Any]
+_REDUCTIONS = {np.add: "add", np.maximum: "maximum", np.minimum: "minimum", np.multiply: "multiply"}
+_WEAK = (bool, int, float, complex)
+
+
+class Opaque(Exception):  # noqa: N818 - nothing is wrong with what raises it
+    """A forward that cannot be taken apart."""
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """An array of a program; it can be written to by ``out=``, and then stands for the new value."""
+
+    __slots__ = ("example", "program", "value")
+
+    def __init__(self, program: Program, value: Value, example: Any) -> None:
+        self.program, self.value, self.example = program, value, np.asarray(example)
+
+    shape = property(lambda self: self.example.shape)
+    dtype = property(lambda self: self.example.dtype)
+    ndim = property(lambda self: self.example.ndim)
+    size = property(lambda self: self.example.size)
+    itemsize = property(lambda self: self.example.itemsize)
+    nbytes = property(lambda self: self.example.nbytes)
+    real = property(lambda self: np.real(self))
+    imag = property(lambda self: np.imag(self))
+    T = property(lambda self: np.transpose(self))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if method == "reduce":
+            return _reduce(ufunc, *inputs, **kwargs) if out is None else _refuse()
+        steps = method == "__call__" and not kwargs and ufunc.nout == 1 and ufunc.signature is None
+        if not steps or getattr(np, ufunc.__name__, None) is not ufunc:
+            if out is not None:
+                raise Opaque
+            return called(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+        found = mapped(self.program, ufunc, inputs)
+        if out is None:
+            return found
+        (target,) = out
+        if not isinstance(target, Symbol) or target.shape != found.shape:
+            raise Opaque
+        target.become(found if target.dtype == found.dtype else found.astype(target.dtype))
+        return target
+
+    def become(self, other: Symbol) -> None:
+        """Stand for another value from now on."""
+        self.value, self.example = other.value, other.example
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        handler = HANDLERS.get(func)
+        return called(func, args, kwargs) if handler is None else handler(*args, **kwargs)
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Symbol:
+        """As an array's."""
+        dtype = np.dtype(dtype)
+        with np.errstate(all="ignore"):
+            return Symbol(self.program, self.program.cast(self.value, dtype), self.example.astype(dtype))
+
+    def copy(self, order: str = "C") -> Symbol:
+        """As an array's."""
+        return Symbol(self.program, self.value, self.example)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """As an array's."""
+        return _clip(self, min, max)
+
+    def reshape(self, *shape: Any) -> Any:
+        """As an array's."""
+        return _reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        """As an array's."""
+        return np.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def transpose(self, *axes: Any) -> Any:
+        """As an array's."""
+        return np.transpose(self, axes or None)
+
+    def swapaxes(self, a: int, b: int) -> Any:
+        """As an array's."""
+        return np.swapaxes(self, a, b)
+
+    def take(self, indices: Any, axis: Any = None) -> Any:
+        """As an array's."""
+        return called(np.take, (self, indices), {"axis": axis})
+
+    def __getitem__(self, index: Any) -> Any:
+        return called(taken, (self, index), {})
+
+    def __len__(self) -> int:
+        return len(self.example)
+
+    def _no_value(self, *args: Any, **kwargs: Any) -> Any:
+        raise Opaque
+
+    __array__ = __bool__ = __float__ = __int__ = __index__ = __iter__ = __setitem__ = item = tolist = _no_value
+    __hash__ = None  # type: ignore[assignment]
+
+
+def taken(array: Array, index: Any) -> Any:
+    """A part of an array, by subscripts that give a view."""
+    return array[index]
+
+
+def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
+    if isinstance(tree, Symbol):
+        return change(tree)
+    if isinstance(tree, (tuple, list)):
+        parts = [_parts(part, change) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if isinstance(tree, dict):
+        return {key: _parts(part, change) for key, part in tree.items()}
+    return tree
+
+
+def called(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Any function of NumPy's, as a call of the program."""
+    if kwargs.get("out") is not None:
+        raise Opaque
+    programs: list[Program] = []
+    _parts((args, kwargs), lambda s: programs.append(s.program))
+    example = fn(*_parts(args, _example), **_parts(kwargs, _example))
+    if isinstance(example, list):
+        example = tuple(example)
+    if not all(isinstance(e, (np.ndarray, np.generic)) for e in (example if isinstance(example, tuple) else [example])):
+        raise Opaque
+    made = programs[0].call(fn, _parts(args, _value), _parts(kwargs, _value), example)
+    if isinstance(example, tuple):
+        return tuple(Symbol(programs[0], m, e) for m, e in zip(made, example, strict=True))
+    return Symbol(programs[0], made, example)
+
+
+def _example(s: Symbol) -> Array:
+    return s.example
+
+
+def _value(s: Symbol) -> Value:
+    return s.value
+
+
+def symbol(program: Program, value: Any, dtype: Any = None) -> Symbol:
+    """A number or a constant array as a symbol."""
+    if isinstance(value, Symbol):
+        return value
+    array = np.asarray(value, dtype)
+    return Symbol(program, program.array(array) if array.ndim else program.const(array[()], array.dtype), array)
+
+
+def mapped(program: Program, ufunc: np.ufunc, inputs: Any) -> Symbol:
+    """A ufunc of symbols, arrays and numbers."""
+    kinds = [type(x) if type(x) in _WEAK else x.dtype if isinstance(x, Symbol) else np.asarray(x).dtype for x in inputs]
+    try:
+        *loop, result = ufunc.resolve_dtypes((*kinds, None))
+    except (TypeError, ValueError):
+        raise Opaque from None
+    operands = [symbol(program, x, d if type(x) in _WEAK else None) for x, d in zip(inputs, loop, strict=True)]
+    example = ufunc(*(s.example if isinstance(s, Symbol) else s for s in inputs))
+    values = [program.cast(s.value, d) for s, d in zip(operands, loop, strict=True)]
+    return Symbol(program, program.map(ufunc.__name__, values, result), example)
+
+
+def _program(*values: Any) -> Program:
+    return next(v.program for v in values if isinstance(v, Symbol))
+
+
+def _reduce(
+    ufunc: Any,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    if ufunc not in _REDUCTIONS or where is not True or not isinstance(array, Symbol):
+        raise Opaque
+    how = {} if initial is None else {"initial": initial}
+    example = ufunc.reduce(array.example, axis=axis, dtype=dtype, keepdims=keepdims, **how)
+    # a sum of half precision is taken in a wider one
+    if array.dtype == np.float16 or example.dtype.kind not in "biufc" or not array.size or array.dtype == object:
+        return called(ufunc.reduce, (array,), {"axis": axis, "dtype": dtype, "keepdims": keepdims, **how})
+    program, ndim = array.program, array.ndim
+    axes = tuple(range(ndim)) if axis is None else tuple(a % ndim for a in np.atleast_1d(axis)) if ndim else ()
+    value = program.reduce(_REDUCTIONS[ufunc], program.cast(array.value, example.dtype), axes)
+    if initial is not None:
+        value = program.map(_REDUCTIONS[ufunc], (value, program.const(initial, example.dtype)), example.dtype)
+    return Symbol(program, program.reshape(value, np.shape(example)), example)
+
+
+def _folded(ufunc: Any) -> Callable[..., Any]:
+    def fold(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **how: Any) -> Any:
+        given = {k: v for k, v in how.items() if v is not np._NoValue}
+        return _reduce(ufunc, a, axis, dtype, **given) if out is None else _refuse()
+
+    return fold
+
+
+def _extreme(ufunc: Any) -> Callable[..., Any]:
+    fold = _folded(ufunc)
+    return lambda a, axis=None, out=None, **how: fold(a, axis, None, out, **how)
+
+
+def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    if not isinstance(a, Symbol) or a.dtype.kind not in "fc" or a.dtype == np.float16 or out is not None:
+        return called(np.mean, (a, axis, dtype), {"keepdims": keepdims})
+    total = np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims)
+    return np.true_divide(total, total.dtype.type(a.size // max(total.size, 1)))
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if len(choices) != 2:
+        raise Opaque
+    program = _program(condition, *choices)
+    example = np.where(*(c.example if isinstance(c, Symbol) else c for c in (condition, *choices)))
+    if not isinstance(condition, Symbol) and isinstance(condition, bool):
+        condition = np.asarray(condition)
+    values = [program.cast(symbol(program, condition).value, np.dtype(bool))]
+    for choice in choices:
+        made = symbol(program, choice, example.dtype if type(choice) in _WEAK else None)
+        values.append(program.cast(made.value, example.dtype))
+    return Symbol(program, program.map("where", values, example.dtype), example)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    if out is not None:
+        raise Opaque
+    low, high = a_min if min is None else min, a_max if max is None else max
+    found = a if low is None else np.maximum(a, low)
+    return found if high is None else np.minimum(found, high)
+
+
+def _reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:
+    if order != "C" or not isinstance(a, Symbol):
+        raise Opaque
+    example = np.reshape(a.example, shape)
+    return Symbol(a.program, a.program.reshape(a.value, example.shape), example)
+
+
+def _moved(function: Any) -> Callable[..., Any]:
+    """A function that only inserts or removes axes of length 1, or flattens."""
+
+    def change(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return _reshape(a, function(a.example, *args, **kwargs).shape)
+
+    return change
+
+
+def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    example = np.broadcast_to(array.example, shape)
+    return Symbol(array.program, array.program.broadcast(array.value, example.shape), example)
+
+
+def _filled_like(value: Any) -> Callable[..., Any]:
+    def make(a: Any, *given: Any, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Any:
+        number = given[0] if value is None else value
+        dtype = (given[1] if len(given) > 1 else dtype) if value is None else (given[0] if given else dtype)
+        if isinstance(number, Symbol) or not isinstance(a, Symbol) or np.ndim(number):
+            raise Opaque
+        example = np.full(a.shape if shape is None else shape, number, a.dtype if dtype is None else dtype)
+        made = a.program.const(example.dtype.type(number), example.dtype, example.shape)
+        return Symbol(a.program, made, example)
+
+    return make
+
+
+def _part_of_complex(function: Any) -> Callable[..., Any]:
+    def part(val: Any) -> Any:
+        if val.dtype.kind != "c":
+            return val if function is np.real else np.zeros_like(val)
+        return called(function, (val,), {})
+
+    return part
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise Opaque
+
+
+HANDLERS: dict[Any, Callable[..., Any]] = {
+    np.sum: _folded(np.add),
+    np.prod: _folded(np.multiply),
+    np.max: _extreme(np.maximum),
+    np.min: _extreme(np.minimum),
+    np.amax: _extreme(np.maximum),
+    np.amin: _extreme(np.minimum),
+    np.mean: _mean,
+    np.where: _where,
+    np.clip: _clip,
+    np.reshape: _reshape,
+    np.ravel: _moved(np.ravel),
+    np.squeeze: _moved(np.squeeze),
+    np.expand_dims: _moved(np.expand_dims),
+    np.broadcast_to: _broadcast_to,
+    np.zeros_like: _filled_like(0),
+    np.ones_like: _filled_like(1),
+    np.full_like: _filled_like(None),
+    np.copy: lambda a, order="K", subok=False: a.copy(),
+    np.real: _part_of_complex(np.real),
+    np.imag: _part_of_complex(np.imag),
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.result_type: lambda *args: np.result_type(*(a.dtype if isinstance(a, Symbol) else a for a in args)),
+    np.empty_like: _refuse,
+    np.may_share_memory: _refuse,
+    np.shares_memory: _refuse,
+    np.copyto: _refuse,
+    np.put: _refuse,
+    np.putmask: _refuse,
+    np.put_along_axis: _refuse,
+    np.place: _refuse,
+    np.fill_diagonal: _refuse,
+}
+
+
+# Operations whose forward asks an array for what a symbol has not: the same in other words.
+IN_OTHER_WORDS: dict[str, Callable[..., Any]] = {
+    "_expand": lambda out, input, shape: _broadcast_to(input, out.shape),
+    "_getitem": lambda out, input, index: called(taken, (input, (*index, ...) if ... not in index else index), {}),
+    "_permute": lambda out, input, dims: called(np.transpose, (input, tuple(dims)), {}),
+    "clone": lambda out, input, **kwargs: input,
+    "_contiguous": lambda out, input: input,
+    "sign": lambda out, input: _signs(input),
+    "sgn": lambda out, input: _signs(input),
+}
+
+
+def _signs(input: Any) -> Any:
+    if input.dtype.kind not in "fiu" or input.dtype.itemsize < 4:
+        raise Opaque
+    above, below = np.greater(input, 0), np.less(input, 0)
+    return np.subtract(above.astype(input.dtype), below.astype(input.dtype))

@@ -1,0 +1,309 @@
+"""Why a tensor does not require grad: what took it out of the graph, or what it never had.
+
+Where origins were recorded, its first cause is known (`autograd/origins.py`). Else what can be seen is asked: its mode,
+its dtype, its views, and whether it lies in the memory of a tensor that does require grad.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import linecache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._state import thread
+from .._tensor import Tensor
+from ..autograd.origins import MARKED, ORIGINS, TAKEN, Loss, Origin, losses_of
+from ..autograd.places import Place, at, locals_of, place_of, user_frames, variables
+from ..errors import describe
+
+SWITCH_ON = (
+    "Lines were not recorded. To have them: run the program within `with pullback.autograd.record_origins():`, or as "
+    "`python -m pullback explain FILE.py:variable`."
+)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An answer of `explain`, whose text is what `str` and `repr` give.
+
+    cause: one word for programs, e.g. "detach" or "non-leaf". why: a sentence. places: what happened where, as pairs of
+    words and a place (file, line, function), the most telling first. do: what to do. notes: what else is known.
+    """
+
+    cause: str
+    why: str
+    do: str = ""
+    places: tuple[tuple[str, Place], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [self.why, *(f"  {what}: {at(place)}" for what, place in self.places)]
+        lines += [f"  {note}" for note in self.notes]
+        return "\n".join([*lines, f"  What to do: {self.do}"] if self.do else lines)
+
+    __repr__ = __str__
+
+
+def called(name: str) -> str:
+    """A call in words: ``mul()``."""
+    return f"{name}()" if name.replace(".", "").isidentifier() else name
+
+
+def placed(*pairs: tuple[str, Place | None]) -> tuple[tuple[str, Place], ...]:
+    return tuple((what, place) for what, place in pairs if place is not None)
+
+
+def unrecorded(t: Any) -> tuple[str, ...]:
+    """The hint to record origins, where that of a tensor was not."""
+    return () if thread.modes.recording or ORIGINS.get(t) is not None else (SWITCH_ON,)
+
+
+def names_of(t: Tensor) -> str:
+    return "`" + "`, `".join(names) + "`" if (names := variables(lambda v: v is t)) else describe(t)
+
+
+# What does not require grad -------------------------------------------------------------------------------------------
+
+LOST = {
+    "detach": ("detach()", "detach() takes a tensor out of the graph", "compute with the tensor itself"),
+    "data": (".data", ".data is the tensor without its graph", "compute with the tensor itself"),
+    "detach_": ("detach_()", "detach_() took the tensor itself out of the graph", "leave detach_() out"),
+    "numpy": (
+        "NumPy",
+        "its values went through NumPy, which keeps no graph",
+        "call NumPy's functions on the tensor itself (numpy.sin(t) is recorded), or write a Function around that code",
+    ),
+    "no_grad": ("no_grad()", "it was made while recording was off", "compute it outside of no_grad()"),
+    "inference_mode": (
+        "inference_mode()",
+        "it was made in inference mode, whose tensors never belong to a graph",
+        "compute it outside of inference_mode(), from a clone() of what was made inside",
+    ),
+    "forward": (
+        "forward()",
+        "it was made inside the forward of a Function, where operations are not recorded",
+        "return it from forward as an output; only outputs get a gradient, by backward",
+    ),
+    "backward": (
+        "backward()",
+        "it was made by a backward pass that was not itself recorded",
+        "pass create_graph=True to backward() or grad()",
+    ),
+    "integer": (
+        "its dtype",
+        "integers and bools have no gradient",
+        "keep to floating point, e.g. use softmax instead of argmax; convert indices only where they are indices",
+    ),
+    "constant": (
+        "the operation",
+        "the operation that made it has no derivative, or derivative 0 everywhere",
+        "use an operation that is differentiable, or a Function with a gradient of your own (straight-through)",
+    ),
+    "requires_grad": ("requires_grad", "requires_grad was set to False", "leave that out, or set it to True again"),
+}
+for _same in ("__array__", "item", "tolist"):
+    LOST[_same] = LOST["numpy"]
+
+
+def requires_none(t: Tensor) -> Explanation:
+    """Of a tensor that does not require grad."""
+    marked = MARKED.get(t)
+    if marked is not None:
+        return Explanation(
+            "non-differentiable",
+            f"requires_grad is False, because {marked[0]}.forward marked this output as not differentiable.",
+            "leave ctx.mark_non_differentiable out, and let backward return its gradient",
+            placed(("marked", marked[1])),
+        )
+    losses = losses_of(t)
+    made = ORIGINS.get(t)
+    if losses:
+        return _lost(t, losses, made)
+    if t.is_inference():
+        return _of_kind("inference_mode", "requires_grad is False, because of {}: {}.", made_at(made), unrecorded(t))
+    if t._data.dtype.kind not in "fcV":
+        return _of_kind("integer", f"requires_grad is False, because of {{}} {t.dtype}: {{}}.", made_at(made))
+    return _never_set(t, made) if made is not None else _unknown(t)
+
+
+def _of_kind(kind: str, text: str, places: Any = (), notes: tuple[str, ...] = ()) -> Explanation:
+    what, because, do = LOST[kind]
+    return Explanation(kind, text.format(what, because), f"{do}.", places, notes)
+
+
+def made_at(made: Origin | None) -> tuple[tuple[str, Place], ...]:
+    if made is None or made.place is None:
+        return ()
+    within = (f"{made.mode}() was entered", made.mode_place) if isinstance(made.mode_place, tuple) else ("", None)
+    return placed((f"made by {called(made.name)}", made.place), within)
+
+
+def _lost(t: Tensor, losses: Sequence[Loss], made: Origin | None) -> Explanation:
+    """The gradient was lost, here or of something it was computed from, in a way that was recorded."""
+    first = next((loss for loss in losses if LOST[loss.kind] is LOST["numpy"]), losses[0])
+    what, because, do = LOST[first.kind]
+    source = first.source() if first.source is not None else None
+    of = names_of(source) if source is not None and source is not t else first.of
+    pairs: list[tuple[str, Place | None]] = []
+    happened = {
+        "integer": f"made {first.detail} by {called(first.of)}",
+        "constant": f"made by {called(first.of)}",
+        "no_grad": "made",
+        "inference_mode": "made",
+        "forward": f"made inside {first.detail}.forward",
+        "requires_grad": "set to False",
+    }.get(first.kind, f"{first.kind}{'' if first.kind == 'data' else '()'} of {of}")
+    pairs.append((happened, first.place))
+    if isinstance(first.detail, tuple):
+        pairs.append((f"{first.kind}() was entered", first.detail))
+    pairs += [
+        (f"{'before' if first is not losses[0] else 'then'} {loss.kind}()", loss.place)
+        for loss in losses
+        if loss is not first
+    ]
+    if made is not None and made.place != first.place and source is not t:
+        pairs.append((f"this tensor was made from it by {called(made.name)}", made.place))
+    if first.kind in ("no_grad", "inference_mode", "forward"):
+        because += f", from {of}, which requires grad"
+    return Explanation(
+        "numpy" if LOST[first.kind] is LOST["numpy"] else first.kind,
+        f"requires_grad is False, because of {what}: {because}.",
+        f"{do}.",
+        placed(*pairs),
+    )
+
+
+def _never_set(t: Tensor, made: Origin) -> Explanation:
+    """Its origin is known, and nothing was lost there."""
+    off = f" under {made.mode}()" if made.mode in ("no_grad", "inference_mode") else ""
+    taken = [loss for loss in reversed(TAKEN) if made.values and loss.detail < made.order]
+    notes = [f"  {loss.kind}() of a {loss.of} at {at(loss.place)}" for loss in taken]
+    return Explanation(
+        "never-set",
+        f"requires_grad is False: it was made{off} by {called(made.name)}, nothing that it was made of requires grad, "
+        "and requires_grad was never set.",
+        "set requires_grad=True where it is made, or requires_grad_() on it; or compute it from a tensor that has it.",
+        made_at(made),
+        ("Its values come from NumPy or Python, and may be those that were taken out of the graph here:", *notes)
+        if taken
+        else (),
+    )
+
+
+def _unknown(t: Tensor) -> Explanation:
+    """Nothing was recorded of it: what can be seen is its memory and its views."""
+    notes: list[str] = []
+    if not thread.modes.grad_enabled:
+        notes.append("Recording is off at this moment: no_grad() or set_grad_enabled(False) is in force here.")
+    view = t._view
+    if view is not None and getattr(view, "made", "") == "no_grad" and view.base._requires_grad:
+        return _of_kind(
+            "no_grad",
+            f"requires_grad is False, because of {{}}: this view of {names_of(view.base)} was made while recording was "
+            "off.",
+            notes=unrecorded(t),
+        )
+    assigned = _assignment(t)
+    if assigned is not None:
+        kind, place = assigned
+        return _of_kind(
+            kind,
+            "requires_grad is False, most likely because of {}: {}.",
+            placed(("assigned", place)),
+            unrecorded(t),
+        )
+    if t._leaf is not None:
+        return _of_kind(
+            "requires_grad",
+            "requires_grad is False, because of {}: it did require grad when an operation used it, and {}.",
+            notes=unrecorded(t),
+        )
+    for other in _sharing(t):
+        counted = other._version_of is not None and other._version_of is t._version_of
+        kind = "detach" if counted else "data"
+        return _of_kind(
+            kind,
+            f"requires_grad is False, because of {'detach()' if counted else '.data or NumPy'}: it lies in the memory "
+            f"of {names_of(other)}, which requires grad, but is not connected to it. {{1}}.",
+            notes=unrecorded(t),
+        )
+    return Explanation(
+        "unknown",
+        "requires_grad is False, and it has no grad_fn. One of these is so:",
+        "set requires_grad=True on the leaf that is meant; find what cut the tensor off by recording, as said above."
+        if unrecorded(t)
+        else "set requires_grad=True on the leaf that is meant.",
+        (),
+        (
+            "- requires_grad was never set, on it or on what it was computed from (an assignment makes a new tensor);",
+            "- it was computed under no_grad() or set_grad_enabled(False), or in the forward of a Function;",
+            "- it comes from detach(), .data, item() or NumPy;",
+            "- the operation that made it has no derivative (round, sign, comparisons, argmax).",
+            *notes,
+            *unrecorded(t),
+        ),
+    )
+
+
+def _sharing(t: Tensor) -> Iterator[Tensor]:
+    """Living tensors that require grad and lie in the same memory."""
+    if not isinstance(t._data, np.ndarray) or not t._data.size:
+        return
+    for other in gc.get_objects():
+        if issubclass(type(other), Tensor) and other is not t:
+            data = getattr(other, "_data", None)
+            if isinstance(data, np.ndarray) and np.may_share_memory(data, t._data) and other._requires_grad:
+                yield other
+
+
+_CALLS = {
+    "detach": "detach",
+    "data": "data",
+    "numpy": "numpy",
+    "item": "item",
+    "tolist": "tolist",
+    "detach_": "detach_",
+}
+_MODES = {"no_grad": "no_grad", "inference_mode": "inference_mode", "set_grad_enabled": "no_grad"}
+
+
+def _assignment(t: Tensor) -> tuple[str, Place] | None:
+    """What in the source of the user's functions, where a variable got this tensor, takes it out of the graph."""
+    for frame in user_frames():
+        names = {name for name, value in locals_of(frame).items() if value is t}
+        file, line, function = place_of(frame)
+        if not names:
+            continue
+        try:
+            tree = ast.parse("".join(linecache.getlines(file)))
+        except SyntaxError:
+            continue
+        found = None
+        for statement, kind in _assignments(tree, ""):
+            targets = {
+                part.id for target in statement.targets for part in ast.walk(target) if isinstance(part, ast.Name)
+            }
+            if targets & names and statement.lineno <= line:
+                attributes = [part.attr for part in ast.walk(statement.value) if isinstance(part, ast.Attribute)]
+                inside = next((_CALLS[name] for name in attributes if name in _CALLS), "")
+                found = (inside or kind, (file, statement.lineno, function)) if inside or kind else None
+        return found
+    return None
+
+
+def _assignments(tree: ast.AST, kind: str) -> Iterator[tuple[ast.Assign, str]]:
+    """The assignments in a piece of source, each with the mode that a `with` around it sets."""
+    for child in ast.iter_child_nodes(tree):
+        inside = kind
+        if isinstance(child, ast.With):
+            called = [part for item in child.items for part in ast.walk(item.context_expr)]
+            names = [getattr(part, "attr", getattr(part, "id", "")) for part in called]
+            inside = next((_MODES[name] for name in names if name in _MODES), kind)
+        if isinstance(child, ast.Assign):
+            yield child, inside
+        yield from _assignments(child, inside)

@@ -1,0 +1,119 @@
+"""What stands in a box, in every form of the picture, and how a number, a size or a shape is written there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from .description import LEAF, LOSS, Description, NodeInfo, Values
+from .folding import Group
+
+WIDEST = 34  # characters of a line in a box
+
+
+def count_of_bytes(n: int) -> str:
+    """A number of bytes as people write it.
+
+    >>> count_of_bytes(12), count_of_bytes(1536), count_of_bytes(3 * 2**20)
+    ('12 B', '1.5 KiB', '3.0 MiB')
+    """
+    size = float(n)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{n} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things.
+
+    >>> counted(1, "node"), counted(2, "leaf", "leaves")
+    ('1 node', '2 leaves')
+    """
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def number(value: float) -> str:
+    """A norm with three digits."""
+    return f"{value:.3g}"
+
+
+def outputs(info: NodeInfo) -> str:
+    """The shapes and dtypes of what a node made.
+
+    >>> outputs(NodeInfo(1, "MulBackward0", "operation", outputs=[((2, 3), "float32")]))
+    '[2, 3] float32'
+    """
+    rows = _summed((f"{list(out[0])} {out[1]}" for out in info.outputs if out), most=3)
+    return ", ".join(rows)
+
+
+def gradient(values: Values | None) -> str:
+    """The norm of a gradient, or ""."""
+    known = values is not None and not (math.isnan(values.norm) and values.elements is None)
+    return f"|grad| {number(values.norm)}" if values is not None and known else ""
+
+
+def title(info: NodeInfo) -> str:
+    """What a box is called: a leaf by its name, a node by its own, after the name of the tensor it made if known."""
+    if info.kind == LEAF:
+        return info.variable or "leaf"
+    return f"{info.variable} = {info.name}" if info.variable and info.kind != LOSS else info.name
+
+
+def of_node(info: NodeInfo) -> list[str]:
+    """The lines of the box of a node."""
+    lines = [title(info), outputs(info)]
+    if info.saved:
+        titles = dict.fromkeys(s.title for s in info.saved)
+        lines.append(f"saves {count_of_bytes(info.nbytes)}: {', '.join(titles)}")
+    elif info.state == "freed":
+        lines.append("saved values freed")
+    if info.grad is not None:
+        lines.append(gradient(info.grad))
+    return [short(line) for line in lines if line]
+
+
+def of_group(description: Description, group: Group, most: int = 9) -> list[str]:
+    """The lines of the box of a folded group: "x 12", or which block it is, and up to `most` of what a block has."""
+    nodes = [description.nodes[i] for i in group.members]
+    block = [info for info in nodes if group.start < info.made <= group.start + group.period]
+    block.sort(key=lambda info: -info.made)
+    leaves = [info for info in nodes if info.kind == LEAF]
+    head = f"block {group.block}" if group.block else f"x {group.count}"
+    lines = [head, *_summed((info.name for info in block), most)]
+    if not group.period:
+        lines = [counted(len(leaves), "leaf", "leaves"), *_summed((outputs(info) for info in leaves), most=3)]
+    elif leaves:
+        lines.append(counted(len(leaves), "leaf", "leaves"))
+    saved = {s.memory: s.nbytes for info in nodes for s in info.saved}
+    if saved:
+        lines.append(f"saves {count_of_bytes(sum(saved.values()))}")
+    return [short(line) for line in lines]
+
+
+def _summed(names: Iterable[str], most: int) -> list[str]:
+    """Words in a row, equal neighbours together, and no more than `most` of them."""
+    rows: list[list[object]] = []
+    for name in names:
+        if rows and rows[-1][0] == name:
+            rows[-1][1] = int(str(rows[-1][1])) + 1
+        else:
+            rows.append([name, 1])
+    lines = [str(name) if count == 1 else f"{name} x {count}" for name, count in rows]
+    return lines if len(lines) <= most else [*lines[: most - 1], f"and {len(lines) - most + 1} more"]
+
+
+def short(text: str) -> str:
+    """A line that fits into a box."""
+    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
+
+
+LINE, PADDING, CHARACTER = 16.0, 10.0, 7.3
+"""The height of a line, the margin inside of a box, and the width of a character: 12 pixels of a typewriter's."""
+
+
+def size(lines: list[str]) -> tuple[float, float]:
+    """The width and height of the box around some lines."""
+    return max(len(line) for line in lines) * CHARACTER + 2 * PADDING, len(lines) * LINE + PADDING

@@ -1,0 +1,101 @@
+"""The formula of a node: what its operation computes and how its gradient goes back, read off the source code.
+
+An operation's rule is often an expression in the entry of the table, with others around it on the line; the positions
+that Python keeps for its tracebacks say where it begins and ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from ...autograd.context import FunctionNode
+from ...ops.nodes import OpNode
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """call: what was called. words: what that computes, a line. formula: the source of the derivative, from `place`, a
+    file and a line of it."""
+
+    call: str
+    words: str
+    formula: str
+    place: str
+
+
+def key_of(node: Any) -> str:
+    """A name for the rule of a node, the same for all nodes that follow it."""
+    if isinstance(node, OpNode):
+        return f"{node.op.name} {node.plan.wanted}"
+    if isinstance(node, FunctionNode):
+        cls = node._forward_cls
+        return f"{cls.__module__}.{cls.__qualname__} {id(cls)}"
+    return type(node).__name__
+
+
+def rule_of(node: Any) -> Rule:
+    """The rule that a node follows."""
+    if isinstance(node, OpNode):
+        return _of_operation(node)
+    if isinstance(node, FunctionNode):
+        return _of_function(node._forward_cls)
+    return Rule("", _first_line(type(node)), "", "")
+
+
+def _of_operation(node: OpNode) -> Rule:
+    op = node.op
+    wanted = [op.params[i] for i in node.plan.wanted]
+    formulas = []
+    for name in wanted:
+        rule = op.rules[name]
+        source = _expression(rule)
+        formulas.append(f"grad_{name} = {source}" if source else f"# grad_{name}\n{_source(rule)}")
+    return Rule(op.name, _first_line(op.call), "\n".join(formulas), _place(op.rules[wanted[0]]) if wanted else "")
+
+
+def _of_function(cls: Any) -> Rule:
+    written = "vjp" if "vjp" in vars(cls) else "backward"
+    parts = [_source(getattr(cls, name)) for name in ("forward", "setup_context", written) if hasattr(cls, name)]
+    formula = "\n".join(part for part in parts if part)
+    return Rule(f"{cls.__name__}.apply", _first_line(cls), formula, _place(getattr(cls, written)))
+
+
+def _first_line(thing: Any) -> str:
+    """The first line of its own documentation."""
+    text = (thing.__doc__ or "").strip()
+    return text.splitlines()[0].replace("``", "") if text else ""
+
+
+def _source(fn: Callable[..., Any]) -> str:
+    """A function as it is written; "" where that cannot be had."""
+    try:
+        return textwrap.dedent(inspect.getsource(inspect.unwrap(fn))).rstrip()
+    except (OSError, TypeError):
+        return ""
+
+
+def _place(fn: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def _expression(rule: Callable[..., Any]) -> str:
+    """The expression that a rule returns, if it is nothing but one that stands on a line; else ""."""
+    code = rule.__code__
+    spans = [(line, start, end) for line, last, start, end in code.co_positions() if line == last and end]
+    lines = {line for line, _, _ in spans}
+    if len(lines) != 1:
+        return ""
+    written = linecache.getline(code.co_filename, lines.pop() or 0).encode()
+    text = written[min(start or 0 for _, start, _ in spans) : max(end or 0 for _, _, end in spans)].decode()
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return ""
+    return text

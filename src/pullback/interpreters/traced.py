@@ -1,0 +1,286 @@
+"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, and what is done to it is written
+down.
+
+A traced payload holds the number of a value, and what the value was in the call that is traced: an example, from which
+shapes and dtypes follow, and whether they could depend on values. Reverse mode needs nothing here: a pass of the
+ordinary engine on tensors of this level writes down the backward as it wrote down the forward.
+
+Nothing that looks at values can be written down; it is refused with the line that asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._memory import Payload
+from .._state import thread
+from .._tensor import Lifted, Tensor, wrap
+from ..autograd.node import leaf_edge, next_order
+from ..autograd.places import formatted, user_place
+from ..ops.table import TABLE
+from .functions import recording
+from .levels import Level, inner, mapped
+
+if TYPE_CHECKING:
+    from ..ops.table import Op
+
+
+class TraceError(RuntimeError):
+    """What was done cannot be part of a program that is compiled."""
+
+
+def refused(what: str, do: str) -> TraceError:
+    """The error of something that cannot be traced, with the user's line."""
+    place = formatted(user_place()).rstrip()
+    return TraceError(
+        f"compile: {what}\n{place}\n  What to do: {do}; or let such a function run as it is written, with "
+        "fallback=True."
+    )
+
+
+class Ref(NamedTuple):
+    """In the arguments of what was written down, the place of a traced value."""
+
+    number: int
+
+
+class Entry(NamedTuple):
+    """One operation that was done: its arguments with a `Ref` for each tensor, and the numbers of its results."""
+
+    op: Op | None  # None: a constant, whose array is the argument
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: tuple[int, ...]
+
+
+class Traced(Payload):
+    """Value `number` of a trace, which in the call that is traced was `example`."""
+
+    __slots__ = ("example", "number")
+
+    def __init__(self, level: Trace, number: int, example: np.ndarray[Any, Any]) -> None:
+        self.level, self.number, self.example = level, number, example
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.example.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.example.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return False
+
+    def detach(self) -> Traced:
+        return self  # the same memory: a write to one is a write to the other
+
+    def clone(self) -> Traced:
+        return Traced(self.level, self.number, self.example)
+
+    def like(self, array: Any) -> Traced:
+        return self.level.constant(wrap(np.asarray(array)))
+
+    def assign(self, new: Payload) -> None:
+        assert isinstance(new, Traced)
+        example = new.example
+        if example.shape != self.shape or example.dtype != self.dtype:
+            fitting: Any = wrap(new).expand(self.shape).to(wrap(self.example).dtype)
+            new, example = fitting._data, fitting._data.example
+        assert isinstance(new, Traced)
+        self.number, self.example = new.number, example
+
+    def item(self) -> Any:
+        raise refused(
+            "the value of a tensor is used by Python (in `if` or `while`, as a number, a list or a size: item(), "
+            "float(), tolist()), but a program is compiled for all values of a shape",
+            "choose between tensors with pullback.where(condition, a, b); or pass what decides as a number, which is "
+            "part of the signature",
+        )
+
+    tolist = item
+
+    def _no_array(self, *args: Any, **kwargs: Any) -> Any:
+        raise refused(
+            "NumPy cannot have the values of a tensor that is being traced",
+            "use operations of pullback, or NumPy functions that have a rule, on the tensor itself",
+        )
+
+    __array__ = __array_ufunc__ = __array_function__ = _no_array
+
+    def __repr__(self) -> str:
+        return f"TracedTensor(%{self.number}, shape={list(self.shape)}, dtype={self.dtype})"
+
+
+# The shape of their results depends on values.
+_OF_VALUES = frozenset("nonzero argwhere masked_select unique unique_consecutive bincount _nonzero".split())
+
+
+class Trace(Level):
+    """The level of one function that is being traced: `entries` are what it did, in order.
+
+    inputs: the numbers of its arguments. captured: tensors from outside that it met, by the number they have here.
+    """
+
+    shares_graph = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[Entry] = []
+        self.examples: list[np.ndarray[Any, Any]] = []  # what each value was, by its number
+        self.inputs: list[int] = []
+        self.captured: dict[int, tuple[Tensor, int]] = {}  # by number: the tensor and its version
+        self.met: list[int] = []  # the numbers of all tensors from outside
+        self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
+        self._began = next_order()
+
+    def lift(self, example: np.ndarray[Any, Any], requires_grad: bool = False) -> Tensor:
+        """A new argument of the program."""
+        made = self._new(example)
+        self.inputs.append(made.number)
+        t = wrap(made)
+        t._requires_grad = requires_grad
+        return t
+
+    def _new(self, example: Any) -> Traced:
+        self.examples.append(np.asarray(example))
+        return Traced(self, len(self.examples) - 1, self.examples[-1])
+
+    def number_of(self, t: Tensor) -> int:
+        """The number of a tensor, which from outside becomes one that is read whenever the program runs."""
+        held = inner(t, self)
+        return held.number if isinstance(held, Traced) else self.constant(t).number
+
+    def example(self, t: Tensor) -> Tensor:
+        """What a tensor was in the call that is traced, without a graph."""
+        held = inner(t, self)
+        return wrap(held.example if isinstance(held, Traced) else t._data)
+
+    def constant(self, t: Tensor) -> Traced:
+        held = inner(t, self)
+        if isinstance(held, Traced):
+            return held
+        return self._outside(t)._data
+
+    def adopt(self, t: Tensor) -> Tensor:
+        return t if inner(t, self) is not None or not t._requires_grad else self._outside(t)
+
+    def _outside(self, t: Tensor) -> Tensor:
+        """A tensor from outside as one of this level, at its own place in the graph."""
+        known = self._known.get(id(t))
+        if known is not None:
+            return known
+        if isinstance(t._data, Payload) or not isinstance(t._data, np.ndarray):
+            raise refused(
+                f"a tensor of another kind than plain ones is used: {type(t).__name__}",
+                "pass it through functions that are not compiled",
+            )
+        if t._edge is not None and t._edge[0]._order < self._began:
+            raise refused(
+                "something was computed of a tensor that requires grad and is neither an argument nor found from the "
+                f"function (shape {list(t._data.shape)}), so that it would be the same in every call",
+                "pass that tensor as an argument",
+            )
+        made = self._new(t._data)
+        self.met.append(made.number)
+        self.captured[made.number] = (t, t._version_of.n if t._version_of is not None else 0)
+        known = self._known[id(t)] = wrap(made)
+        if t._requires_grad:
+            known._edge, known._requires_grad = t._edge or leaf_edge(t), True
+        return known
+
+    def take_in(self, t: Tensor) -> None:
+        # tensors that the function can reach have become arguments: this one, with its views, it has made itself
+        base = t if t._view is None else t._view.base
+        views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
+        for made in [base, *(v for v in views if v is not None and v._view is not None and v._view.base is base)]:
+            data = self._new(np.array(made._data))
+            self.entries.append(Entry(None, (data.example,), {}, (data.number,)))
+            made.__class__, made._data = Lifted, data
+
+    def assign(self, t: Tensor, new: Payload) -> None:
+        view = t._view
+        if view is None or view.op is None:
+            t._data.assign(new)
+            return
+        base = view.base
+        steps: list[Any] = []
+        at: Any = t
+        while at._view is not None:
+            steps.insert(0, (at._view.op, at._view.args))
+            at = at._view.parent
+        with recording(False):
+            put = TABLE["_put_through"].call(wrap(base._data.clone()), wrap(new), tuple(steps))
+            base._data.assign(put._data)
+            for ref in base._share_version().views:
+                other = ref()
+                if other is not None and other._view is not None and other._view.op is not None:
+                    other._data.assign(self._again(other, base)._data)
+
+    def _again(self, t: Tensor, base: Tensor) -> Tensor:
+        view = t._view
+        return wrap(base._data) if view is None else view.op.call(self._again(view.parent, base), *view.args)
+
+    def refuse_random(self) -> None:
+        raise refused(
+            "random numbers are drawn: they would be the same in every call",
+            "draw them outside, and pass them as an argument",
+        )
+
+    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+        if not cls._contract.separate:
+            return cls.forward(node, *args, **kwargs)
+        out = cls.forward(*args, **kwargs)
+        cls.setup_context(node, (*args, *kwargs.values()), out)
+        return out
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if op.name in _OF_VALUES or _has_masks(op, args):
+            raise refused(
+                f"the shape of the result of {op.name.strip('_')}() depends on values",
+                "choose with pullback.where(mask, x, 0) instead of taking elements out",
+            )
+        written = (
+            mapped(lambda t: Ref(self.number_of(t)), args),
+            {k: mapped(lambda t: Ref(self.number_of(t)), v) for k, v in kwargs.items()},
+        )
+        with recording(False):
+            out = op.call(*mapped(self.example, args), **{k: mapped(self.example, v) for k, v in kwargs.items()})
+        if not isinstance(out, (Tensor, tuple, list)):
+            raise refused(
+                f"{op.name}() gives a {type(out).__name__}, which depends on the values of tensors",
+                "use an operation that gives a tensor",
+            )
+        outs: Sequence[Tensor] = [out] if isinstance(out, Tensor) else out
+        made: list[Any] = [self._new(o._data) for o in outs]
+        self.entries.append(Entry(op, *written, tuple(m.number for m in made)))
+        if isinstance(out, Tensor):
+            return made[0]
+        return type(out)(*made) if hasattr(out, "_fields") else tuple(made)
+
+    def forget(self) -> None:
+        """Hold tensors from outside no longer."""
+        self.captured.clear()
+        self._known.clear()
+
+    def changed(self) -> list[Tensor]:
+        """Tensors from outside that were written to after they were met."""
+        return [t for t, version in self.captured.values() if t._version_of is not None and t._version_of.n != version]
+
+
+def _has_masks(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether positions are given by a mask, so that there are as many as values say."""
+    if op.name not in ("_index", "_index_put"):
+        return False
+    found: list[Tensor] = []
+    mapped(found.append, args[1:])
+    return any(t._data.dtype.kind == "b" for t in found) and op.name == "_index"
+
+
+def open_traces() -> bool:
+    """Whether a function is being traced in this thread."""
+    return any(isinstance(level, Trace) for level in thread.modes.levels)

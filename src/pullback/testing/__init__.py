@@ -1,0 +1,11 @@
+"""What tests of a user's own code need: the audit of a Function, and a comparison of results.
+
+`audit` says whether a Function keeps its contract, each finding with a reason and a corrected line; the command
+`pullback check` runs it on a file. `assert_close` is PyTorch's.
+"""
+
+from .auditing import audit
+from .comparison import assert_close
+from .findings import CODES, Audit, Code, Finding, Line
+
+__all__ = ["CODES", "Audit", "Code", "Finding", "Line", "assert_close", "audit"]

@@ -1,0 +1,194 @@
+"""`audit`: all checks of a Function, in order, with one result.
+
+A check is a function that takes the `Subject` and yields findings. `CHECKS` lists them, with a title for the result and
+the condition under which each applies; the first ones are gates, after whose faults nothing else is worth running.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._dtypes import dtype as DType  # noqa: N812 - a class with torch's name
+from .._dtypes import float32, float64
+from ..autograd._problem import Options
+from ..autograd.function import Function
+from ..autograd.grad_mode import enable_grad
+from . import batches, conduct, derivatives, higher, memory, running, sharing
+from .findings import FAULT, Audit, Finding, sorted_findings
+from .source import described, line_of_error, remedy
+from .subject import Subject
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: what it is called, what does it, why it does not apply (or None), and whether it is a gate."""
+
+    title: str
+    run: Callable[[Subject], Iterator[Finding]]
+    unless: Callable[[Subject], str | None] = lambda subject: None
+    gate: bool = False
+
+
+def _without_jvp(subject: Subject) -> str | None:
+    return _unsteady(subject) if getattr(subject.function, "jvp", None) is not None else "there is no jvp"
+
+
+def _without_vmap(subject: Subject) -> str | None:
+    has = getattr(subject.function, "vmap", None) is not None or getattr(subject.function, "generate_vmap_rule", False)
+    if not has:
+        return "there is no vmap rule"
+    return "it draws random numbers" if subject.random else _unsteady(subject)
+
+
+UNSTEADY = {
+    "not-deterministic": "forward is not deterministic",
+    "backward-not-repeatable": "backward cannot be repeated",
+    "backward-modifies": "backward changes what was saved",
+}
+
+
+def _unsteady(subject: Subject) -> str | None:
+    return next((why for code, why in UNSTEADY.items() if code in subject.broken), None)
+
+
+CHECKS = (
+    Check("forward runs", running.check_forward, gate=True),
+    Check("forward is deterministic", running.check_determinism),
+    Check("inputs are not modified", running.check_inputs_unmodified),
+    Check("backward runs", running.check_backward, gate=True),
+    Check("no warnings", running.check_warnings),
+    Check("backward modifies nothing", running.check_backward_writes),
+    Check("backward can be repeated", running.check_backward_repeats),
+    Check("shapes of gradients", conduct.check_gradient_shapes),
+    Check("first derivatives", derivatives.check_first_derivative, _unsteady),
+    Check("linearity of backward", conduct.check_linearity, _unsteady),
+    Check("other dtypes", derivatives.check_float32, _unsteady),
+    Check("dtypes and devices", conduct.check_dtypes),
+    Check("second derivatives", higher.check_second_derivative, _unsteady),
+    Check("forward mode", higher.check_forward_mode, _without_jvp),
+    Check("vmap", batches.check_vmap, _without_vmap),
+    Check("needs_input_grad", conduct.check_needs_input_grad, _unsteady),
+    Check("unused outputs", conduct.check_unused_outputs, _unsteady),
+    Check("aliases", sharing.check_aliases),
+    Check("layouts", conduct.check_layouts, _unsteady),
+    Check("0-d inputs", conduct.check_zero_dim, _unsteady),
+    Check("empty inputs", conduct.check_empty, _unsteady),
+    Check("interleaved calls", sharing.check_interleaved, _unsteady),
+    Check("writes between forward and backward", sharing.check_writes_between, _unsteady),
+    Check("tensors from outside", sharing.check_outside),
+    Check("lifetimes", memory.check_lifetimes),
+)
+
+
+def audit(
+    function: type[Function],
+    *inputs: Any,
+    kwargs: dict[str, Any] | None = None,
+    dtypes: Sequence[DType] = (float32, float64),
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Audit:
+    """Check whether a `Function` keeps its contract, and say of each breach what was expected, what came, and the cure.
+
+    Derivatives are compared in float64 with central differences ``(f(x + eps e) - f(x - eps e)) / (2 eps)``, entry by
+    entry: ``|analytical - numerical| <= atol + rtol |numerical|``; kinks are recognised by their one-sided differences
+    and are no faults. Beyond first and second derivatives the audit looks at forward mode and the `vmap` rule, at
+    ``needs_input_grad``, outputs that are not used, writes to what belongs to others, aliases, determinism, dtypes,
+    layouts, 0-d and empty inputs, state that calls share, and what stays alive. docs/audit.md lists all findings.
+
+    The inputs are copied for every call, so the caller's tensors stay as they are. As in `gradcheck`, those that
+    require grad are differentiated, or if none does all of floating point or complex dtype.
+
+    Args:
+        function: the subclass of `Function`, not its ``apply``.
+        inputs: the arguments of ``forward`` without ctx, of any shape, nested as `apply` allows; small ones, because
+            the number of calls grows with their elements.
+        kwargs: arguments by keyword.
+        dtypes: in which precisions it has to work; complex inputs take the complex type of the same precision.
+        eps, atol, rtol: as in `gradcheck`.
+        progress: is called before each check with its title, its number and how many there are.
+
+    Returns:
+        An `Audit`: ``ok``, ``findings``, ``as_markdown()``, ``as_dict()``, and readable text.
+
+    Raises:
+        TypeError: `function` is not a Function with a forward, or its arguments do not fit the inputs.
+        ValueError: there is no floating point or complex tensor among the inputs.
+        RuntimeError: an input that is differentiated has overlapping memory.
+
+    >>> import pullback
+    >>> class Square(pullback.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (x,) = ctx.saved_tensors
+    ...         return grad_output * x
+    >>> result = audit(Square, pullback.tensor([1.0, 2.0]))
+    >>> result.ok
+    False
+    >>> finding = result.findings[0]
+    >>> finding.code, finding.expected, finding.found
+    ('wrong-derivative', 'd output[1] / d x[1] = 4.0 (finite differences)', '2.0 (backward)')
+    >>> finding.line.text.strip(), finding.corrected
+    ('return grad_output * x', 'return 2 * (grad_output * x)')
+    """
+    if not (isinstance(function, type) and issubclass(function, Function) and "_contract" in dir(function)):
+        raise TypeError(
+            errors.message(
+                "audit()",
+                expected="a subclass of autograd.Function with a forward",
+                found=getattr(function, "__qualname__", None) or errors.describe(function),
+                do="pass the class itself: audit(MyFunction, x), not MyFunction.apply",
+            )
+        )
+    options = Options(eps, atol, rtol, 0.0, False, False, False)
+    found: list[Finding] = []
+    made: list[str] = []
+    skipped: dict[str, str] = {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"), enable_grad():
+        warnings.simplefilter("ignore")  # what they would say is found out by the checks
+        subject = Subject(function, inputs, kwargs or {}, dtypes, options)
+        for number, check in enumerate(CHECKS):
+            reason = next((f"because {c.title!r} failed" for c in CHECKS if c.gate and c.title in subject.broken), None)
+            reason = reason or check.unless(subject)
+            if reason is not None:
+                skipped[check.title] = reason
+                continue
+            if progress is not None:
+                progress(check.title, number, len(CHECKS))
+            new = _findings(check, subject)
+            if check.gate and any(f.severity == FAULT for f in new):
+                subject.broken.add(check.title)
+            subject.broken.update(f.code for f in new)
+            made.append(check.title)
+            found += new
+    return Audit(function.__name__, sorted_findings(found), tuple(made), skipped)
+
+
+def _findings(check: Check, subject: Subject) -> list[Finding]:
+    """What one check finds; an error that the Function raises on the way is a finding."""
+    try:
+        return list(check.run(subject))
+    except Exception as error:
+        method = subject.method("backward")
+        return [
+            Finding(
+                "check-raises",
+                f"the Function to run while this was checked: {check.title}",
+                described(error),
+                remedy(error),
+                line_of_error(error, method),
+                "# this line failed",
+            )
+        ]

@@ -1,0 +1,292 @@
+"""The checks of first derivatives: in float64 against finite differences, and in float32.
+
+Finite differences and what they have to say about kinks are `gradcheck`'s. In float64 they are the judge; float32 is
+compared with them as well, because differences in float32 itself have two or three digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd import _report
+from ..autograd._problem import (
+    Array,
+    Call,
+    Options,
+    Problem,
+    numerical,
+    random_like,
+)
+from ..autograd.grad_mode import enable_grad
+from ..autograd.gradcheck import Found, _disagreements, _noise, _pair
+from .findings import Finding, Line
+from .source import Method, described, line_of_error, replaced, shape_of, text
+from .subject import Subject
+
+LARGEST = 20_000  # entries of Jacobians that are computed in full; of larger ones a random direction is
+SINGLE = 1e-3  # what may be lost in float32, of the largest entry
+
+
+# First derivatives ---------------------------------------------------------------------------------------------------
+
+
+def check_first_derivative(subject: Subject) -> Iterator[Finding]:
+    """backward against finite differences in float64."""
+    yield from compare(subject, subject.problem(), "wrong-derivative")
+
+
+def compare(subject: Subject, problem: Problem, code: str, given: str = "") -> Iterator[Finding]:
+    """What finite differences say of backward at the point of a problem; `given` says what is special about it."""
+    with enable_grad(), np.errstate(all="ignore"):
+        call = Call(problem)
+        if not call.outputs:
+            yield from _constant(subject, Call(problem, constant=True))
+            return
+        base = call.values()
+        found = _disagreements(call, subject.options, *directions(call))
+        if found and not subject.single and _noise(call):  # which is that it computes in float32
+            subject.coarsen()
+            found = _disagreements(call, subject.options, *directions(call))
+        for f in found:
+            if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
+                yield _not_finite(call, f)
+                continue
+            pair = _pair(call, subject.options, f, found, base, True)
+            if (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
+                yield _wrong(subject, f, pair, code, given)
+            elif code == "wrong-derivative":
+                yield _kink(pair)
+
+
+def directions(call: Call) -> tuple[Sequence[Any], Sequence[Any]]:
+    """All entries of the Jacobians, or a random direction where there are too many."""
+    size = sum(o._data.size for o in call.outputs) * sum(x._data.size for x in call.inputs)
+    if size <= LARGEST:
+        return [None] * len(call.inputs), [None] * len(call.outputs)
+    rng = np.random.default_rng(0)
+    return random_like(call.inputs, rng, real=True), random_like(call.outputs, rng, real=True)
+
+
+def _constant(subject: Subject, call: Call) -> Iterator[Finding]:
+    """A Function none of whose outputs requires grad must not depend on its inputs."""
+    rng, base = np.random.default_rng(0), call.values()
+    for i, step in enumerate(random_like(call.inputs, rng)):
+        for label, then, now in zip(call.labels, base, call.values(i, 1e-3 * step), strict=True):
+            if not np.array_equal(then, now, equal_nan=True):
+                forward = subject.method("forward")
+                yield Finding(
+                    "no-gradient",
+                    f"{label.short} to require grad, because it changes with {subject.where(i)}",
+                    "no output that requires grad",
+                    "What is marked non-differentiable, or is not a tensor, gets no gradient.",
+                    _call_line(forward, "mark_non_differentiable") or forward.head(),
+                    "# without ctx.mark_non_differentiable for an output that has a derivative",
+                )
+                return
+
+
+def _call_line(method: Method, name: str) -> Line | None:
+    return next((method.at(statement) for statement, _ in method.calls(name)), None)
+
+
+def _not_finite(call: Call, f: Found) -> Finding:
+    where = f"{call.labels[f.k].short} with respect to {call.problem.labels[f.i].short}"
+    return Finding(
+        "not-finite",
+        "finite values to compare",
+        f"inf or nan in {where}",
+        "The inputs lie at or beyond the border of what forward is defined for.",
+        corrected="# audit with inputs within the domain, e.g. x.abs() + 0.5",
+    )
+
+
+def steady(call: Call, options: Options, f: Found) -> Array:
+    """Which entries are the same by larger steps. At a jump the quotient is as large as the step is small, also where
+    the function takes the middle value there, so that both one-sided quotients are alike."""
+    if f.numerical.shape[1:] != (call.outputs[f.k]._data.size, call.inputs[f.i]._data.size):  # a random direction
+        return np.ones_like(f.wrong)
+    wider = numerical(call, f.i, None, [None] * len(call.outputs), 8 * options.eps)[f.k][0]
+    return np.asarray(np.isclose(wider, f.numerical, rtol=0.1, atol=0.01))
+
+
+def _kink(pair: _report.Pair) -> Finding:
+    """Backward is between the one-sided derivatives wherever it differs from their mean, or it is at a jump."""
+    sentences = pair.kinks.sentences[: _report.SHOWN_KINKS]
+    return Finding(
+        "kink",
+        "a derivative from both sides that is the same",
+        "; ".join(sentence.rstrip(".") for sentence in sentences) or f"a jump of {pair.output.short}",
+        "What backward gives lies between the two, so it may be right.",
+        corrected="# audit at other points to have the derivative compared there, too",
+    )
+
+
+def _wrong(subject: Subject, f: Found, pair: _report.Pair, code: str, given: str) -> Finding:
+    expected, came, name = worst(pair)
+    shared, rule = _rule(pair)
+    why = f"{np.count_nonzero(f.wrong)} of {f.wrong.size} entries differ{given}."
+    if shared:
+        why += f" What they share: {shared}."
+    if f.numerical.size == 1 and pair.point.size * pair.value.size > 1:
+        why = f"This is along random directions, for there are too many entries{given}."
+    elif pair.kinks.sentences:
+        why += " " + " ".join(pair.kinks.sentences[:2])
+    line, corrected = _mended(subject, f, pair, rule, f"{name} = {expected}")
+    return Finding(code, f"{name} = {expected} (finite differences)", f"{came} (backward)", why, line, corrected)
+
+
+def worst(pair: _report.Pair) -> tuple[str, str, str]:
+    """The entry that is furthest off: finite differences, backward, and what it is called."""
+    if pair.numerical.shape[1:] != (pair.value.size, pair.point.size):
+        part, row, column = 0, 0, 0
+        name = f"the derivative of {pair.output.short} with respect to {pair.input.short}, along random directions"
+    else:
+        gap = np.where(pair.wrong, np.nan_to_num(np.abs(pair.analytical - pair.numerical), nan=np.inf), -1)
+        part, row, column = (int(k) for k in np.unravel_index(np.argmax(gap), gap.shape))
+        output = _report.PARTS[len(gap)][part] + _report.element(pair.output, row, pair.value)
+        name = f"d {output} / d {_report.element(pair.input, column, pair.point)}"
+    at = part, row, column
+    return _report.number(pair.numerical[at]), _report.number(pair.analytical[at]), name
+
+
+def _rule(pair: _report.Pair) -> tuple[str | None, str]:
+    """What the wrong entries have in common, in words, and the name of the rule that said so."""
+    N, A = (np.where(pair.kinks.there, 0, J) for J in (pair.numerical, pair.analytical))
+    if pair.numerical.shape[1:] != (pair.value.size, pair.point.size):
+        return None, ""
+    for rule in _report.RULES:
+        found = rule(pair, N, A)
+        if found:
+            return found, rule.__name__.lstrip("_")
+    return None, ""
+
+
+def _mended(subject: Subject, f: Found, pair: _report.Pair, rule: str, fact: str) -> tuple[Line | None, str]:
+    """The line that computes a gradient, and what it should be, as far as the wrong entries tell."""
+    backward = subject.method("backward")
+    place = subject.places[subject.moving[f.i]]
+    found = backward.gradient(place) if backward else None
+    grads = backward.parameter(1 + min(f.k, 1), "grad_output")
+    if found is None:
+        return backward.head(), f"return {grads} * ...  # so that {fact}"
+    statement, value = found
+    line, old = backward.at(statement), text(value)
+    new = _new_value(rule, old, pair, grads, backward)
+    if rule == "exchanged":
+        whole = backward.returned()
+        if whole is not None and len(whole[1]) == 2:
+            line = backward.at(whole[0])
+            return line, f"return {text(whole[1][1])}, {text(whole[1][0])}"
+    if new is None:
+        return line, f"{replaced(statement, value, f'{grads} * derivative')}  # so that {fact}"
+    return line, replaced(statement, value, new)
+
+
+def _new_value(rule: str, old: str, pair: _report.Pair, grads: str, backward: Method) -> str | None:
+    """The expression for a gradient, mended by what the wrong entries share; None where that does not tell."""
+    N, A = pair.numerical, pair.analytical
+    if rule == "factor":
+        c = complex(np.vdot(N, A) / np.vdot(N, N).real)
+        if np.isclose(c, -1):
+            return f"-({old})"
+        factor, inverse = c.real, 1 / c.real if c.real else 0.0
+        if abs(c.imag) < 1e-6 * abs(c) and np.isclose(inverse, round(inverse), rtol=1e-4):
+            return f"{round(inverse)} * ({old})"
+        return f"({old}) / {factor:.4g}" if abs(c.imag) < 1e-6 * abs(c) else None
+    if rule == "transpose":
+        return _transposed(old)
+    if rule == "missing_sum":
+        return f"({old}).sum_to_size({shape_of(backward, pair.input.short)[0]})"
+    if rule == "conjugate":
+        return f"{grads} * derivative.conj()"
+    return None
+
+
+def _transposed(old: str) -> str:
+    """A product with its right operand transposed, or not; anything else transposed as a whole."""
+    left, product, right = old.rpartition(" @ ")
+    if not product:
+        return f"({old}).mT"
+    for suffix in (".t()", ".T", ".mT", ".transpose(0, 1)"):
+        if right.endswith(suffix):
+            return f"{left} @ {right.removesuffix(suffix)}"
+    return f"{left} @ {right}.mT"
+
+
+# float32 -------------------------------------------------------------------------------------------------------------
+
+
+def check_float32(subject: Subject) -> Iterator[Finding]:
+    """forward and backward in other dtypes than float64 against those in float64, which finite differences judge."""
+    rng = np.random.default_rng(1)
+    reference = subject.run()
+    for dtype in subject.dtypes:
+        if dtype.itemsize >= 8 or subject.single:
+            continue
+        try:
+            run = subject.run(dtype=dtype)
+        except Exception as error:
+            subject.refused.add(dtype)
+            yield _refused(subject, dtype, error)
+            continue
+        if subject.random:  # other numbers are drawn in another dtype
+            continue
+        pairs = zip(reference.outputs, run.outputs, strict=False)
+        for k, (wide, narrow) in enumerate(pairs):
+            if wide._data.dtype.kind in "fc" and not _close(narrow._data, wide._data, dtype):
+                forward = subject.method("forward")
+                yield Finding(
+                    "wrong-value-float32",
+                    f"output {k} to be the same number in {dtype.name} as in float64, {_sample(wide._data)}",
+                    f"{_sample(narrow._data)}",
+                    "Something in forward depends on the dtype, or loses its digits by cancellation.",
+                    forward.head(),
+                    "# compute in x.dtype, in a form that keeps the digits, e.g. expm1(x) for exp(x) - 1",
+                )
+                return
+        if len(run.tracked) != len(reference.tracked) or "wrong-derivative" in subject.broken:
+            return
+        seeds = reference.seeds(rng)
+        grads = run.vjp([np.asarray(s, t._data.dtype) for s, t in zip(seeds, run.tracked, strict=True)])
+        for i, pair in enumerate(zip(reference.vjp(seeds), grads, strict=True)):
+            a, b = (np.zeros(1) if g is None else g for g in pair)
+            if not _close(b, a, dtype):
+                backward = subject.method("backward")
+                found = backward.gradient(subject.places[subject.moving[i]]) if backward else None
+                yield Finding(
+                    "wrong-derivative-float32",
+                    f"the gradient of {subject.where(i)} to be the same number in {dtype.name} as in float64, where "
+                    f"finite differences agree with it: {_sample(a)}",
+                    f"{_sample(b)}",
+                    "Something in backward depends on the dtype, or loses its digits by cancellation.",
+                    backward.at(found[0]) if found else backward.head(),
+                    "# compute in grad_output.dtype, without a branch on the dtype",
+                )
+
+
+def _refused(subject: Subject, dtype: Any, error: Exception) -> Finding:
+    return Finding(
+        "dtype-refused",
+        f"a result for inputs of {dtype.name}",
+        described(error),
+        "If that is meant, audit it in the dtypes it takes.",
+        line_of_error(error, subject.method("forward")),
+        f"audit({subject.name}, ..., dtypes=(pullback.float64,))  # or mend this line",
+    )
+
+
+def _close(narrow: Array, wide: Array, dtype: Any) -> bool:
+    if narrow.shape != wide.shape or not np.isfinite(wide).all():
+        return narrow.shape == wide.shape
+    scale = np.abs(wide).max(initial=0)
+    loss = max(SINGLE, 50 * float(np.finfo(dtype.numpy).eps)) if dtype.is_floating_point else SINGLE
+    with np.errstate(all="ignore"):
+        gap = np.abs(narrow.astype(wide.dtype) - wide).max(initial=0)
+    return bool(gap <= loss * scale + 1e-5)
+
+
+def _sample(a: Array) -> str:
+    return np.array2string(a.ravel()[:3], precision=6, threshold=3) if a.size > 1 else _report.number(a.ravel()[0])

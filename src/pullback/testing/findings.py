@@ -1,0 +1,217 @@
+"""What an audit says: the kinds of finding there are, one finding, and the result of one audit in its several forms.
+
+`CODES` is the whole list of what can be found. A finding names one of them, says what was expected and what came, and
+shows the user's own line with the line that should stand in its place. The table in docs/audit.md is printed from
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FAULT, WARNING, NOTE = "fault", "warning", "note"
+SEVERITIES = (FAULT, WARNING, NOTE)
+
+
+@dataclass(frozen=True)
+class Code:
+    """One kind of finding: how bad it is, and what it means in a sentence."""
+
+    severity: str
+    meaning: str
+
+
+CODES = {
+    "forward-raises": Code(FAULT, "forward fails for the inputs that were given."),
+    "backward-raises": Code(FAULT, "backward fails."),
+    "no-gradient": Code(FAULT, "No output requires grad, although outputs change with the inputs."),
+    "gradient-count": Code(FAULT, "backward returns more or fewer gradients than forward has arguments."),
+    "gradient-type": Code(FAULT, "backward returns something else than a tensor or None."),
+    "gradient-for-non-tensor": Code(FAULT, "backward returns a gradient for an argument that can have none."),
+    "gradient-shape": Code(FAULT, "A gradient has another shape than its input, if one that broadcasts to it."),
+    "gradient-dtype": Code(FAULT, "A gradient has another dtype than its input, where the outputs keep it."),
+    "device": Code(FAULT, "An output or a gradient lies on another device than the inputs."),
+    "wrong-derivative": Code(FAULT, "backward and finite differences disagree."),
+    "kink": Code(NOTE, "The inputs lie on a kink or jump, where backward may choose; it chose between the two sides."),
+    "not-linear": Code(FAULT, "backward is not linear in the incoming gradient."),
+    "wrong-derivative-float32": Code(FAULT, "backward is right in float64 and wrong in float32."),
+    "wrong-value-float32": Code(FAULT, "forward computes something else in float32 than in float64."),
+    "dtype-refused": Code(WARNING, "forward fails for inputs of another precision."),
+    "output-dtype": Code(WARNING, "forward changes the precision: float64 comes out where float32 went in, say."),
+    "lost-derivative": Code(
+        FAULT,
+        "A second derivative lacks what flows through a value that forward computed and kept: to backward that value "
+        "is a constant.",
+    ),
+    "wrong-second-derivative": Code(FAULT, "The derivative of backward and finite differences of it disagree."),
+    "second-derivative-raises": Code(FAULT, "backward cannot be recorded, and is not marked `once_differentiable`."),
+    "forward-mode": Code(FAULT, "`jvp` and backward are not the two sides of one Jacobian: <u, Jv> is not <J^T u, v>."),
+    "vmap-rule": Code(FAULT, "Under `vmap` it gives something else than in a loop."),
+    "needs-input-grad": Code(FAULT, "A gradient changes, or goes missing, when that of another input is not wanted."),
+    "unneeded-gradient": Code(WARNING, "backward computes and returns a gradient that nobody wants."),
+    "unneeded-work": Code(WARNING, "backward returns None for a gradient that nobody wants, but computes it."),
+    "unused-output": Code(FAULT, "backward fails, or errs, where one of several outputs is not used."),
+    "input-modified": Code(FAULT, "forward writes to an input that is not marked dirty."),
+    "backward-modifies": Code(FAULT, "backward writes to an input, or to what was saved."),
+    "grad-output-modified": Code(FAULT, "backward writes to the incoming gradient."),
+    "untracked-alias": Code(FAULT, "An output shares memory with an input or an output, and nobody knows."),
+    "not-deterministic": Code(FAULT, "forward gives different results for the same inputs and the same random seed."),
+    "random": Code(NOTE, "forward draws random numbers; it was checked with the seed held fixed."),
+    "backward-not-repeatable": Code(FAULT, "A second pass over a retained graph fails, or gives other gradients."),
+    "layout-refused": Code(WARNING, "forward fails for inputs that are not contiguous."),
+    "non-contiguous-input": Code(FAULT, "Inputs with another layout in memory give other results."),
+    "non-contiguous-gradient": Code(FAULT, "An incoming gradient with another layout gives other gradients."),
+    "zero-dim": Code(FAULT, "forward takes 0-d tensors, but backward fails or errs for them."),
+    "empty": Code(FAULT, "forward takes tensors without elements, but backward fails or errs for them."),
+    "hidden-parameter": Code(
+        FAULT, "forward uses a tensor that requires grad and is no argument; its gradient is lost."
+    ),
+    "unchecked-write": Code(FAULT, "A write to an input between forward and backward changes the gradient unnoticed."),
+    "shared-state": Code(FAULT, "Two calls share state: the second call changes the gradients of the first."),
+    "kept-alive": Code(FAULT, "Tensors of a call outlive it and its graph."),
+    "reference-cycle": Code(FAULT, "A call's memory returns only when the garbage collector runs."),
+    "kept-on-ctx": Code(
+        WARNING,
+        "An attribute of ctx holds a tensor or array: it is not freed after backward, nor checked for writes.",
+    ),
+    "not-finite": Code(NOTE, "Values or derivatives are not finite at these inputs, so they could not be compared."),
+    "warned": Code(WARNING, "forward or backward gives a warning."),
+    "check-raises": Code(FAULT, "The Function raised an error while one of the checks ran it."),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the user's code."""
+
+    file: str
+    number: int
+    text: str
+
+    @property
+    def place(self) -> str:
+        """``file:line``."""
+        return f"{self.file}:{self.number}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding: its code, what was expected and what came, why, the line in question, and what it should be."""
+
+    code: str
+    expected: str
+    found: str
+    why: str = ""
+    line: Line | None = None
+    corrected: str = ""
+
+    @property
+    def severity(self) -> str:
+        """``"fault"``, ``"warning"`` or ``"note"``."""
+        return CODES[self.code].severity
+
+    @property
+    def reason(self) -> str:
+        """What was expected, what came, and why, in full sentences."""
+        parts = [f"Expected {self.expected}; found {self.found}."]
+        return " ".join([*parts, self.why] if self.why else parts)
+
+    def __str__(self) -> str:
+        lines = [f"{self.severity} {self.code}: {self.reason}"]
+        if self.line is not None:
+            lines += [f"  at {self.line.place}", f"  - {self.line.text.strip()}"]
+        lines += [f"  + {text}" for text in self.corrected.splitlines()]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding in what JSON has."""
+        line = self.line
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "reason": self.reason,
+            "expected": self.expected,
+            "found": self.found,
+            "why": self.why,
+            "line": None if line is None else {"file": line.file, "number": line.number, "text": line.text.strip()},
+            "corrected": self.corrected,
+        }
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of `audit`: the findings, most severe first, and which checks were made.
+
+    function: the name of the Function. checks: the titles of the checks that were made. skipped: those that do not
+    apply, each with the reason. Its text is for a terminal; `as_markdown` and `as_dict` are for pages and programs.
+    """
+
+    function: str
+    findings: tuple[Finding, ...]
+    checks: tuple[str, ...]
+    skipped: dict[str, str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no fault was found; warnings and notes are allowed."""
+        return not self.of(FAULT)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the findings, each once, in the order of the findings."""
+        return tuple(dict.fromkeys(finding.code for finding in self.findings))
+
+    def of(self, severity: str) -> list[Finding]:
+        """The findings of one severity."""
+        return [finding for finding in self.findings if finding.severity == severity]
+
+    @property
+    def summary(self) -> str:
+        """How many findings of each severity there are, in a line."""
+        counts = [(len(self.of(severity)), severity) for severity in SEVERITIES]
+        return ", ".join(f"{n} {name}{'s' * (n != 1)}" for n, name in counts if n) or "nothing found"
+
+    def __str__(self) -> str:
+        head = f"audit of {self.function}: {self.summary} ({len(self.checks)} checks)"
+        return "\n".join([head, *("\n" + str(finding) for finding in self.findings)])
+
+    def as_markdown(self) -> str:
+        """The result as a section of a Markdown page, with the lines as diffs."""
+        mark = "passes" if self.ok else "fails"
+        parts = [f"## `{self.function}` {mark} its audit: {self.summary}"]
+        for finding in self.findings:
+            parts.append(f"**{finding.severity}** `{finding.code}` {finding.reason}")
+            diff = [f"# {finding.line.place}", f"-{finding.line.text.rstrip()}"] if finding.line else []
+            indent = "" if finding.line is None else " " * (len(finding.line.text) - len(finding.line.text.lstrip()))
+            diff += [f"+{indent}{text}" for text in finding.corrected.splitlines()]
+            if diff:
+                parts.append("\n".join(["```diff", *diff, "```"]))
+        parts.append(f"Checked: {', '.join(self.checks)}.")
+        if self.skipped:
+            parts.append("Not checked: " + "; ".join(f"{name} ({why})" for name, why in self.skipped.items()) + ".")
+        return "\n\n".join(parts) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result in what JSON has: dicts, lists, strings, numbers, booleans and None."""
+        return {
+            "function": self.function,
+            "ok": self.ok,
+            "summary": self.summary,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "checks": list(self.checks),
+            "skipped": dict(self.skipped),
+        }
+
+
+def codes_as_markdown() -> str:
+    """The table of findings in docs/audit.md."""
+    rows = [f"| `{name}` | {code.severity} | {code.meaning} |" for name, code in CODES.items()]
+    return "\n".join(["| code | severity | meaning |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def sorted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings by severity, and otherwise in the order in which they were made; the same one is said once."""
+    unique = dict.fromkeys(findings)
+    return tuple(sorted(unique, key=lambda finding: SEVERITIES.index(finding.severity)))

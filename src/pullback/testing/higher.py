@@ -1,0 +1,253 @@
+"""The checks of second derivatives, and of forward mode.
+
+The derivative of backward is compared with finite differences of backward. Where it is wrong, what forward computed and
+kept is looked at first: that is the usual cause, and nothing else would tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._tensor import Tensor, wrap
+from ..autograd._problem import Array, Call, Label, Problem, differences, random_like
+from ..autograd.grad_mode import enable_grad
+from ..autograd.gradcheck import Gradients, _disagreements, _pair
+from ..func import jvp
+from .derivatives import directions, steady, worst
+from .findings import Finding, Line
+from .source import Method, arose_in, described, line_of_error, remedy, text
+from .subject import Subject, numbers
+
+# Second derivatives --------------------------------------------------------------------------------------------------
+
+
+def check_second_derivative(subject: Subject) -> Iterator[Finding]:
+    """The derivative of backward against finite differences of backward, or an honest `once_differentiable`."""
+    with enable_grad(), np.errstate(all="ignore"):
+        outputs = Call(subject.problem()).outputs
+        if not outputs:
+            return
+        drawn = zip(random_like(outputs, np.random.default_rng(2)), outputs, strict=True)
+        vectors = tuple(wrap(np.asarray(d, o._data.dtype)).requires_grad_() for d, o in drawn)
+        names = [Label(f"grad_outputs[{k}]", f"grad_outputs[{k}]") for k in range(len(vectors))]
+        flat, labels = [*subject.flat, *vectors], subject.labels + names
+        problem = Problem(Gradients(subject.apply, 2), (*subject.tree, *vectors), flat, labels, subject.name, True)
+        try:
+            found = _second(subject, Call(problem))
+            if "wrong-derivative" in subject.broken:  # of which a wrong second derivative may be a consequence
+                found = [f for f in found if f.code == "lost-derivative"]
+        except Exception as error:
+            if "once_differentiable" in str(error):
+                return
+            if arose_in(error, subject.method("forward")):
+                raise
+            found = [_cannot_be_recorded(subject, error)]
+        yield from found
+
+
+def _second(subject: Subject, call: Call) -> list[Finding]:
+    """The first place where the derivative of backward is wrong."""
+    if not call.outputs:
+        call = Call(call.problem, constant=True)
+        if not call.outputs:
+            return []
+        wrong = _frozen(call, subject.options.eps)
+        return [] if wrong is None else [_second_finding(subject, *wrong)]
+    found = _disagreements(call, subject.options, *directions(call))
+    base = call.values()
+    for f in found:
+        if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
+            continue
+        pair = _pair(call, subject.options, f, found, base, True)
+        if not (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
+            continue
+        expected, came, name = worst(pair)
+        return [_second_finding(subject, f"{name} = {expected}", came)]
+    constant = Call(call.problem, constant=True)
+    wrong = _frozen(constant, subject.options.eps) if constant.outputs else None
+    return [] if wrong is None else [_second_finding(subject, *wrong)]
+
+
+def _frozen(call: Call, eps: float) -> tuple[str, str] | None:
+    """A gradient that is not part of the graph, although it changes with the inputs."""
+    rng, base = np.random.default_rng(3), call.values()
+    for i, step in enumerate(random_like(call.inputs, rng)):
+        moved = differences(call, base, i, step, eps)
+        for label, difference in zip(call.labels, moved, strict=True):
+            gap = float(np.abs(difference[0]).max(initial=0))
+            jump = float(np.abs(difference[1]).max(initial=0))
+            if gap > 1e-4 and jump < 0.1 * gap + 1e-3:
+                return f"{label.short} to change with {call.problem.labels[i].short} at a rate of {gap:.4g}", "0.0"
+    return None
+
+
+def _second_finding(subject: Subject, expected: str, found: str) -> Finding:
+    constants = kept_values(subject)
+    expected, found = f"{expected} (finite differences of backward)", f"{found} (the derivative of backward)"
+    if not constants:
+        backward = subject.method("backward")
+        line, corrected = _cut(backward)
+        return Finding(
+            "wrong-second-derivative",
+            expected,
+            found,
+            "What backward takes from detach(), .data, NumPy or no_grad() is a constant to its own derivative.",
+            line,
+            corrected,
+        )
+    what, line, corrected = constants[0]
+    return Finding(
+        "lost-derivative",
+        expected,
+        found,
+        f"{what} was computed in forward, which is not recorded, and kept for backward, so to the derivative of "
+        "backward it is a constant, although it changes with the inputs. Save the inputs (or outputs) and compute it "
+        "from them in backward, return it as an output, or mark backward @once_differentiable.",
+        line,
+        corrected,
+    )
+
+
+def _cut(backward: Method) -> tuple[Line | None, str]:
+    """The line that leaves the graph, and that line within it; else the mark that says backward does."""
+    for statement in backward.statements():
+        line = backward.at(statement)
+        for way in (".detach()", ".data"):
+            if line is not None and way in line.text:
+                return line, line.text.strip().replace(way, "") + "  # or mark backward @once_differentiable"
+    return backward.decorator(), "@staticmethod\n@once_differentiable  # from pullback.autograd.function"
+
+
+def kept_values(subject: Subject) -> list[tuple[str, Line | None, str]]:
+    """What forward computed and kept that changes with the inputs: in words, its line, and the corrected line."""
+    here, there = subject.run().node, subject.run(subject.moved()).node
+    method = subject.method("setup_context" if subject.function._contract.separate else "forward")
+    names = [subject.names[i] for i in subject.moving if "[" not in subject.names[i]]
+    given = [id(t) for t in _saved_inputs(here)]
+    found: list[tuple[str, Line | None, str]] = []
+    outputs = here._saved_outputs or {}
+    for i, (a, b) in enumerate(zip(here._saved or (), there._saved or (), strict=False)):
+        if a is not None and id(a) not in given and i not in outputs and not _same(a, b):
+            found.append(_kept_tensor(method, i, names))
+    for key, value in vars(here).items():
+        if not key.startswith("_") and not _same(value, vars(there).get(key)):
+            statement = method.stores(key) if method else None
+            line = method.at(statement) if statement is not None else method.head()
+            what = f"ctx.{key}"
+            found.append((what, line, f"ctx.save_for_backward({', '.join(names)})  # and compute {key} in backward"))
+    return found
+
+
+def _saved_inputs(node: Any) -> list[Tensor]:
+    """What was saved and has a place in the graph outside of the node: inputs of the call."""
+    return [t for t in node._saved or () if t is not None and (t._requires_grad or t._edge is not None)]
+
+
+def _kept_tensor(method: Method, i: int, names: list[str]) -> tuple[str, Line | None, str]:
+    for statement, call in method.calls("save_for_backward") if method else ():
+        if i < len(call.args) and not any(text(a).startswith("*") for a in call.args):
+            name = text(call.args[i])
+            kept = [text(a) for k, a in enumerate(call.args) if k != i]
+            kept += [n for n in names if n not in kept]
+            corrected = f"{text(call.func)}({', '.join(kept)})  # and compute {name} in backward"
+            return f"{name}, which save_for_backward keeps,", method.at(statement), corrected
+    return f"the saved tensor {i}", method.head(), f"ctx.save_for_backward({', '.join(names)})"
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values that were kept are equal; other kinds of value than numbers count as equal."""
+    a, b = (numbers(v) if isinstance(v, Tensor) else v for v in (a, b))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if not isinstance(a, (np.ndarray, np.generic, float, complex)) or not isinstance(b, type(a)):
+        return True
+    try:
+        return bool(np.array_equal(a, b, equal_nan=True))
+    except TypeError:  # dtypes without nan
+        return bool(np.array_equal(a, b))
+
+
+def _cannot_be_recorded(subject: Subject, error: Exception) -> Finding:
+    backward = subject.method("backward")
+    message = str(error).split("\n")[0].rstrip(".")
+    return Finding(
+        "second-derivative-raises",
+        "backward to be differentiable itself, or to be marked @once_differentiable",
+        f"{type(error).__name__}: {message}",
+        "With create_graph=True backward runs on tensors that require grad, and what it computes is recorded.",
+        backward.decorator(),
+        "@staticmethod\n@once_differentiable  # from pullback.autograd.function",
+    )
+
+
+# Forward mode --------------------------------------------------------------------------------------------------------
+
+
+def check_forward_mode(subject: Subject) -> Iterator[Finding]:
+    """<u, Jv> from `jvp` against <J^T u, v> from backward, for random u and v."""
+    rng = np.random.default_rng(5)
+    run = subject.run()
+    if not run.tracked:
+        return
+    tracked = [k for k, t in enumerate(run.outputs) if t._requires_grad]
+    primals = tuple(wrap(np.array(t._data)) for t in run.wanted)
+
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        outputs = subject.of_moving(*tensors)
+        return tuple(outputs[k] for k in tracked)
+
+    us, vs = run.seeds(rng), [np.asarray(d) for d in random_like(run.wanted, rng)]
+    pulled = run.vjp(us)
+    call = Call(subject.problem())
+    base = call.values()
+    for i, v in enumerate(vs):
+        steps = tuple(wrap(v if k == i else np.zeros_like(w)) for k, w in enumerate(vs))
+        try:
+            pushed = jvp(function, primals, steps)[1]
+        except Exception as error:
+            method = subject.method("jvp")
+            line = line_of_error(error, method)
+            yield Finding(
+                "forward-mode", "tangents from jvp", described(error), remedy(error), line, "# this line fails"
+            )
+            return
+        left = sum(np.vdot(u, t._data).real for u, t in zip(us, pushed, strict=True))
+        g = pulled[i]
+        right = 0.0 if g is None else np.vdot(g, v).real
+        moved = differences(call, base, i, v, subject.options.eps)
+        truth = sum(_along(u, d[0]) for u, d in zip(us, moved, strict=True))
+        allowed = 0.1 * subject.options.rtol * (1 + abs(truth))
+        if abs(left - right) > allowed and abs(left - truth) > allowed:
+            yield _modes_differ(subject, i, left, right, float(truth), allowed)
+            return
+
+
+def _along(u: Array, difference: Array) -> Any:
+    return u.ravel().real @ difference[0] + (u.ravel().imag @ difference[1] if len(difference) > 1 else 0.0)
+
+
+def _modes_differ(subject: Subject, i: int, left: float, right: float, truth: float, allowed: float) -> Finding:
+    """What jvp gives along the i-th input is `left`, what backward gives `right`, and finite differences `truth`."""
+    method = subject.method("jvp")
+    returned = method.returned() if method else None
+    line = method.at(returned[0]) if returned else method.head()
+    tangent = method.parameter(1 + subject.places[subject.moving[i]], "grad_input")
+    corrected = f"return derivative * {tangent}  # so that <u, Jv> = {truth:.6g}"
+    ratio = truth / left if left else 0.0
+    if returned is not None and len(returned[1]) == 1 and round(ratio) and np.isclose(ratio, round(ratio), rtol=1e-4):
+        value = text(returned[1][0])
+        corrected = f"return -({value})" if round(ratio) == -1 else f"return {round(ratio)} * ({value})"
+    agrees = "backward agrees with finite differences, so jvp is wrong"
+    if abs(right - truth) > allowed:
+        agrees = f"neither agrees with finite differences ({truth:.6g})"
+    return Finding(
+        "forward-mode",
+        f"<u, Jv> = <J^T u, v> = {right:.6g} along {subject.where(i)}",
+        f"<u, Jv> = {left:.6g}",
+        f"jvp computes Jv and backward J^T u, for random u and v; {agrees}.",
+        line,
+        corrected,
+    )

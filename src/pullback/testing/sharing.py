@@ -1,0 +1,202 @@
+"""The checks on what a call shares: memory with its inputs, state with other calls, tensors with the world around."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._tensor import Tensor
+from ..autograd.context import FunctionNode
+from ..autograd.grad_mode import no_grad
+from ..autograd.structure import leaves
+from .findings import Finding, Line
+from .running import largest_gap
+from .source import Method, replaced, text
+from .subject import Subject, numbers
+
+# Aliases -------------------------------------------------------------------------------------------------------------
+
+
+def check_aliases(subject: Subject) -> Iterator[Finding]:
+    """An output that shares memory with an input or another output shares its count of writes, too."""
+    run = subject.run()
+    named = [(subject.names[i], t) for i, t in enumerate(run.inputs) if isinstance(t, Tensor)]
+    named += [(f"output {k}", t) for k, t in enumerate(run.outputs)]
+    first = len(named) - len(run.outputs)
+    forward = subject.method("forward")
+    for k, (what, out) in enumerate(named[first:]):
+        for name, t in named[: first + k]:
+            tracked = out._version_of is not None and out._version_of is t._version_of
+            if tracked or out is t or not _overlap(out, t):
+                continue
+            found = forward.gradient(k) if forward else None
+            yield Finding(
+                "untracked-alias",
+                f"{what} to have memory of its own, or to be a view made by operations on tensors",
+                f"an array that lies in the memory of {name}",
+                f"A write to one changes the other, and no operation that saved it will notice: {name} left the "
+                "library by numpy() or .data, and came back.",
+                forward.at(found[0]) if found else forward.head(),
+                f"{replaced(*found, f'({text(found[1])}).clone()') if found else 'return y.clone()'}"
+                "  # or slice the tensor itself",
+            )
+            return
+
+
+def _overlap(a: Tensor, b: Tensor) -> bool:
+    try:
+        return bool(np.shares_memory(a._data, b._data, max_work=10_000))  # type: ignore[arg-type]
+    except (np.exceptions.TooHardError, TypeError):
+        return False
+
+
+# Shared state --------------------------------------------------------------------------------------------------------
+
+
+def check_interleaved(subject: Subject) -> Iterator[Finding]:
+    """A second call between forward and backward of the first changes nothing of the first."""
+    alone = subject.run()
+    if not alone.tracked or "input-modified" in subject.broken:
+        return
+    seeds = alone.seeds(np.random.default_rng(16))
+    expected = alone.vjp(seeds)
+    before = state_of(subject)
+    first = subject.run()
+    state = [name for name, value in state_of(subject).items() if before.get(name) is not value]
+    values = [np.array(numbers(t)) for t in first.outputs]
+    second = subject.run(subject.moved())
+    gap, what = largest_gap([numbers(t) for t in first.outputs], values), "the outputs"
+    if gap == 0:
+        what = "the gradients"
+        try:
+            gap = largest_gap(first.vjp(seeds), expected)
+            returned = [g for g in leaves(subject.log.returned) if isinstance(g, Tensor)]
+            values = [np.array(numbers(g)) for g in returned]
+            second.vjp(second.seeds(np.random.default_rng(19)))
+            gap = max(gap, largest_gap([numbers(g) for g in returned], values))
+        except Exception:
+            gap = np.inf
+    if gap == 0:
+        return
+    method = subject.method("forward")
+    held = ", ".join(state) or "something outside of ctx"
+    statement = next(filter(None, (method.stores(name.rpartition(".")[2]) for name in state)), None) if method else None
+    key = state[0].rpartition(".")[2] if state else "x"
+    yield Finding(
+        "shared-state",
+        f"{what} of a call to be its own, whatever is called after it",
+        f"{what} of the first call changed by a second one",
+        f"{held} belongs to all calls; what belongs to one call lives on its ctx.",
+        method.at(statement) if statement is not None else method.head(),
+        f"ctx.{key} = {text(statement.value) if statement is not None else '...'}  # and ctx.{key} in backward",
+    )
+
+
+def state_of(subject: Subject) -> dict[str, Any]:
+    """What the class and the module of a Function hold, by name."""
+    found: dict[str, Any] = {}
+    for cls in subject.function.__mro__:
+        if issubclass(cls, FunctionNode) or cls.__dict__.get("_is_root") or cls is object:
+            break
+        found |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if name != "_contract"}
+    held = getattr(subject.method("forward").fn, "__globals__", {})
+    return found | {name: value for name, value in held.items() if not name.startswith("__")}
+
+
+# Writes in between ---------------------------------------------------------------------------------------------------
+
+
+def check_writes_between(subject: Subject) -> Iterator[Finding]:
+    """A write to an input between forward and backward is an error, or does not matter; it never changes a gradient."""
+    if subject.broken & {"input-modified", "shared-state"}:
+        return
+    run = subject.run()
+    if not run.tracked:
+        return
+    seeds = run.seeds(np.random.default_rng(20))
+    expected = run.vjp(seeds)
+    for leaf in subject.moving:
+        if leaf in subject.dirty:
+            continue
+        run = subject.run()
+        with no_grad():
+            run.inputs[leaf].add_(1)
+        try:
+            found = run.vjp(seeds)
+        except Exception:  # as it should, most often
+            continue
+        if largest_gap(found, expected) > 0:
+            name = subject.names[leaf]
+            keys = [key for key, value in attributes_of(run.node) if _lies_in(value, run.inputs[leaf])]
+            _, line = stored(subject, keys[0] if keys else "...")
+            held = f"ctx.{keys[0]}" if keys else "Something other than save_for_backward"
+            yield Finding(
+                "unchecked-write",
+                f"an error in backward after a write to {name} in between, as from a tensor that was saved",
+                "another gradient, and no error",
+                f"{held} keeps {name}, where nobody counts the writes to it.",
+                line,
+                saving(name.partition("[")[0]),
+            )
+            return
+
+
+def saving(name: str) -> str:
+    """How a tensor is kept for backward."""
+    return f"ctx.save_for_backward({name})  # and ({name.rpartition('.')[2]},) = ctx.saved_tensors in backward"
+
+
+def attributes_of(node: FunctionNode) -> list[tuple[str, Any]]:
+    """What the user's code has set on ctx."""
+    own = vars(node).items()
+    return [(key, value) for key, value in own if not hasattr(FunctionNode, key) and key != "saved_for_forward"]
+
+
+def _lies_in(value: Any, t: Tensor) -> bool:
+    """Whether a value is a tensor or array in the memory of a tensor, or holds one."""
+    if isinstance(value, (list, tuple)):
+        return any(_lies_in(part, t) for part in value)
+    data = value._data if isinstance(value, Tensor) else value
+    return isinstance(data, np.ndarray) and np.may_share_memory(data, t._data)
+
+
+def stored(subject: Subject, name: str) -> tuple[Method, Line | None]:
+    """The method that stores an attribute on ctx, and the line on which it does."""
+    for method in (subject.method("setup_context"), subject.method("forward")):
+        statement = method.stores(name) if method else None
+        if statement is not None:
+            return method, method.at(statement)
+    method = subject.method("forward")
+    return method, method.head()
+
+
+# Tensors from outside -------------------------------------------------------------------------------------------------
+
+
+def check_outside(subject: Subject) -> Iterator[Finding]:
+    """forward uses no tensor that requires grad but its arguments: backward has no way to give it a gradient."""
+    forward = subject.method("forward")
+    try:
+        used = inspect.getclosurevars(forward.fn)
+    except (TypeError, ValueError):
+        return
+    outside = {**used.globals, **used.nonlocals}
+    for cls in (value for value in (*outside.values(), subject.function) if isinstance(value, type)):
+        outside |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if name in used.unbound}
+    for name, value in outside.items():
+        if isinstance(value, Tensor) and value.requires_grad:
+            line = forward.head()
+            head, _, tail = line.text.strip().rpartition(")") if line is not None else ("def forward(ctx, ...", "", ":")
+            parameter = name.rpartition(".")[2]
+            yield Finding(
+                "hidden-parameter",
+                "every tensor that requires grad to be an argument of forward",
+                f"{name}, of shape {list(value.shape)}, which comes from outside",
+                "Nothing is recorded within forward, so its gradient is lost, and nobody says so.",
+                line,
+                f"{head}, {parameter}){tail}  # and {subject.name}.apply(..., {name})",
+            )
+            return

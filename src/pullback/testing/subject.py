@@ -1,0 +1,275 @@
+"""What is audited: a Function with its inputs, and one run of it.
+
+A `Subject` makes fresh copies of the inputs for every run, in the dtype and layout that a check asks for, so that no
+check sees what another left behind. The class that is run is a subclass which notes what backward was given and what it
+returned, before the engine makes it fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._tensor import Tensor, wrap
+from ..autograd._problem import Array, Label, Options, Problem, copied, paths, promoted, random_like
+from ..autograd.api import grad
+from ..autograd.function import Function, FunctionNode
+from ..autograd.grad_mode import enable_grad
+from ..autograd.structure import leaves, rebuild
+from ..ops.random import default_generator, manual_seed
+from .source import Method
+
+SEED = 20
+COARSE = 1e-2, 1e-3, 1e-2  # eps, atol and rtol of finite differences in float32
+
+
+class Log:
+    """What the last backward was given, as it was then and as it is now, and what it returned."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget it."""
+        self.given: tuple[Any, ...] = ()
+        self.before: list[Array | None] = []  # copies of the gradients that were given
+        self.returned: Any = None
+
+    def each(self, node: FunctionNode) -> list[Any]:
+        """What backward returned, for each tensor or other leaf among the arguments."""
+        result = self.returned
+        if node._arguments is not None:
+            return list(node._flat(result))
+        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        return (found + [None] * len(node._edges))[: len(node._edges)]
+
+
+def noted(function: type[Function]) -> tuple[type[Function], Log]:
+    """A subclass of a Function that does what it does, and the log in which it says so."""
+    log, inner = Log(), function.backward
+
+    @functools.wraps(inner)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        log.given, log.returned = grads, None
+        log.before = [np.array(numbers(g)) if isinstance(g, Tensor) else None for g in leaves(grads)]
+        log.returned = inner(ctx, *grads)
+        return log.returned
+
+    return type(function.__name__, (function,), {"backward": staticmethod(backward), "__doc__": ""}), log
+
+
+class Run:
+    """One call: the leaves of the arguments, the tensors among the results, and the gradients that come back."""
+
+    def __init__(self, subject: Subject, flat: list[Any], apply: Callable[..., Any]) -> None:
+        self.subject, self.inputs = subject, flat
+        args, kwargs = rebuild(subject.tree, iter(flat))
+        with enable_grad():
+            self.result = apply(args, kwargs)
+        self.outputs = [t for t in leaves(self.result) if isinstance(t, Tensor)]
+
+    @property
+    def wanted(self) -> list[Tensor]:
+        """The inputs that require grad."""
+        return [t for t in self.inputs if isinstance(t, Tensor) and t._requires_grad]
+
+    @property
+    def tracked(self) -> list[Tensor]:
+        """The outputs that require grad."""
+        return [t for t in self.outputs if t._requires_grad]
+
+    @property
+    def node(self) -> FunctionNode:
+        """The node of the call."""
+        stack: list[Any] = [t.grad_fn for t in self.tracked]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, FunctionNode):
+                return node
+            stack += [] if node is None else [following for following, _ in node.next_functions]
+        raise LookupError("no output requires grad")
+
+    def seeds(self, rng: np.random.Generator) -> list[Array]:
+        """A random incoming gradient for each output that requires grad."""
+        return [drawn(t._data, rng) for t in self.tracked]
+
+    def vjp(self, seeds: Sequence[Array | None], laid_out: bool = False, **options: Any) -> list[Array | None]:
+        """The gradients of `wanted`, given those of `tracked`; the graph is kept.
+
+        laid_out: backward gets these very arrays, whose layout in memory is what matters, and not copies.
+        """
+        given = [s if laid_out or s is None else np.array(s) for s in seeds]
+        pairs = [(t, wrap(s)) for t, s in zip(self.tracked, given, strict=True) if s is not None]
+        outputs, vectors = [t for t, _ in pairs], [v for _, v in pairs]
+        found = grad(outputs, self.wanted, vectors, **{"retain_graph": True, "allow_unused": True} | options)
+        return [None if g is None else np.array(numbers(g)) for g in found]
+
+
+def numbers(t: Tensor) -> Array:
+    """The numbers in a tensor, those of a sparse one with its zeros."""
+    return np.asarray((t.to_dense() if t.is_sparse else t)._data)
+
+
+def drawn(like: Array, rng: np.random.Generator) -> Array:
+    """Random numbers of the shape and dtype of an array."""
+    real = rng.standard_normal(like.shape)
+    if like.dtype.kind != "c":
+        return np.asarray(real, like.dtype)
+    return np.asarray(real + 1j * rng.standard_normal(like.shape), like.dtype)
+
+
+class Subject:
+    """A Function and the inputs it is audited with.
+
+    tree: its arguments as ``(args, kwargs)``; flat: the leaves of those in double precision; names: what each is
+    called; places: which argument each belongs to; moving: the numbers of those that are differentiated.
+    """
+
+    def __init__(
+        self,
+        function: type[Function],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        dtypes: Sequence[Any],
+        options: Options,
+    ) -> None:
+        self.function, self.dtypes, self.options = function, dtypes, options
+        self.single = False  # whether it computes in float32 whatever it is given
+        contract = function._contract
+        self.tree = args, kwargs = contract.bind(function._node_class(), args, kwargs)
+        named = [*((contract.argument(k).lstrip("*"), v) for k, v in enumerate(args)), *kwargs.items()]
+        entries = [(i, name + path) for i, (name, value) in enumerate(named) for path in paths(value)]
+        self.places, self.names = [i for i, _ in entries], [name for _, name in entries]
+        self.labels = [Label(f"input {i} ({name})", name) for i, name in entries]
+        self.given = list(leaves(self.tree))
+        if not any(isinstance(t, Tensor) and t._data.dtype.kind in "fc" for t in self.given):
+            raise ValueError(
+                errors.message(
+                    f"audit({function.__name__})",
+                    expected="a floating point or complex tensor among the inputs",
+                    found=", ".join(errors.describe(leaf) for leaf in self.given) or "no inputs",
+                    do=f"pass the arguments of {function.__name__}.forward, e.g. pullback.randn(3)",
+                )
+            )
+        self.flat = promoted(self.tree, self.labels)
+        if dtypes and all(dtype.itemsize < 8 for dtype in dtypes):  # it takes no double precision
+            self.coarsen()
+            self.flat = self.copies(dtype=max(dtypes, key=lambda dtype: dtype.itemsize))
+        self.moving = [i for i, t in enumerate(self.flat) if isinstance(t, Tensor) and t._requires_grad]
+        self.probe, self.log = noted(function)
+        self.random = False  # whether forward draws random numbers
+        self.dirty: set[int] = set()  # the leaves that forward marks as dirty
+        self.refused: set[Any] = set()  # the dtypes that forward does not take
+        self.broken: set[str] = set()  # what other checks have found to be wrong, and need not be found again
+
+    def __repr__(self) -> str:
+        return f"Subject({self.function.__name__})"
+
+    @property
+    def name(self) -> str:
+        """The name of the Function."""
+        return self.function.__name__
+
+    def method(self, name: str) -> Method:
+        """One of its methods as its author wrote it."""
+        return Method(self.function, name)
+
+    def coarsen(self) -> None:
+        """Take the steps and tolerances that finite differences need of a function that computes in float32."""
+        self.options, self.single = Options(*COARSE, 0.0, False, False, False), True
+
+    @property
+    def rounding(self) -> float:
+        """What two ways of computing the same may differ by, relative to the result."""
+        return 1e-3 * self.options.rtol
+
+    def where(self, i: int) -> str:
+        """What the i-th input that is differentiated is called."""
+        return self.names[self.moving[i]]
+
+    def edge(self, node: FunctionNode, leaf: int) -> int:
+        """Which of a node's edges belongs to a leaf of the arguments."""
+        return self.places[leaf] if node._arguments is None else leaf
+
+    # Inputs ------------------------------------------------------------------------------------------------------
+
+    def copies(self, dtype: Any = None, needs: Sequence[bool] | None = None) -> list[Any]:
+        """The leaves as fresh copies; floating point ones of `dtype`, complex ones of the like; `needs` of moving."""
+        made = []
+        for leaf in self.flat:
+            if isinstance(leaf, Tensor):
+                kind = leaf._data.dtype.kind
+                wanted = {"f": dtype, "c": dtype and dtype.to_complex()}.get(kind)
+                leaf = copied(leaf, None if wanted is None else wanted.numpy)
+            made.append(leaf)
+        if needs is not None:
+            for i, need in zip(self.moving, needs, strict=True):
+                made[i]._requires_grad = bool(need)
+        return made
+
+    def moved(self) -> list[Any]:
+        """Fresh copies of the leaves, those that are differentiated each a little elsewhere."""
+        flat, rng = self.copies(), np.random.default_rng(4)
+        for i in self.moving:
+            np.add(flat[i]._data, 1e-3 * random_like([flat[i]], rng)[0], out=flat[i]._data)
+        return flat
+
+    # Runs --------------------------------------------------------------------------------------------------------
+
+    def run(self, flat: list[Any] | None = None, **options: Any) -> Run:
+        """One call with copies of the inputs, or with those that are given."""
+        return Run(self, self.copies(**options) if flat is None else flat, self.apply)
+
+    def apply(self, args: Any, kwargs: Any) -> Any:
+        """Call the subclass that notes what backward does."""
+        return self.call(self.probe, args, kwargs)
+
+    def call(self, function: type[Function], args: Any, kwargs: Any) -> Any:
+        """Call a Function; what it writes to is a copy, because a leaf may not be written to."""
+        if self.dirty:
+            flat = [t.clone() if i in self.dirty else t for i, t in enumerate(leaves((args, kwargs)))]
+            args, kwargs = rebuild((args, kwargs), iter(flat))
+        with self.seeded():
+            return function.apply(*args, **kwargs)
+
+    def of_moving(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The Function itself, as one of the inputs that are differentiated: the tensors among its results."""
+        flat = self.copies()
+        for i, t in zip(self.moving, tensors, strict=True):
+            flat[i] = t
+        result = self.call(self.function, *rebuild(self.tree, iter(flat)))
+        return tuple(t for t in leaves(result) if isinstance(t, Tensor))
+
+    def written(self) -> set[int]:
+        """The numbers of the leaves that the Function marks as dirty."""
+        flat = [t.clone() if isinstance(t, Tensor) and t._requires_grad else t for t in self.copies()]
+        run = Run(self, flat, lambda args, kwargs: self.probe.apply(*args, **kwargs))
+        mine = self.probe._node_class
+        return {i for i, t in enumerate(run.inputs) if isinstance(t, Tensor) and isinstance(t.grad_fn, mine)}
+
+    @contextlib.contextmanager
+    def seeded(self) -> Iterator[None]:
+        """Where the Function draws random numbers, the same ones in every call; the caller's seeds are put back."""
+        if not self.random:
+            yield
+            return
+        before = default_generator.get_state(), np.random.get_state(), random.getstate()
+        manual_seed(SEED)
+        np.random.seed(SEED)
+        random.seed(SEED)
+        try:
+            yield
+        finally:
+            default_generator.set_state(before[0])
+            np.random.set_state(before[1])
+            random.setstate(before[2])
+
+    def problem(self, flat: list[Any] | None = None) -> Problem:
+        """The Function as a problem of finite differences."""
+        return Problem(self.apply, self.tree, self.flat if flat is None else flat, self.labels, self.name)
