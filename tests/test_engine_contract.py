@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import itertools
 import sys
 import threading
 import warnings
@@ -552,7 +553,25 @@ def a_leaf_that_no_longer_requires_grad(lib: Any) -> Any:
 def empty_tensors_have_gradients(lib: Any) -> Any:
     x = lib.ones(0, 3, dtype=lib.float64, requires_grad=True)
     (x * 2).sum().backward()
-    return x.grad
+    a, b = lib.ones(4, 0, dtype=lib.float64, requires_grad=True), leaf(lib, [[1.0], [2.0], [3.0], [4.0]])
+    (a + b).sum().backward()
+    return x.grad, a.grad, b.grad
+
+
+@program
+def a_gradient_stays_the_object_where_it_can_hold_the_sum(lib: Any) -> Any:
+    def made(sparse: bool) -> Any:
+        if not sparse:
+            return lib.tensor([1.5, 1.5])
+        return lib.sparse_coo_tensor(lib.tensor([[0, 1]]), lib.tensor([1.0, 1.0]), (2,))
+
+    found = []
+    for held_sparse, sparse, taped in itertools.product([False, True], repeat=3):
+        x = lib.tensor([1.5, 1.5], requires_grad=True)
+        x.grad = held = made(held_sparse)
+        x.backward(made(sparse), create_graph=taped)
+        found.append((x.grad is held, x.grad.is_sparse, x.grad.to_dense() if x.grad.is_sparse else x.grad))
+    return found
 
 
 # -- gradients in batches ----------------------------------------------------------------------------------------------

@@ -145,6 +145,20 @@ def what_was_written_to_must_be_returned(lib: Any) -> Any:
 
 
 @program
+def a_view_that_is_written_to_is_the_only_output(lib: Any) -> Any:
+    def of(outputs: Any) -> Any:
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return outputs(x.mul_(2))
+
+        x = leaf(lib, [[1.0, 2.0]])
+        F = function(lib, forward, lambda ctx, *grads: grads[0] * 2)
+        return refused(lambda: F.apply((x * 1)[0]).sum().backward()), x.grad
+
+    return of(lambda x: x), of(lambda x: (x, x)), of(lambda x: (x, x * 1))
+
+
+@program
 def outputs_of_integers(lib: Any) -> Any:
     seen: list[Any] = []
 

@@ -999,6 +999,65 @@ def hooks_that_build_graphs(lib: Any) -> Any:
     return first, lib.autograd.grad(first, [w, x])
 
 
+@program
+def several_gradients_over_several_passes(lib: Any) -> Any:
+    seen: list[Any] = []
+    a, b, c = (leaf(lib, [1.0]) for _ in range(3))
+    d = a * 1
+    handle = lib.autograd.graph.register_multi_grad_hook((a, b, c, d), lambda grads: seen.append(list(grads)))
+    (a * 2 + d * 3).sum().backward(retain_graph=True)
+    (b + c + a * 5).sum().backward()
+    (a * b + d).sum().backward(inputs=[a, b], retain_graph=True)
+    handle.remove()
+    (a + b).sum().backward()
+    return seen
+
+
+@program
+def several_gradients_and_a_pass_within(lib: Any) -> Any:
+    seen: list[Any] = []
+    a, b, z = (leaf(lib, [1.0]) for _ in range(3))
+    lib.autograd.graph.register_multi_grad_hook((a, b), lambda grads: seen.append([g is None for g in grads]))
+
+    def hook(g: Any) -> None:
+        with lib.enable_grad():
+            (a * 2).backward()
+
+    y = z * b
+    y.register_hook(hook)
+    (y * a).backward()
+    return seen, a.grad
+
+
+@program
+def what_a_post_accumulation_hook_holds_dies_with_the_leaf(lib: Any) -> Any:
+    class Held:
+        pass
+
+    def made() -> Any:
+        held = Held()
+        x = leaf(lib, [1.0])
+        x.register_post_accumulate_grad_hook(lambda t: held and None)
+        (x * 2).backward()
+        return weakref.ref(held)
+
+    return made()() is None
+
+
+@program
+def retaining_what_a_write_to_its_memory_changes(lib: Any) -> Any:
+    found = []
+    for of_view in (True, False):
+        x = leaf(lib, [1.0, 2.0])
+        y = x * 1
+        v = y[0]
+        (v if of_view else y).retain_grad()
+        (y if of_view else v).mul_(3)
+        y.sum().backward()
+        found.append((y.grad if not of_view else v.grad, x.grad))
+    return found
+
+
 def wrong(name: str, register: Callable[[Any], Any], answer: Callable[[Any, Any], Any]) -> None:
     """A program in which a hook returns what it should not; None, or another exception type, would be a difference."""
 

@@ -70,14 +70,14 @@ def outcome(lib: ModuleType, code: str) -> Any:
 
 
 RECORDED = cases("""
-y.add_(1) | y.add_(p) | y.add_(v) | y.add_(n) | y.add_(p, alpha=2) | y.sub_(v) | y.mul_(2) | y.mul_(v) | y.mul_(y)
+y.add_(1) | y.add_(p) | y.add_(v) | y.add_(n) | y.add_(p, alpha=2) | y.sub_(v) | y.mul_(2) | y.mul_(v)
 y.mul_(x) | y.div_(v) | y.div_(2) | y.neg_() | y.pow_(2) | y.pow_(v) | y.remainder_(0.7) | y.exp_() | y.expm1_()
 y.log_() | y.log1p_() | y.log2_() | y.log10_() | y.sqrt_() | y.rsqrt_() | y.reciprocal_() | y.square_() | y.sin_()
 y.cos_() | y.tan_() | y.sinh_() | y.cosh_() | y.tanh_() | y.sigmoid_() | y.relu_() | y.abs_() | y.clamp_(0.8, 1.5)
 y.clamp_(min=1.0) | y.floor_() | y.ceil_() | y.trunc_() | y.round_() | y.fill_(2.0) | y.fill_(n) | y.zero_()
 y.copy_(p) | y.copy_(x) | y.copy_(v) | y.copy_(v.detach().float()) | y.copy_(n) | y.copy_(1.5)
 y.masked_fill_(m, 2.0) | y.masked_fill_(m, n) | y += 1 | y += v | y -= p | y *= v | y /= n | y **= 2 | y %= 0.7
-y *= y | y = y.add_(1).mul_(v) | p.add_(v) | p.mul_(n) | p.copy_(x) | p.mul_(x).mul_(x) | q.add_(w) | q.fill_(n)
+y = y.add_(1).mul_(v) | p.add_(v) | p.mul_(n) | p.copy_(x) | p.mul_(x).mul_(x) | q.add_(w) | q.fill_(n)
 p.masked_fill_(m, n) | p += x | p /= 2 | i += 1 | i *= i | i.add_(2) | i.mul_(3) | i.floor_divide_(2) | i //= 2
 i.fill_(7) | i.zero_() | i.neg_() | i.copy_(q) | i.abs_() | i.pow_(2) | i.clamp_(0, 2) | i.remainder_(2) | c.mul_(c)
 c.copy_(q) | c.add_(1) | m.fill_(True) | m.zero_() | m.copy_(p > 1) | q.add_(i) | q.mul_(True)
@@ -287,3 +287,15 @@ def test_a_retained_gradient_is_that_of_the_tensor_as_written(torch: ModuleType)
         (y * y).sum().backward()
         found.append((y.grad.tolist(), x.grad.tolist()))
     assert found[0] == found[1]
+
+
+def test_an_operand_may_be_the_tensor_that_is_written() -> None:
+    # torch saves the tensor itself, which holds the node that saves it, and raises in backward as it has been written
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    y.mul_(y)
+    y += y
+    y.sub_(other=y * 0.5)
+    assert y.tolist() == [9.0, 36.0]
+    y.sum().backward()
+    assert x.grad.tolist() == [18.0, 36.0]

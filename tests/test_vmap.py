@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -869,6 +870,72 @@ def in_chunks_of_every_size(lib: Any) -> Any:
     return each(
         *(lambda n=n: lib.vmap(lambda r: (r * 2, r.sum()), in_dims=1, out_dims=(1, 0), chunk_size=n)(x) for n in sizes)
     )
+
+
+@program
+def functions_of_every_kind(lib: Any) -> Any:
+    x = b_of(lib)
+    kinds = (
+        functools.partial(lib.sum, dim=0),
+        lib.nn.functional.relu,
+        lib.nn.ReLU(),
+        lib.Tensor.sin,
+        lib.vmap(lib.exp),
+    )
+    return [lib.vmap(f)(x) for f in kinds]
+
+
+@program
+def writes_to_what_does_not_vary(lib: Any) -> Any:
+    x, y = constant(lib, [1.0, 2.0]), constant(lib, 3.0)
+    return each(
+        lambda: lib.vmap(lambda a, b: b.clone().add_(1) + a, in_dims=(0, None))(x, y),
+        lambda: lib.vmap(lambda a, b: b.clone().add_(a), in_dims=(0, None))(x, y),
+        lambda: lib.vmap(lambda a, b: b.add_(a), in_dims=(0, None))(x, y),
+        lambda: lib.vmap(lambda a: lib.zeros((), dtype=lib.float64).add_(a))(x),
+        lambda: lib.vmap(lambda a: lib.zeros_like(a).add_(a))(x),
+        lambda: lib.vmap(lambda a: a.new_zeros(()).add_(a))(x),
+    )
+
+
+@program
+def random_numbers_in_nested_batches(lib: Any) -> Any:
+    lib.manual_seed(0)
+    inner = lambda r: lib.vmap(lambda y: y + lib.rand(2), randomness="different")(r)  # noqa: E731
+    found = lib.vmap(inner, randomness="same")(lib.zeros(2, 3, 2))
+    return bool((found[0] == found[1]).all()), bool((found[0, 0] == found[0, 1]).any())
+
+
+@program
+def random_functions_in_every_mode(lib: Any) -> Any:
+    functions = (
+        lambda x: x + lib.rand(4),
+        lambda x: lib.randn(4),
+        lib.rand_like,
+        lambda x: lib.bernoulli(x + 0.5),
+        lambda x: lib.nn.functional.dropout(x + 1.0, 0.5),
+        lambda x: lib.randperm(50),
+        lambda x: lib.randint(0, 1000, (4,)),
+        lambda x: x.clone().normal_(),
+        lambda x: lib.normal(x, 1.0),
+        lambda x: lib.zeros(4).normal_(),
+    )
+
+    def run(f: Any, mode: str) -> Any:
+        lib.manual_seed(0)
+        y = lib.vmap(f, randomness=mode)(lib.zeros(3, 4))
+        return list(y.shape), mode != "same" or bool((y[0] == y[1]).all() and (y[1] == y[2]).all())
+
+    return [each(*(lambda f=f, m=m: run(f, m) for f in functions)) for m in ("error", "same", "different", "x")]
+
+
+@program
+def gradients_of_a_batch_by_hand(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0, 3.0])
+    y, basis = x**3, lib.eye(3, dtype=lib.float64)
+    rows = lib.vmap(lambda v: lib.autograd.grad(y, x, v, create_graph=True)[0])(basis)
+    z = lib.vmap(lib.func.grad(lambda a: a**3))(x)
+    return rows, lib.autograd.grad(rows.sum(), x), lib.autograd.grad(z.sum(), x)
 
 
 @pytest.mark.torch

@@ -22,6 +22,7 @@ from . import (
     nn,
     ops,
     optim,
+    overrides,
     random,
     return_types,
     special,

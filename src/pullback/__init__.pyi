@@ -1,7 +1,7 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
 from ._tensor import Tensor as Tensor
-from . import array_api as array_api, autograd as autograd, cuda as cuda, fft as fft, func as func, inspect as inspect, linalg as linalg, nn as nn, ops as ops, optim as optim, random as random, return_types as return_types, special as special, utils as utils
+from . import array_api as array_api, autograd as autograd, cuda as cuda, fft as fft, func as func, inspect as inspect, linalg as linalg, nn as nn, ops as ops, optim as optim, overrides as overrides, random as random, return_types as return_types, special as special, utils as utils
 from ._dtypes import bfloat16 as bfloat16, bool as bool, can_cast as can_cast, cdouble as cdouble, cfloat as cfloat, complex64 as complex64, complex128 as complex128, device as device, double as double, dtype as dtype, finfo as finfo, float as float, float16 as float16, float32 as float32, float64 as float64, get_default_device as get_default_device, get_default_dtype as get_default_dtype, half as half, iinfo as iinfo, int as int, int8 as int8, int16 as int16, int32 as int32, int64 as int64, long as long, promote_types as promote_types, set_default_device as set_default_device, set_default_dtype as set_default_dtype, short as short, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64
 from ._memory import Size as Size
 from ._repr import printoptions as printoptions, set_printoptions as set_printoptions
@@ -1001,7 +1001,7 @@ def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
 def unsafe_split(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-    """`split`, whose pieces may be written to if neither `input` nor another piece is used afterwards: it is not seen."""
+    """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:

@@ -101,6 +101,8 @@ class View:
 
     __slots__ = ("args", "base", "made", "op", "parent")
 
+    made: str
+
     def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), made: str = "") -> None:
         above = parent._view
         self.base: Tensor = parent if above is None else above.base

@@ -972,7 +972,7 @@ class Methods:
     def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
     def unsafe_split(self, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-        """`split`, whose pieces may be written to if neither `input` nor another piece is used afterwards: it is not seen."""
+        """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
     def unsqueeze(self, dim: Any) -> Tensor:

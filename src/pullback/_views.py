@@ -6,7 +6,6 @@ It becomes `Lost`: its values can be read, but whoever would record an operation
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ class Lost(Tensor):
     """The class it was before, and that of what shares its memory."""
 
     @property
-    def _edge(self) -> Edge | None:  # type: ignore[override]
+    def _edge(self) -> Edge | None:
         if self._view is not None:
             raise self._refusal()
         return self._place
@@ -42,7 +41,7 @@ class Lost(Tensor):
 
     @property
     def _place(self) -> Edge | None:
-        return _slot_of_edge.__get__(self)  # type: ignore[no-any-return]
+        return _slot_of_edge.__get__(self)
 
     def _refusal(self) -> RuntimeError:
         assert self._view is not None
@@ -57,16 +56,17 @@ PLAIN.add(Lost)
 _slot_of_edge: Any = Tensor.__dict__["_edge"]
 
 
-@functools.cache
-def _lost(cls: type[Tensor]) -> type[Tensor]:
-    """`Lost`, or for a class derived from Tensor one that is both."""
-    return Lost if cls is Tensor else type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
+_LOST: dict[Any, Any] = {Tensor: Lost}
+"""`Lost`, and for each class derived from Tensor that was met one that is both."""
 
 
 def lose(view: Tensor) -> None:
     """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
+    cls = type(view)
     if not isinstance(view, Lost):
-        view.__class__ = _lost(type(view))
+        if cls not in _LOST:
+            _LOST[cls] = type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
+        view.__class__ = _LOST[cls]
     view._requires_grad = True
 
 

@@ -65,7 +65,8 @@ def execute(
     if modes.running_pass is not None and is_deep():
         again = functools.partial(execute, roots, keep=keep, taped=taped, needed=needed, captures=captures)
         return on_an_empty_stack(functools.partial(again, accumulate=accumulate, recorded=recorded))
-    modes.grad_enabled, modes.needed, modes.running_pass = recorded, needed, Pass(edges, needed)
+    modes.grad_enabled = recorded and not modes.inference
+    modes.needed, modes.running_pass = needed, Pass(edges, needed)
     try:
         arrived = _loop(edges, [g for _, g in roots], keep, taped, needed, captures, accumulate)
         if accumulate:

@@ -19,7 +19,7 @@ from .loop import Loop, Step
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Array], Sequence[Array]], None]
 
-BLOCK = 16384
+BLOCK = 32768
 """Elements in a block: a handful of them, in float32, fit the second level cache."""
 _PARALLEL = 4 * BLOCK
 
@@ -82,6 +82,12 @@ class _Blocks:
                 last[a] = i
         for o in loop.outputs:
             last[o.step] = len(loop.steps)
+        # what is written as it is, is computed where it is to be: the outputs are the last registers
+        self.direct = {
+            o.step: k - len(loop.outputs)
+            for k, o in enumerate(loop.outputs)
+            if o.reduce is None and all(self.varies[o.step]) and loop.steps[o.step].args
+        }
         free: dict[Any, list[int]] = {}
         scratch: list[tuple[tuple[int, ...], Any]] = []
         self.registers: dict[int, int] = {}
@@ -91,7 +97,9 @@ class _Blocks:
                 self.registers[i] = step.value
                 continue
             kind = (self._block_shape(self.varies[i]), step.dtype)
-            if step.name == "const" or not free.get(kind):
+            if i in self.direct:
+                to = self.direct[i]
+            elif step.name == "const" or not free.get(kind):
                 scratch.append(kind)
                 to = len(loop.inputs) + len(scratch) - 1
             else:
@@ -102,7 +110,7 @@ class _Blocks:
                 continue
             operations.append(_Operation(_function(step), tuple(self.registers[a] for a in step.args), to))
             for a in set(step.args):
-                if last[a] == i and loop.steps[a].name not in ("load", "const"):
+                if last[a] == i and loop.steps[a].args and a not in self.direct:
                     free.setdefault((self._block_shape(self.varies[a]), loop.steps[a].dtype), []).append(
                         self.registers[a]
                     )
@@ -162,15 +170,20 @@ class _Blocks:
         registers = [_cut(x, a.varies, place, self.axis) for x, a in zip(views, self.loop.inputs, strict=True)]
         whole = stop - start == self.chunk
         registers += scratch if whole else [s[: stop - start] if s.shape[:1] == (self.chunk,) else s for s in scratch]
+        everywhere = (True,) * len(self.loop.shape)
+        registers += [
+            _cut(out, everywhere, place, self.axis) if o.reduce is None else out
+            for o, out in zip(self.loop.outputs, outputs, strict=True)
+        ]
         for fn, reads, to in self.operations:
             fn(*[registers[r] for r in reads], out=registers[to])
         parts: dict[int, Any] = {}
         for k, o in enumerate(self.loop.outputs):
-            value = registers[self.registers[o.step]]
-            varies = (True,) * len(self.loop.shape)
+            register = self.registers[o.step]
+            value = registers[register]
             if o.reduce is None:
-                target = _cut(outputs[k], varies, place, self.axis)
-                np.copyto(target, value)
+                if register != k - len(outputs):
+                    np.copyto(registers[k - len(outputs)], value)
                 continue
             full = self._full_shape(stop - start)
             value = np.broadcast_to(value, full)

@@ -97,7 +97,12 @@ class Entry:
         self.read = {self._number[v] for v in saved if v in self._number} | set(range(n, n + len(self._held)))
 
     def _plan(
-        self, stages: Any, inputs: Sequence[Value], outs: Sequence[Value], fresh: Sequence[bool], gradients: bool = False
+        self,
+        stages: Any,
+        inputs: Sequence[Value],
+        outs: Sequence[Value],
+        fresh: Sequence[bool],
+        gradients: bool = False,
     ) -> Plan:
         backend, threads = self.options
         return Plan(stages, inputs, outs, backend=backend, threads=threads, fresh=fresh, given_away=gradients)

@@ -193,7 +193,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
 )
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, whose pieces may be written to if neither `input` nor another piece is used after that: it is not seen."""
+    """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
     return _untied(split(input, split_size, dim))
 
 

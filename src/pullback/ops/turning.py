@@ -46,9 +46,8 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
         child._view.parent = old  # type: ignore[union-attr]
     # views are made again in the order of this list, so what is a view of another has to come after it
     if t._view is not None:
-        made = t._view.made
-        t._view = new._view
-        t._view.made = made
+        assert new._view is not None
+        new._view.made, t._view = t._view.made, new._view
         version.views = [weakref.ref(old) if ref() is t else ref for ref in refs] + [weakref.ref(t)]
     else:
         old._view = View(t, back, args)
