@@ -84,7 +84,7 @@ def constant(lib: Any, values: Any, dtype: str = "float64") -> Any:
 
 
 def function(lib: Any, forward: Callable[..., Any], backward: Callable[..., Any], **more: Any) -> Any:
-    """A Function of the library with this forward and backward; what else is given are more static methods and flags."""
+    """A Function of the library with this forward and backward, and with more static methods and flags."""
     methods = {"forward": forward, "backward": backward, **more}
     body = {name: staticmethod(value) if callable(value) else value for name, value in methods.items()}
     return type("F", (lib.autograd.Function,), body)

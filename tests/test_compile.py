@@ -619,6 +619,60 @@ def test_the_methods_of_a_function() -> None:
     assert pullback.autograd.gradgradcheck(Swish.apply, x)
 
 
+def test_forward_and_backward_of_a_function() -> None:
+    traced = []
+
+    class Swish(pullback.autograd.Function):
+        @staticmethod
+        @numpy_backend
+        def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
+            traced.append(("forward",))
+            s = pullback.sigmoid(x * scale)
+            ctx.save_for_backward(x, s)
+            ctx.scale = scale
+            return x * s
+
+        @staticmethod
+        @numpy_backend
+        def backward(ctx: Any, g: Tensor) -> Any:
+            traced.append(("backward",))
+            x, s = ctx.saved_tensors
+            return g * s * (1 + ctx.scale * x * (1 - s)), None
+
+    x = randn(4, 3, requires_grad=True)
+    for _ in range(3):
+        y = Swish.apply(x, 2.0)
+        close(y, x * pullback.sigmoid(x * 2))
+        assert y.grad_fn.scale == 2.0
+        assert y.grad_fn.saved_tensors[0] is x
+        (g,) = pullback.autograd.grad(y.sum(), x)
+        close(g, pullback.autograd.grad((x * pullback.sigmoid(x * 2)).sum(), x)[0])
+    assert traced == [("forward",), ("backward",)]
+    assert pullback.autograd.gradcheck(lambda x: Swish.apply(x, 2.0), x)
+
+
+def test_results_that_are_equal_have_gradients_of_their_own() -> None:
+    x, y = randn(3, requires_grad=True), randn(3, seed=1, requires_grad=True)
+    with pullback.no_grad():
+        y[0] = x[0]
+    fn = lambda x, y: (pullback.clamp_min(x, y), pullback.maximum(x, y))  # noqa: E731
+    for ours, theirs in zip(numpy_backend(fn)(x, y), fn(x, y), strict=True):
+        found, expected = (pullback.autograd.grad(t.sum(), (x, y), retain_graph=True) for t in (ours, theirs))
+        for a, b in zip(found, expected, strict=True):
+            close(a, b)
+    a, b, c, d = numpy_backend(lambda x: (x.detach(), x * 1, x, x * 2))(x)
+    assert [t.requires_grad for t in (a, b, c, d)] == [False, True, True, True]
+    assert c is x
+    assert not np.shares_memory(a.numpy(), b.detach().numpy())
+
+
+def test_recording_is_part_of_the_signature() -> None:
+    with pullback.no_grad():
+        fn = numpy_backend(lambda x: x * 2 if not pullback.is_grad_enabled() else x * 3)
+        close(fn(randn(3)), randn(3) * 2)
+    close(fn(randn(3)), randn(3) * 3)
+
+
 def test_gradcheck() -> None:
     x, w = randn(3, 2, requires_grad=True), randn(2, seed=1, requires_grad=True)
     compiled = numpy_backend(lambda x, w: (x.sin() * w, (x * w).sum(0).exp()))

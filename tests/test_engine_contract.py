@@ -615,6 +615,15 @@ def what_is_no_batch(lib: Any) -> Any:
     return scalar, of(constant(lib, [1.0, 1.0])), of(constant(lib, [[1.0, 1.0]]), constant(lib, [[1.0, 1.0]] * 2))
 
 
+def test_hooks_are_called_for_each_row_of_a_batch() -> None:
+    shapes = []
+    x = leaf(pullback, [1.0, 2.0])
+    y = x**2
+    y.register_hook(lambda g: shapes.append(list(g.shape)))
+    pullback.autograd.grad(y, x, constant(pullback, [[1.0, 0.0], [0.0, 1.0]]), is_grads_batched=True)
+    assert shapes == [[2], [2]]
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
@@ -643,6 +652,28 @@ def calls_that_are_refused(lib: Any) -> Any:
         lambda: grad(y.sum(), x, ones),
     ]
     return [refused(call) for call in calls], x.grad
+
+
+@program
+def arguments_of_old(lib: Any) -> Any:
+    x, g = leaf(lib, [1.0, 2.0]), constant(lib, [1.0, 10.0])
+    y = x * 2
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lib.autograd.backward(y, None, True, False, g)
+        found = lib.autograd.grad(y, x, g, True, False, False, True)
+    both = refused(lambda: lib.autograd.backward(y, g, grad_variables=g))
+    return x.grad, found, both, [w.category.__name__ for w in caught]
+
+
+@program
+def arguments_by_position(lib: Any) -> Any:
+    x, w, g = leaf(lib, [1.0, 2.0]), leaf(lib, [1.0, 1.0]), constant(lib, [1.0, 10.0])
+    y = x * w
+    lib.autograd.backward([y], [g], True, False, None, [x])
+    y.backward(g, True, False, [w])
+    batch = lib.autograd.grad(y, x, constant(lib, [[1.0, 0.0], [0.0, 1.0]]), True, False, True, None, True)
+    return x.grad, w.grad, batch, lib.autograd.grad(y, [x, leaf(lib, [1.0])], g, None, False, True, True, False, True)
 
 
 @program

@@ -479,6 +479,17 @@ def pieces_and_stacks(lib: Any) -> Any:
     return [tangent_of(lib, t) for t in (a, b, *x.split(2), lib.stack([a, b]), x.expand(2, 3), x > 2, x.argmax())]
 
 
+@within_a_level
+def versions_of_a_dual_and_its_primal(lib: Any) -> Any:
+    p = constant(lib, [1.0, 2.0])
+    x = fw(lib).make_dual(p, constant(lib, [3.0, 4.0]))
+    x.add_(1)
+    x[0] = 5.0
+    found = x._version, p._version
+    p.mul_(2)
+    return found, x._version, p._version, x, p
+
+
 # With reverse mode ----------------------------------------------------------------------------------------------------
 
 

@@ -288,6 +288,46 @@ def nothing_of_ours_among_ones_own_attributes(lib: Any) -> Any:
     return seen
 
 
+@program
+def saved_values_that_can_be_looked_at_once(lib: Any) -> Any:
+    seen: list[Any] = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**2
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        seen.append(refused(lambda: ctx.saved_tensors))
+        return g * 2 * x
+
+    F = function(lib, forward, backward, clear_saved_tensors_on_access=True)
+    x = leaf(lib, [3.0])
+    y = F.apply(x)
+    y.backward(retain_graph=True)
+    z = F.apply(x)
+    looked_at = z.grad_fn.saved_tensors[0] is x
+    return x.grad, seen, refused(y.backward), looked_at, refused(z.backward)
+
+
+@program
+def gradients_in_one_list(lib: Any) -> Any:
+    seen: list[Any] = []
+
+    def backward(ctx: Any, grads: Any) -> Any:
+        seen.append((type(grads).__name__, list(grads)))
+        g = grads[0]
+        grads.clear()
+        return g * 2
+
+    flag = {"boxed_grads_call": True}
+    x = leaf(lib, [3.0])
+    function(lib, lambda ctx, x: (x * 2, x * 3), backward, **flag).apply(x)[0].backward()
+    y = function(lib, lambda ctx, x: x * 2, backward, **flag).apply(x)
+    y.backward()
+    return x.grad, seen, y.grad_fn.apply(constant(lib, [1.0]))
+
+
 # -- setup_context -----------------------------------------------------------------------------------------------------
 
 
@@ -491,6 +531,18 @@ def no_vmap_and_two_vmaps(lib: Any) -> Any:
     return [refused(lambda F=F: lib.func.vmap(F.apply)(x)) for F in made]
 
 
+def test_a_vmap_of_ones_own_has_the_batch_in_front() -> None:
+    seen = []
+
+    def vmap(info: Any, in_dims: Any, x: Any, n: Any) -> Any:
+        seen.append((in_dims, list(x.shape)))
+        return x * n, 0
+
+    F = separate(pullback, lambda x, n: x * n, lambda ctx, inputs, output: None, lambda ctx, g: (g, None), vmap=vmap)
+    y = pullback.func.vmap(F.apply, in_dims=(1, None), out_dims=1)(constant(pullback, [[1.0, 2.0, 3.0]]), 2)
+    assert (seen, y.tolist()) == ([((0, None), [3, 1])], [[2.0, 4.0, 6.0]])
+
+
 def test_a_generated_vmap_may_write_in_place() -> None:
     def forward(x: Any) -> Any:
         return x.mul_(2)
@@ -538,7 +590,8 @@ def functions_under_names_of_old(lib: Any) -> Any:
 @program
 def flags_of_a_function(lib: Any) -> Any:
     F = lib.autograd.Function
-    return F.generate_vmap_rule, F.__name__, lib.autograd.function.Function is F
+    flags = F.generate_vmap_rule, F.clear_saved_tensors_on_access, F.boxed_grads_call
+    return flags, F.__name__, lib.autograd.function.Function is F
 
 
 @program

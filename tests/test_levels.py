@@ -57,7 +57,7 @@ VIEWS: list[Callable[[Tensor, int], Tensor]] = [
     lambda t, k: t[..., -1],
     lambda t, k: t[None, 0],
     lambda t, k: t.movedim(k, -1),
-    lambda t, k: t.unbind(k)[-1],
+    lambda t, k: t.tensor_split(2, k)[0],
     lambda t, k: t.flatten(0, k),
 ]
 

@@ -785,6 +785,43 @@ def a_transform_within_inference_mode(lib: Any) -> Any:
 
 
 @program
+def every_derivative_within_inference_mode(lib: Any) -> Any:
+    x, f = leaf(lib, [2.0]), lib.func
+    y = x**3
+    with lib.inference_mode():
+        by_hand = lib.autograd.grad(y, x, retain_graph=True) + lib.autograd.grad(y, x, create_graph=True)
+        z = constant(lib, [1.0])
+        found = f.jacrev(lib.sin)(z), f.jacfwd(lib.sin)(z), f.hessian(lambda a: a.sin().sum())(z), lib.vmap(lib.sin)(z)
+        applied = f.grad(lambda a: lib.vmap(f.grad(lib.sin))(a).sum())(z)
+    return by_hand, found, applied
+
+
+@program
+def set_grad_enabled_within_inference_mode(lib: Any) -> Any:
+    with lib.inference_mode():
+        lib.set_grad_enabled(True)
+        inside = lib.is_grad_enabled(), (lib.ones(1, requires_grad=True) * 2).requires_grad
+    return inside, lib.is_grad_enabled()
+
+
+@program
+def modules_and_functions_within_inference_mode(lib: Any) -> Any:
+    class Twice(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    with lib.inference_mode():
+        found = [lib.nn.Linear(1, 1)(lib.ones(1)), Twice.apply(leaf(lib, [1.0]))]
+    return [(y.requires_grad, y.is_inference()) for y in found]
+
+
+@program
 def decorated_with_inference_mode(lib: Any) -> Any:
     @lib.inference_mode()
     def f() -> bool:

@@ -584,6 +584,16 @@ def test_every_operation_names_its_nodes() -> None:
             assert callable(op.about.node) or isinstance(op.about.node, str), op.name
 
 
+def test_names_that_are_not_torchs() -> None:
+    x, v = leaf(pullback, [[1.0, 2.0], [3.0, 4.0]]), leaf(pullback, [1.0, 2.0])
+    made = (x @ x, x @ v, v @ v, pullback.nn.functional.linear(x, x, v), x.t(), x.clamp(0, 1))
+    names = [f"{n}Backward0" for n in ("Matmul", "Matmul", "Matmul", "Linear", "Transpose", "Clamp")]
+    assert [t.grad_fn.name() for t in made] == names
+    y = x * 1
+    y[0] = 0.0
+    assert [y.grad_fn.name(), (x * 1).grad_fn.next_functions[0][0].name()] == ["CopySlices", "AccumulateGrad"]
+
+
 def test_the_node_of_an_index_is_its_last_step() -> None:
     x = pullback.tensor(np.ones((2, 2, 2)), requires_grad=True)
     found = [x[index].grad_fn.name() for index in ((0, slice(1), 0), (0, slice(1)), (..., None), (..., 0), ())]

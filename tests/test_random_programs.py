@@ -251,25 +251,36 @@ class Machine:
             return any(
                 (
                     self.cut_off(u) and not mode,
+                    # what is read may overlap with what is written
                     (t is not u or name in ("[[0]] = u", "mul_", "*=")) and np.may_share_memory(*arrays),
+                    # in torch an error of dtypes in backward
                     t.is_complex() and (u.requires_grad or self.cut_off(u)) and not u.is_complex(),
+                    # deprecated in torch, or with wrong gradients
                     overlapping
                     and name in ("fill_", "zero_", "masked_fill_", "[[0]] = u", "[mask] =", "copy_", "[...] = u"),
+                    # torch has written by the time it refuses; an index out of range, or a shape that does not fit
                     t.is_inference() and mode != "inference",
+                    not t.numel() and name == "[[0]] = u",
                 )
             )
         if name in STATE or turning:
             return any(
                 (
-                    name.startswith("requires_grad_") and (self.has_views(t) or t._is_view()),
+                    # its views stay constants; in torch they say that they require grad, and see `cut_off`
+                    name.startswith("requires_grad_") and (self.has_views(t) or (t._is_view() and "False" in name)),
+                    # a leaf that a graph was built on moves into the graph
                     name in ("requires_grad_(False)", "detach_") and t.requires_grad and is_leaf is True,
                     name == "retain_grad" and (lost or cut_off),
+                    # torch does nothing, or leaves views that have a node which leads nowhere
                     name == "detach_" and (mode == "inference" or self.has_views(t) or cut_off),
                     name in ("detach_", *STATE) and bool(mode) and (t.requires_grad or cut_off),
+                    # what was retained keeps the old shape in torch; a hook is then not on the way to older views
                     turning and (self.has_views(t) or (not lost and t.retains_grad)),
                     turning and t.is_inference() and mode != "inference",
                 )
             )
+        if name == "softmax" and t.is_complex():
+            return True
         if name in FUNCTIONS:
             return cut_off or (t.is_inference() and mode != "inference")
         if name == "hook":

@@ -67,6 +67,15 @@ def named_results_have_the_class(lib: Any) -> Any:
 
 
 @program
+def tensors_made_like_one_have_the_class(lib: Any) -> Any:
+    x, log = derived(lib)([1.0]), []
+    found = [lib.zeros_like(x), lib.full_like(x, 2.0), lib.rand_like(x), lib.randn_like(input=x), lib.empty_like(x)]
+    found += [x.new_zeros(2), x.new_full((2,), 3.0), x.new_tensor([1.0]), lib.zeros_like(lib.ones(1)), lib.zeros(2)]
+    lib.zeros_like(noting(lib, log)([1.0]))
+    return kind_of(found), log
+
+
+@program
 def what_is_no_tensor_stays_what_it_is(lib: Any) -> Any:
     x = derived(lib)([1.0])
     return kind_of([x.shape, x.size(), x.item(), x.tolist(), x.dim(), x.numpy(), x.is_floating_point(), x.grad])
@@ -417,12 +426,6 @@ def test_numpy_functions_give_the_class() -> None:
 def test_vmap_and_jvp_keep_the_class() -> None:
     """torch's vmap gives plain tensors."""
     assert type(pullback.vmap(lambda t: t * 2)(Kept([1.0, 2.0]))) is Kept
-
-
-def test_functions_that_make_tensors_make_plain_ones() -> None:
-    """torch asks the class there, too."""
-    x = Kept([1.0])
-    assert kind_of([pullback.zeros_like(x), x.new_zeros(2)]) == ["Tensor", "Tensor"]
 
 
 def test_what_is_no_tensor_is_not_asked() -> None:

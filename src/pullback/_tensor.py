@@ -309,7 +309,9 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(errors.message("Variable data has to be a tensor", found=errors.describe(value)))
+            raise TypeError(
+                errors.message("Variable data has to be a tensor", expected="a Tensor", found=errors.describe(value))
+            )
         if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         old, self._data = self._data, value._data

@@ -196,14 +196,16 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
-            relevant = tuple(dispatcher(*args, **kwargs))
-            if has_torch_function(relevant):
-                return handle_torch_function(call, relevant, *args, **kwargs)
-            return func(*args, **kwargs)
+            kinds = overriding(dispatcher(*args, **kwargs)) if _DERIVED else ()
+            return dispatch(kinds, call, args, kwargs) if kinds else func(*args, **kwargs)
 
         return call
 
     return decorate
+
+
+by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (input,))
+"""The decorator for functions that make a tensor like another."""
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -414,14 +414,14 @@ def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: d
 
 def _reduce(self: Tensor, protocol: Any) -> Any:
     """How a tensor is pickled: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
-    hooks = {} if self._edge is not None or self._leaf is None or type(self) in PLAIN - {Tensor} else self._leaf[0].hooks
-    for hook in hooks.values():  # a Parameter's are dropped without a word, as in torch
-        if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
-                f"the hook {hook!r} on a tensor is not among what is pickled or copied.\n  What to do: register it again "
-                "on what comes back; if that is as it should be, set hook.__torch_unserializable__ = True.",
-                stacklevel=2,
-            )
+    if self._edge is None and self._leaf is not None and type(self) not in PLAIN - {Tensor}:
+        for hook in self._leaf[0].hooks.values():  # a Parameter's are dropped without a word, as in torch
+            if not hasattr(hook, "__torch_unserializable__"):
+                warnings.warn(
+                    f"the hook {hook!r} on a tensor is not among what is pickled or copied.\n  What to do: register it "
+                    "on what comes back; if that is as it should be, set hook.__torch_unserializable__ = True.",
+                    stacklevel=2,
+                )
     return _rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
 
 

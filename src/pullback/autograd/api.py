@@ -26,6 +26,7 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Any = None,
     inputs: Tensors | None = None,
 ) -> None:
     """Add the gradient of `tensors` with respect to the leaves to each leaf's ``.grad``.
@@ -39,6 +40,7 @@ def backward(
         retain_graph: keep what the nodes saved, so that the graph can be used again; default: the value of
         `create_graph`.
         create_graph: record this pass itself, for higher derivatives.
+        grad_variables: `grad_tensors` under its name of old.
         inputs: accumulate only into these (leaves or not); nodes that do not lead to them do not run.
 
     Raises:
@@ -53,6 +55,14 @@ def backward(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html.
     """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+                "use `grad_tensors`."
+            )
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, callers_level())
+        grad_tensors = grad_variables
     outputs = as_sequence(tensors, "backward()")
     grads = [None] * len(outputs) if grad_tensors is None else as_sequence(grad_tensors, "grad_tensors", True)
     keep = create_graph if retain_graph is None else retain_graph
@@ -84,6 +94,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -94,6 +105,7 @@ def grad(
         outputs, inputs: Tensors that require grad.
         grad_outputs: the vector ``v`` of ``J^T v``, as in `backward`.
         retain_graph, create_graph: as in `backward`.
+        only_inputs: of old, and ignored.
         allow_unused: an input that the outputs do not depend on gives None instead of an error.
         is_grads_batched: `grad_outputs` have a first axis more; one pass for each of its entries, results stacked.
         materialize_grads: zeros instead of None.
@@ -107,8 +119,15 @@ def grad(
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
     """
     if LEVELS.n and (kinds := overriding((outputs, inputs, grad_outputs))):
-        how = (retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
+        how = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
         return dispatch(kinds, grad, (outputs, inputs, grad_outputs, *how), {})
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use autograd.backward.",
+            FutureWarning,
+            callers_level(),
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -214,10 +233,9 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
             )
         )
     n = sizes.pop()
+    options = {"create_graph": taped, "allow_unused": unused, "materialize_grads": zeros}
     rows = [
-        grad(
-            outs, wanted, [None if v is None else v[k] for v in vectors], keep or k + 1 < n, taped, unused, False, zeros
-        )
+        grad(outs, wanted, [None if v is None else v[k] for v in vectors], keep or k + 1 < n, **options)
         for k in range(n)
     ]
     return tuple(None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True))
@@ -237,7 +255,7 @@ def _backward(
 
     `gradient` may be left out if the tensor has one element.
     """
-    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:

@@ -290,6 +290,24 @@ class FunctionNode(Node):
         )
 
 
+class ClearingNode(FunctionNode):
+    """One call of a Function with `clear_saved_tensors_on_access`: what was saved is let go as it is looked at."""
+
+    __slots__ = ()
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What `save_for_backward` was given, once. RuntimeError if it was written to since, or asked for before."""
+        if self._saved is FREED:
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on "
+                f"{self._forward_cls.__name__}.\n  What to do: keep what it returned in a variable, or remove the flag."
+            )
+        found = super().saved_tensors
+        self._saved = FREED
+        return found
+
+
 def _only_tensors(where: str, values: Sequence[Any]) -> None:
     for value in values:
         if not isinstance(value, Tensor):

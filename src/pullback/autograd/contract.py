@@ -8,6 +8,7 @@ will be given.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 import textwrap
@@ -161,6 +162,21 @@ def adopt_vjp(cls: type) -> None:
             "  What to do: keep one of them."
         )
     setattr(cls, "backward", cls.__dict__["vjp"])  # noqa: B010 - a type has no such attribute, says the type checker
+
+
+def box_gradients(cls: type) -> None:
+    """Have a class's backward, which takes the gradients in one list, be called as others are."""
+    backward = cls.__dict__.get("backward")
+    if not isinstance(backward, staticmethod):
+        return
+    taking_a_list = backward.__func__
+
+    @functools.wraps(taking_a_list)
+    def boxed(ctx: Any, *grads: Any) -> Any:
+        return taking_a_list(ctx, list(grads))
+
+    boxed.__signature__ = inspect.signature(lambda ctx, *grads: None)  # type: ignore[attr-defined]
+    setattr(cls, "backward", staticmethod(boxed))  # noqa: B010 - a type has no such attribute, says the type checker
 
 
 def _check_static(cls: type, name: str, method: Any) -> None:

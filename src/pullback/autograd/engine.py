@@ -89,7 +89,7 @@ def _first(arrived: dict[Any, Any]) -> tuple[bool, AccumulateGrad, Any]:
 class Pass:
     """A backward pass that is running: which nodes it will reach, and what is to be called when it ends."""
 
-    __slots__ = ("_found", "_places", "_roots", "callbacks", "needed")
+    __slots__ = ("__weakref__", "_found", "_places", "_roots", "callbacks", "needed")
 
     def __init__(self, roots: Sequence[Edge], needed: set[Node] | None) -> None:
         self._roots, self.needed = roots, needed

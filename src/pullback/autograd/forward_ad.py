@@ -44,6 +44,12 @@ class _DualLevel(Jvp):
     def register(self, t: Tensor) -> None:
         self.remember(t)
 
+    def assign(self, t: Tensor, new: Payload) -> None:
+        super().assign(t, new)
+        held: Any = t._data
+        if t._version_of is not None and held.primal._version_of is t._version_of:
+            t._version_of.n -= 1  # one write, of which the writer of `t` takes count
+
     def adopt(self, t: Tensor) -> Tensor:
         """A tracked tensor from below as one of this level, at the same place in the graph."""
         if not t._requires_grad or (isinstance(t._data, Payload) and t._data.level is self):

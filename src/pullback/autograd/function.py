@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor
-from .context import FunctionNode
-from .contract import Contract, adopt_vjp, check
+from .context import ClearingNode, FunctionNode
+from .contract import Contract, adopt_vjp, box_gradients, check
 from .node import NO_GRADIENT, Node, leaf_edge, next_order
 from .outputs import attach, holds_tensors, keep, outside
 from .structure import CONTAINERS, leaves, rebuild
@@ -60,6 +60,12 @@ class Function:
     generate_vmap_rule: ClassVar[bool] = False
     """Whether `vmap` reads forward, backward and jvp, which are then written in operations on tensors, for a batch."""
 
+    clear_saved_tensors_on_access: ClassVar[bool] = False
+    """Whether ``ctx.saved_tensors`` can be looked at once only, and is let go by that: for less memory in backward."""
+
+    boxed_grads_call: ClassVar[bool] = False
+    """Whether backward is given the gradients in one list, ``backward(ctx, grads)``, to take them out as it goes."""
+
     forward: Any
 
     @staticmethod
@@ -75,11 +81,14 @@ class Function:
         super().__init_subclass__(**kwargs)
         if "vjp" in cls.__dict__:
             adopt_vjp(cls)
+        if cls.boxed_grads_call:
+            box_gradients(cls)
         if not abstract:
             check(cls)
             cls._contract = Contract(cls)
+            base = ClearingNode if cls.clear_saved_tensors_on_access else FunctionNode
             cls._backward_cls = cls._node_class = type(
-                f"{cls.__name__}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__}
+                f"{cls.__name__}Backward", (base,), {"_forward_cls": cls, "__module__": cls.__module__}
             )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:

@@ -96,8 +96,8 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives under `vmap` what
             it gives one by one.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
-        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at the places
-            they hold; elsewhere nothing is checked. Without effect for dense ones.
+        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at the
+            places they hold; elsewhere nothing is checked. Without effect for dense ones.
 
     Returns:
         True if all gradients agree.

@@ -51,7 +51,7 @@ class Entry:
         inputs = [*given, *outside]
         self.reached = len(inputs)
         self.requires = [recorded and t._requires_grad for t in inputs]
-        self.traced = traced = trace(call, [t._data for t in inputs], self.requires)
+        self.traced = traced = trace(call, [t._data for t in inputs], self.requires, recorded)
         self.arguments = traced.arguments
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
@@ -136,7 +136,7 @@ class Entry:
         if not all(present) or any(same):
             arrays = [t._data for t in tensors[: self.reached]]
             uniform = [s for s, p in zip(same, present, strict=True) if p]
-            traced = trace(self._call, arrays, self.requires, traced, present, uniform)
+            traced = trace(self._call, arrays, self.requires, True, traced, present, uniform)
         chosen = [g if w else None for g, w in zip(traced.gradients, wanted, strict=True)]
         outs = list(dict.fromkeys(g for g in chosen if g is not None))
         inputs = [*self.arguments, *self._held, *self.kept, *traced.cotangents]

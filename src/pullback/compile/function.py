@@ -14,9 +14,11 @@ from .. import _dtypes, errors
 from .._memory import INFERENCE
 from .._state import thread
 from .._tensor import PLAIN, Lifted, Tensor, wrap
+from ..autograd.context import FunctionNode
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.traced import TraceError
 from .closure import Environment
+from .context import held, of_tensors, tell
 from .entry import Entry, Options
 from .explain import explained
 from .node import CompiledNode
@@ -37,12 +39,19 @@ class Compiled:
         title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
         self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
         self._parameters = _parameters(fn) if static else ()
-        functools.update_wrapper(self, fn)
+        self._on_tensors: Compiled | None = None  # of a method of a Function: see `context.py`
+        functools.update_wrapper(self, fn, updated=())
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the function has, e.g. a module its parameters."""
+        return getattr(self.__dict__["traced_function"], name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], FunctionNode):
+            return self._method(args[0], args[1:], kwargs)
         tensors: list[Tensor] = []
         seen: dict[int, int] = {}
         modes = thread.modes
@@ -71,6 +80,14 @@ class Compiled:
             if entry is None:
                 return self.traced_function(*args, **kwargs)
         return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
+
+    def _method(self, ctx: FunctionNode, args: Any, kwargs: Any) -> Any:
+        """The call of a method of a Function, whose first argument is its context."""
+        if self._on_tensors is None:
+            self._on_tensors = Compiled(of_tensors(self.traced_function), self._backend, self._fallback, ())
+        result, left = self._on_tensors(*held(ctx), *args, **kwargs)
+        tell(ctx, left)
+        return result
 
     def _keys(self, args: Any, kwargs: Any, tensors: list[Tensor], seen: dict[int, int]) -> list[Any]:
         """The signature of a call some of whose arguments are static, whatever they are."""

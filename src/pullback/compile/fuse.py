@@ -6,7 +6,7 @@ shape and no loop would have to wait for itself. What only another shape or a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,9 +57,15 @@ class _Group:
         self.after = 0  # the groups it waits for, directly or not, one bit each
         self.behind = 0  # those of them whose results it reads from memory: it cannot be one loop with them
 
-    @property
-    def bit(self) -> int:
-        return 1 << self.number
+        self.bit = 1 << number
+
+
+def _numbers(bits: int) -> Iterator[int]:
+    """The places of the bits that are set."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
 
 
 class _Fusion:
@@ -70,6 +76,7 @@ class _Fusion:
         self.groups: dict[int, _Group] = {}
         self.of: dict[Value, _Group] = {}
         self._readers: dict[tuple[Value, Shape], list[int]] = {}
+        self._waited_for = 0
         self._count = 0
 
     def maker(self, value: Value) -> _Group | None:
@@ -91,18 +98,13 @@ class _Fusion:
         shape = value.args[0].shape if value.kind == "reduce" else value.shape
         wanted = self._wanted(value.args)
         behind = self._wanted(a for a in value.args if source(a).kind != "map")
-        found: _Group | None = None
-        for candidate in self._candidates(value, shape):
-            if candidate.number not in self.groups:
-                continue
-            if found is None:
-                found = candidate if self._may_join(candidate, wanted, behind) else None
-            elif candidate is not found:
-                self._merge(found, candidate)
-        if found is None:
-            found = self._new(shape)
+        candidates = self._candidates(value, shape)
+        found = next((g for g in candidates if self._may_join(g, wanted, behind)), None) or self._new(shape)
         found.behind |= behind
         self._add(found, value, wanted)
+        for candidate in candidates:
+            if candidate is not found:
+                self._merge(found, candidate)
 
     def _wanted(self, args: Iterable[Value]) -> int:
         """The groups that make values."""
@@ -123,15 +125,14 @@ class _Fusion:
         for arg in value.args:
             arg = source(arg)
             if arg.kind != "const" and (arg.size > 1 or not shape):
-                numbers += reversed(self._readers.get((arg, shape), []))
+                numbers += reversed(self._readers.get((arg, shape), [])[-3:])
         return [self.groups[n] for n in dict.fromkeys(numbers) if n in self.groups]
 
     def _beyond(self, group: _Group, wanted: int) -> int:
         """All that a group would wait for if it waited for these."""
-        bits = wanted & ~group.bit
-        for other in self.groups.values():
-            if bits & other.bit:
-                bits |= other.after
+        bits = wanted = wanted & ~group.bit
+        for number in _numbers(wanted):
+            bits |= self.groups[number].after
         return bits
 
     def _may_join(self, group: _Group, wanted: int, behind: int) -> bool:
@@ -161,9 +162,11 @@ class _Fusion:
     def _wait(self, group: _Group, bits: int) -> None:
         if bits | group.after != group.after:
             group.after |= bits
-            for other in self.groups.values():
-                if other.after & group.bit:
-                    other.after |= group.after
+            self._waited_for |= bits
+            if self._waited_for & group.bit:
+                for other in self.groups.values():
+                    if other.after & group.bit:
+                        other.after |= group.after
 
     def _merge(self, into: _Group, other: _Group) -> None:
         """Make two loops one, if neither has to wait for the other through a third."""
@@ -173,10 +176,11 @@ class _Fusion:
         if into.behind & other.bit or other.behind & into.bit:
             return
         between = (into.after | other.after) & ~both
-        if any(between & g.bit and g.after & both for g in self.groups.values()):
+        if any(self.groups[number].after & both for number in _numbers(between)):
             return
         into.members += other.members
         into.after, into.behind = between, into.behind | other.behind
+        self._waited_for |= into.bit
         del self.groups[other.number]
         for value in other.members:
             self.of[value] = into

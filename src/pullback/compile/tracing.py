@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import sys
 import weakref
@@ -40,9 +41,10 @@ class Traced(NamedTuple):
     """A function's program for one signature.
 
     arguments: its values for the tensors given, and for those of `captured`, met on the way. outs: the values of its
-    results, of which `passed` tells the argument that one is, and `same` the first that is the same tensor; `tracked` are the numbers of those that require grad. cotangents, gradients: of the latter, and of each
-    argument (None: it has none); problem: why there are no such values, if the backward cannot be traced. written:
-    the arguments that are written to, and what. tree: how the results nest.
+    results; `passed` tells which argument one is, `same` the first that is the same tensor, and `tracked` are the
+    numbers of those that require grad. cotangents, gradients: of the latter, and of each argument (None: it has none);
+    problem: why there are no such values, if the backward cannot be traced. written: the arguments that are written to,
+    and what. tree: how the results nest.
     """
 
     arguments: list[Value]
@@ -63,16 +65,18 @@ def trace(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
     requires: Sequence[bool],
+    recorded: bool = True,
     earlier: Traced | None = None,
     wanted: Sequence[bool] | None = None,
     uniform: Sequence[bool] = (),
 ) -> Traced:
     """Trace `call`, a function of tensors in the place of the arrays.
 
-    earlier: a trace of the same function, whose values this one is to use. wanted: of which results that require
-    grad there is a gradient; all. uniform: of which of these gradients all elements are the same.
+    recorded: whether operations are. earlier: a trace of the same function, whose values this one is to use. wanted: of
+    which results that require grad there is a gradient; all. uniform: of which of these gradients all elements are the
+    same.
     """
-    level, found = _written_down(call, arrays, requires, wanted)
+    level, found = _written_down(call, arrays, requires, recorded, wanted)
     captured = _still_alive(level)
     known: dict[int, Value] = {}
     numbers: list[int | None] = [*found.numbers, *captured]
@@ -147,9 +151,10 @@ def _written_down(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
     requires: Sequence[bool],
+    recorded: bool,
     wanted: Sequence[bool] | None,
 ) -> tuple[Trace, _Numbers]:
-    with Trace() as level, recording(True), _without_hooks():
+    with Trace() as level, recording(recorded), _without_hooks():
         given = [level.lift(a, r) for a, r in zip(arrays, requires, strict=True)]
         numbers = [level.number_of(t) for t in given]
         try:
@@ -202,18 +207,24 @@ def _still_alive(level: Trace) -> dict[int, Tensor]:
 
 
 def _is_held(arrays: list[Array], number: int) -> bool:
-    """Whether somebody besides the list may write to an array."""
-    if sys.getrefcount(arrays[number]) > _ONLY_LISTED:
-        return True
-    base = arrays[number].base
-    while base is not None:
-        if not isinstance(base, np.ndarray) or sys.getrefcount(base) > _ONLY_LISTED + 1:  # this variable
+    """Whether somebody besides the list, and the views in it, may write to an array."""
+    views = collections.Counter(id(a.base) for a in arrays if a.base is not None)
+    array: Any = arrays[number]
+    listed = 1
+    while isinstance(array, np.ndarray):
+        if sys.getrefcount(array) > _REFERENCES + listed + views[id(array)]:
             return True
-        base = base.base
-    return False
+        array, listed = array.base, 0
+    return array is not None
 
 
-_ONLY_LISTED = sys.getrefcount([np.empty(1)][0])
+def _references() -> int:
+    """What the count of references says of an array that only one variable holds."""
+    array = np.empty(1)
+    return sys.getrefcount(array)
+
+
+_REFERENCES = _references()
 
 
 def _gradients(

@@ -184,8 +184,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
 
 def _in_place_of(out: Any) -> Any:
-    """A result as a tensor of this transform alone: the function may have handed out one that others hold."""
-    if not isinstance(out, Tensor) or out._edge is None:
+    """A result as a tensor of this transform alone, if it was written to: others may hold it, see `_Recording`."""
+    if not isinstance(out, Tensor) or out._edge is None or all(ref() is not out for ref in thread.modes.written or ()):
         return out
     made = untracked(out)
     made._edge, made._requires_grad = out._edge, True

@@ -38,8 +38,8 @@ def vmap(
 
     Raises:
         ValueError: axes that do not exist, or whose lengths differ; results that are no Tensors.
-        RuntimeError: in `func`, a value decides the control flow, or a tensor that does not vary is written with
-            values that do.
+        RuntimeError: in `func`, a value decides the control flow or a shape (`x[x > 0]`, `nonzero`, `unique`), or a
+            tensor that does not vary is written with values that do.
 
     >>> import pullback
     >>> a, b = pullback.ones(5, 3), pullback.arange(15.0).reshape(5, 3)

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._tensor import NUMPY, Lifted, Tensor, wrap
+from ..overrides import by_first_argument
 from .calls import write_out
 from .conversion import order_of
 from .shape import sizes
@@ -61,6 +62,8 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(make)  # type: ignore[attr-defined]
     call.__module__ = f"pullback.{home}".rstrip(".")
+    if name.endswith("_like"):
+        call = by_first_argument(call)
     alias(f"{home}.{name}".lstrip("."), call)
     return call
 
@@ -256,7 +259,7 @@ def _new(make: Callable[..., Tensor]) -> Any:
     call.__name__ = f"new_{make.__name__}"
     call.__qualname__ = f"Tensor.{call.__name__}"
     call.__doc__ = f"`{make.__name__}` with this tensor's dtype unless another is given."
-    return call
+    return by_first_argument(call)
 
 
 for _make in (zeros, ones, empty, full, empty_strided):

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._tensor import Lifted, Tensor, wrap
+from ..overrides import by_first_argument
 from .conversion import cast, to
 from .table import alias
 
@@ -243,6 +244,7 @@ def _copied(source: Tensor, dtype: Any) -> Any:
     return to(found, found.dtype if dtype is None else dtype, copy=True)
 
 
+@by_first_argument
 def _new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **place: Any
 ) -> Tensor:

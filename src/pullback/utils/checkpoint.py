@@ -254,7 +254,7 @@ class _Part:
         self.whole = False  # whether the part has run to its end
         self.found: dict[int, Tensor] = {}  # recomputed in the pass that is running, and not asked for yet
         self.given: set[int] = set()  # what was asked for in that pass
-        self.passing: Any = None
+        self.passing: Callable[[], Any] = lambda: None  # that pass, which knows the graph that the part is in
         flat = list(leaves((args, kwargs)))
         tensors = [t for t in flat if isinstance(t, Tensor)]
         self.structure = rebuild((args, kwargs), iter([_HERE if isinstance(t, Tensor) else t for t in flat]))
@@ -274,8 +274,8 @@ class _Part:
     def value(self, number: _Number) -> Tensor:
         """The tensor of that number, computed again if that has not been done in this backward pass."""
         passing = GraphExecGroup._current or thread.modes.running_pass
-        if passing is None or self.passing is not passing:  # outside of a pass, each time
-            self.passing, self.found, self.given = passing, {}, set()
+        if passing is None or self.passing() is not passing:  # outside of a pass, each time
+            self.passing, self.found, self.given = weakref.ref(passing) if passing else (lambda: None), {}, set()
         if number.n in self.given:
             raise CheckpointError(
                 "checkpoint: Unpack is being triggered for a tensor that was already unpacked once.\n"

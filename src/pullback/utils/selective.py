@@ -181,7 +181,7 @@ class Watching(Level):
     def assign(self, t: Tensor, new: Payload) -> None:
         held = inner(t, self)
         assert isinstance(new, _Held)
-        (held.value if isinstance(held, _Held) else t).copy_(new.value)  # type: ignore[attr-defined]
+        (held.value if isinstance(held, _Held) else t).copy_(new.value)
 
     def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
         with recording(enabled):

@@ -45,9 +45,7 @@ def _cholesky_rule(g: Any, L: Any) -> Any:
     return _right_by(L, solve_upper(adjoint(L), middle))
 
 
-@special(
-    method=False, node="LinalgCholeskyExBackward0", batch="leading", A=lambda g, out: _cholesky_rule(g, out)
-)
+@special(method=False, node="LinalgCholeskyExBackward0", batch="leading", A=lambda g, out: _cholesky_rule(g, out))
 def _cholesky(A: Any) -> Any:
     found, info = kernels.cholesky(A)
     if np.any(info):
