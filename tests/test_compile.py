@@ -6,10 +6,11 @@ The NumPy backend is used unless a test is about another: it is there on every m
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
-import types
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 import pullback
 from pullback import Tensor, nn
+from pullback.compile import c, cache
 from pullback.interpreters.traced import TraceError
 
 numpy_backend = functools.partial(pullback.compile, backend="numpy")
@@ -236,7 +238,7 @@ def test_nothing_is_kept_alive() -> None:
         x = randn(3, requires_grad=True)
         y = numpy_backend(lambda x: x.exp())(x)
         node = pullback.autograd.graph.get_gradient_edge(y).node
-        alive.append(__import__("weakref").ref(node))
+        alive.append(weakref.ref(node))
         del node, y, x
     assert [ref() for ref in alive] == [None] * 3
 
@@ -439,6 +441,7 @@ def _if(x: Tensor) -> Tensor:
         (lambda x: x[x > 0], "shape of the result"),
         (lambda x: pullback.masked_select(x, x > 0), "masked_select"),
         (lambda x: x.nonzero(), "nonzero"),
+        (lambda x: pullback.unique(x), "unique"),
         (lambda x: x + pullback.rand(3), "random"),
         (lambda x: nn.functional.dropout(x), "random"),
     ],
@@ -478,6 +481,29 @@ def test_an_error_of_the_function_is_that_of_eager() -> None:
         numpy_backend(lambda x: x @ x)(randn(2, 3))
     with pytest.raises(ZeroDivisionError):
         numpy_backend(lambda x: x * (1 // 0))(randn(2, 3))
+
+
+def test_a_module_keeps_its_attributes() -> None:
+    net = nn.Linear(3, 2)
+    compiled = numpy_backend(net)
+    assert [id(p) for p in compiled.parameters()] == [id(p) for p in net.parameters()]
+    with pytest.raises(AttributeError):
+        compiled.nothing  # noqa: B018
+    assert copy.copy(compiled).traced_function is net
+
+
+def test_a_loop_that_the_compiler_refuses_runs_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(loop: Any, threads: int) -> Any:
+        raise cache.CompilerError("no")
+
+    monkeypatch.setattr(c, "available", lambda: True)
+    monkeypatch.setattr(c, "build", refuse)
+    x = randn(3)
+    compiled = pullback.compile(swish)
+    close(compiled(x), swish(x))
+    assert "numpy (no)" in compiled.explain()
+    with pytest.raises(cache.CompilerError):
+        pullback.compile(swish, backend="c")(x)
 
 
 def test_an_argument_that_is_neither_tensor_nor_hashable() -> None:

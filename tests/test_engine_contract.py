@@ -1011,6 +1011,144 @@ def test_a_backward_in_a_destructor() -> None:
     assert (x.grad.item(), inner.grad.item()) == (1.0, 5.0)
 
 
+# -- a gradient of None is delivered as such ---------------------------------------------------------------------------
+# The nodes behind it run (a Function's backward gets zeros, or None if it does not materialise; an operation sends on
+# Nones), and their hooks are called with None.
+
+
+def nothing(lib: Any) -> Any:
+    return function(lib, lambda ctx, x: x * 2, lambda ctx, g: None).apply
+
+
+@program
+def hooks_are_called_with_none(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = x * 1
+    y.register_hook(lambda g: events.append(("y", g)))
+    y.grad_fn.register_prehook(lambda got: events.append(("before y", got)))
+    y.grad_fn.register_hook(lambda sent, got: events.append(("after y", sent, got)))
+    y.retain_grad()
+    x.register_hook(lambda g: events.append(("x", g)))
+    x.register_post_accumulate_grad_hook(lambda t: events.append(("x accumulated", t.grad)))
+    nothing(lib)(y).backward()
+    return events, x.grad, y.grad
+
+
+@program
+def a_function_behind_none_gets_zeros(lib: Any) -> Any:
+    seen: list[Any] = []
+
+    def backward(ctx: Any, g: Any) -> Any:
+        seen.append(g)
+        return g * 3
+
+    x = leaf(lib, [1.0])
+    nothing(lib)(function(lib, lambda ctx, x: x * 3, backward).apply(x) * 2).backward()
+    return seen, x.grad
+
+
+@program
+def a_function_behind_none_that_does_not_materialise(lib: Any) -> Any:
+    seen: list[Any] = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * 3
+
+    def backward(ctx: Any, g: Any) -> Any:
+        seen.append(g)
+
+    x = leaf(lib, [1.0])
+    nothing(lib)(function(lib, forward, backward).apply(x)).backward()
+    return seen, x.grad
+
+
+@program
+def a_post_hook_that_takes_the_gradient_away(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = x * 1
+    z = y.exp()
+    z.grad_fn.register_hook(lambda sent, got: (None,))
+    y.grad_fn.register_hook(lambda sent, got: events.append((sent, got)))
+    x.register_hook(lambda g: events.append(g))
+    z.backward()
+    return events, x.grad
+
+
+@program
+def a_prehook_that_takes_the_gradient_away(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = x.exp()
+    y.grad_fn.register_prehook(lambda got: (None,))
+    y.grad_fn.register_hook(lambda sent, got: events.append((sent, got)))
+    x.register_hook(lambda g: events.append(g))
+    y.backward()
+    return events, x.grad
+
+
+@program
+def a_prehook_before_a_function_that_takes_the_gradient_away(lib: Any) -> Any:
+    seen: list[Any] = []
+    x = leaf(lib, [1.0])
+    y = function(lib, lambda ctx, x: x * 2, lambda ctx, g: (seen.append(g), g * 2)[1]).apply(x)
+    y.grad_fn.register_prehook(lambda got: (None,))
+    y.backward()
+    return seen, x.grad
+
+
+@program
+def hooks_of_the_other_output(lib: Any) -> Any:
+    events: list[Any] = []
+    x = leaf(lib, [1.0, 2.0])
+    a, b = (x * 1).unbind()
+    a.register_hook(lambda g: events.append(("a", g)))
+    b.register_hook(lambda g: events.append(("b", g)))
+    a.backward()
+    return events, x.grad
+
+
+@program
+def a_leaf_waits_for_a_consumer_that_sends_none(lib: Any) -> Any:
+    # the accumulator runs when its last consumer has run, whatever that sends; its hooks are called once
+    events: list[Any] = []
+    x, w = leaf(lib, [[1.0, 2.0]]), leaf(lib, [[3.0], [4.0]])
+
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    def backward(ctx: Any, g: Any) -> Any:
+        events.append("product")
+        return g @ ctx.saved_tensors[1].t(), None
+
+    end = w.view_as(w).grad_fn.next_functions[0][0]
+    end.register_hook(lambda sent, got: events.append("accumulator"))
+    x = x * 1
+    x.grad_fn.register_hook(lambda sent, got: events.append("x"))
+    function(lib, forward, backward).apply(x, w).sum().backward()
+    return events, w.grad
+
+
+# -- the gradient of a leaf lies in memory as the leaf does ------------------------------------------------------------
+# AccumulateGrad takes an incoming array over only if its strides are the leaf's (the leaf not overlapping and dense);
+# else it copies into memory laid out like the leaf.
+
+
+@program
+def strides_of_a_gradient(lib: Any) -> Any:
+    x = lib.ones(3, 2, dtype=lib.float64, requires_grad=True)
+    w = lib.arange(6.0, dtype=lib.float64).reshape(2, 3)
+    (x.t() * w).sum().backward()
+    y = lib.ones(3, 2, dtype=lib.float64).t().requires_grad_()
+    (y * w).sum().backward()
+    z = lib.ones(3, 2, dtype=lib.float64).t().requires_grad_()
+    z.sum().backward()
+    return x.grad.stride(), y.grad.stride(), z.grad.stride()
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
 def test_as_torch_does(program: Program) -> None:

@@ -920,7 +920,9 @@ def what_a_backward_hook_must_return(lib: Any) -> Any:
     ):
         for x in (leaf(lib, [1.0, 2.0]), constant(lib, [1.0, 2.0])):
             m = watched(lib, affine(lib)().double(), [], change, pre_change)
-            found.append((error_of(lambda m=m, x=x: m(x).sum().backward()), x.grad, m.weight.grad))
+            error = error_of(lambda m=m, x=x: m(x).sum().backward())
+            # of a pass that has failed, torch keeps the gradients of leaves that were done; see docs/differences.md
+            found.append((error, x.grad, m.weight.grad if error is None else None))
     return found
 
 
@@ -976,7 +978,7 @@ def what_is_hooked_may_not_be_written_in_place(lib: Any) -> Any:
 def test_a_pre_hook_may_take_the_gradient_away() -> None:
     m, x = watched(pullback, affine(pullback)().double(), [], pre_change=lambda gs: (None,)), leaf(pullback, [1.0, 2.0])
     m(x).sum().backward()
-    assert [x.grad, m.weight.grad] == [None, None]  # torch sends zeros on to x
+    assert (x.grad.tolist(), m.weight.grad) == ([0.0, 0.0], None)
 
 
 def test_a_hook_that_returns_a_lone_tensor_is_told() -> None:

@@ -181,6 +181,14 @@ class FunctionNode(Node):
             self._saved = FREED
         return sent
 
+    def _run_empty(self, shape: Any, dtype: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        if self._output_types is not None:
+            return self._run([None] * self._outputs, taped, needed, keep)
+        if self._materialize:
+            zeros = np.zeros(shape, dtype)
+            return self._run(wrap(zeros) if taped else zeros, taped, needed, keep)
+        return [g._data if isinstance(g, Tensor) and not taped else g for g in self._run(None, True, needed, keep)]
+
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
         """The gradients as backward gets them: zeros or None for what did not arrive, nested as outputs are."""
         given: list[Any] = []

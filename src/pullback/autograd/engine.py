@@ -151,11 +151,14 @@ def _loop(
     anomaly = thread.modes.anomaly
     own: set[Any] = set()  # the sums whose memory is this function's, to be added to in place
     heap: list[tuple[float, Node]] = []
+    empty: dict[Node, Edge] = {}  # the edges along which None came to nodes, which run all the same
     # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
     node, newest, newest_g = cast(Any, None), cast(Any, None), cast(Any, None)
     while True:
         for edge, g in zip(edges, grads):  # type: ignore[arg-type]  # noqa: B905 - a keyword costs on the hot path
             if g is None or not edge:
+                if edge and newest is not edge[0] and (needed is None or edge[0] in needed):
+                    _expect(waiting, heap, empty, edge)
                 continue
             target, nr, shape, dtype = edge
             if needed is not None and target not in needed:
@@ -200,30 +203,61 @@ def _loop(
             grads = edges = ()
         elif needed is not None and not _leads_to(edges, needed):
             grads = edges = ()
-        elif anomaly or node._hooks is not None:
-            grads = (_watched_run if anomaly else _hooked_run)(node, g, taped, needed, keep)
+        elif anomaly or node._hooks is not None or g is None:
+            like = empty[node] if g is None else None
+            grads = (_watched_run if anomaly else _hooked_run)(node, g, like, taped, needed, keep)
         else:
             grads = node._run(g, taped, needed, keep)
 
 
-def _hooked_run(node: Node, g: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
+def _expect(waiting: Any, heap: Any, empty: Any, edge: Edge) -> None:
+    """Have a node that None was sent to run in its turn, also if nothing else comes; a leaf only for its hooks."""
+    target: Any = edge[0]
+    if target in waiting:
+        return
+    place = target._order
+    if not target._edges:
+        if not (target.hooks or target.post_hooks or target._hooks):
+            return
+        place = thread.modes.running_pass.place(target)
+    waiting[target] = None
+    empty[target] = edge
+    heappush(heap, (place, target))
+
+
+def _run(node: Node, g: Any, like: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
+    """Run a node; where no gradient came, or hooks took it away, as if it were one like `like`, of zeros."""
+    if g is None or (node._outputs > 1 and all(part is None for part in g)):
+        return node._run_empty(like[2], like[3], taped, needed, keep)
+    return node._run(g, taped, needed, keep)
+
+
+def _like(g: Any) -> Any:
+    """An edge that says of what shape and dtype the one gradient of a node is, before hooks take it away."""
+    data = g._data if isinstance(g, Tensor) else g
+    return None, 0, getattr(data, "shape", ()), getattr(data, "dtype", None)
+
+
+def _hooked_run(node: Node, g: Any, like: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
     """What `_loop` does to run a node that has hooks."""
-    g = _prehooks(node, g, taped)
-    return () if g is None else _after(node, node._run(g, taped, needed, keep), g, taped)
+    like = like or _like(g)
+    if node._hooks is not None:
+        g = _prehooks(node, g, taped)
+    grads = _run(node, g, like, taped, needed, keep)
+    return grads if node._hooks is None else _after(node, grads, g, taped)
 
 
-def _watched_run(node: Node, g: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
+def _watched_run(node: Node, g: Any, like: Any, taped: bool, needed: set[Node] | None, keep: bool) -> Sequence[Any]:
     """What `_loop` does to run a node, in anomaly mode: an error names the forward call, and NaN is one."""
     modes = thread.modes
     before, modes.running = modes.running, node
     try:
+        like = like or _like(g)
         if node._hooks is not None:
             g = _prehooks(node, g, taped)
-            if g is None:
-                return ()
         saved = before_run(node, g) if modes.check_nan else ()
         try:
-            grads = node._run(g, taped, needed, keep)
+            grads = _run(node, g, like, taped, needed, keep)
             if modes.check_nan:
                 check_nan(node, grads, g, saved)
         except Exception:
@@ -252,8 +286,7 @@ def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool) -> None:
         node.accumulate(g, taped, unshared)
     else:
         g = _prehooks(node, g, taped)
-        if g is not None:
-            node.accumulate(g, taped, False)
+        node.accumulate(g, taped, False)
         _after(node, (), g, taped)
 
 
@@ -278,7 +311,9 @@ def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, place: float, nr
     single = target._outputs == 1
     if target not in waiting:
         heappush(heap, (place, target))
-        waiting[target] = None if single else [None] * target._outputs
+        waiting[target] = None
+    if not single and waiting[target] is None:
+        waiting[target] = [None] * target._outputs
     if single:
         _add(waiting, target, own, target, g, taped)
     else:
@@ -298,8 +333,8 @@ def _add(slots: Any, key: Any, own: set[Any], mark: Any, g: Any, taped: bool) ->
             own.add(mark)
 
 
-def _as_tensors(g: Any) -> list[Any]:
-    values = g if isinstance(g, (list, tuple)) else [g]
+def _as_tensors(g: Any, count: int = 1) -> list[Any]:
+    values = [None] * count if g is None else g if isinstance(g, (list, tuple)) else [g]
     return [v if v is None or isinstance(v, Tensor) else wrap(v) for v in values]
 
 
@@ -312,6 +347,8 @@ def _replacement(hook: Any, new: Any, old: Any) -> Any:
     if new is None:
         return old
     name = getattr(hook, "__qualname__", type(hook).__name__)
+    if old is None:
+        raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
     if not isinstance(new, Tensor):
         raise TypeError(
             errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__)
@@ -348,9 +385,6 @@ def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
                 f"hook '{name}' has returned an incorrect number of values", expected=str(len(old)), found=str(len(new))
             )
         )
-    for n, o in zip(new, old, strict=True):
-        if o is None and n is not None:
-            raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
     return [None if n is None else _replacement(hook, n, o) for n, o in zip(new, old, strict=True)]
 
 
@@ -358,11 +392,10 @@ def _before(node: Node, g: Any, taped: bool) -> Any:
     """Fire the hooks of a node's outputs, then keep the gradients that are to be retained."""
     hooks = node._hooks
     assert hooks is not None
-    values = _as_tensors(g)
+    values = _as_tensors(g, node._outputs)
     for nr, fns in hooks.of_output.items():
         for fn in list(fns.values()):
-            if values[nr] is not None:
-                values[nr] = _replacement(fn, fn(values[nr]), values[nr])
+            values[nr] = _replacement(fn, fn(values[nr]), values[nr])
     raw = _raw(values, taped)
     for nr, ref in hooks.retained.items():
         tensor = ref()
@@ -376,7 +409,7 @@ def _prehooks(node: Node, g: Any, taped: bool) -> Any:
     assert node._hooks is not None
     if not node._hooks.before:
         return g
-    values = _as_tensors(g)
+    values = _as_tensors(g, node._outputs)
     for fn in list(node._hooks.before.values()):
         values = _replacements(fn, fn(tuple(values)), values)
     raw = _raw(values, taped)
@@ -394,7 +427,7 @@ def _after(node: Node, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[An
             fit(grad, edge, node) if edge and grad is not None else None
             for grad, edge in zip(grads, edges, strict=True)
         ]
-    received, sent = tuple(_as_tensors(g)), _as_tensors(list(grads))
+    received, sent = tuple(_as_tensors(g, node._outputs)), _as_tensors(list(grads))
     # an operation has no edges for the inputs that need none; its hooks get None in their places
     numbers = iter([i for i, edge in enumerate(edges) if edge])
     slots = [next(numbers) if following else None for following, _ in node.next_functions]

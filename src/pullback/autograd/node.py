@@ -99,6 +99,10 @@ class Node:
         """
         raise NotImplementedError
 
+    def _run_empty(self, shape: Any, dtype: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        """What to send along `edges` where no gradient came; an output of this node is of `shape` and `dtype`."""
+        return [None] * len(self._edges)
+
     def _check_gradient(self, data: Any, edge: Edge) -> None:
         """Refuse a gradient along `edge` of a wrong shape or dtype; a built-in rule's is made to fit."""
 
@@ -202,7 +206,8 @@ class AccumulateGrad(Node):
         leaf = self.variable
         if not leaf._requires_grad:  # no longer
             return
-        add_grad(leaf, g, taped, unshared)
+        if g is not None:  # as where a Function sent None; the hooks are called all the same
+            add_grad(leaf, g, taped, unshared)
         if self.post_hooks:
             for hook in list(self.post_hooks.values()):
                 _check_returned(hook, hook(leaf), leaf)
@@ -229,8 +234,13 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
             _add_sparse(t, held, g)
         elif held is None:
+            like = t._data
             owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
-            t._grad = wrap(g if owned else np.array(g))
+            if not (owned and g.strides == like.strides):
+                own = np.empty_like(like, g.dtype) if isinstance(like, np.ndarray) else np.empty(g.shape, g.dtype)
+                own[...] = g  # laid out in memory as the leaf is
+                g = own
+            t._grad = wrap(g)
         elif isinstance(held._data, np.ndarray) and held._data.flags.writeable:
             np.add(held._data, g, out=held._data, casting="same_kind")
             held._bump()

@@ -7,6 +7,7 @@ the cache. Blocks are shared out among threads: NumPy lets go of the interpreter
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,8 @@ _PARALLEL = 4 * BLOCK
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # threads are not inherited
 
 
 def build(loop: Loop, threads: int) -> Run:

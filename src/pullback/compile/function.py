@@ -44,7 +44,9 @@ class Compiled:
 
     def __getattr__(self, name: str) -> Any:
         """What else the function has, e.g. a module its parameters."""
-        return getattr(self.__dict__["traced_function"], name)
+        if "traced_function" not in self.__dict__:  # it is being copied
+            raise AttributeError(name)
+        return getattr(self.traced_function, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import blocks, c
+from . import blocks, c, cache
 from .fuse import CallStage, LoopStage, Stage, memory
 from .loop import Loop
 from .program import Slot, Value
@@ -204,8 +204,14 @@ class Plan:
 
     def _loop(self, stage: LoopStage) -> None:
         name, reason = backend_for(stage.loop, self.backend)
+        try:
+            run = (c if name == "c" else blocks).build(stage.loop, self.threads)
+        except cache.CompilerError as error:
+            if self.backend == "c":
+                raise
+            name, reason = "numpy", str(error)
+            run = blocks.build(stage.loop, self.threads)
         self.backends.append((name, reason))
-        run = (c if name == "c" else blocks).build(stage.loop, self.threads)
         inputs = [self._contiguous(v) for v in stage.inputs]
         outputs = [self._new(v, self._last.get(v, 0) >= len(self.stages)) for v in stage.outputs]
         self._lines.append(f"{self._constant(run)}({_tuple(inputs)}, {_tuple(outputs)})")

@@ -117,7 +117,7 @@ class Traced(Payload):
 
 
 # The shape of their results depends on values.
-_OF_VALUES = frozenset("nonzero argwhere masked_select unique unique_consecutive bincount _nonzero".split())
+_OF_VALUES = frozenset("nonzero argwhere masked_select unique _unique _unique_consecutive bincount _nonzero".split())
 
 
 class Trace(Level):
