@@ -42,7 +42,7 @@ def close(a: Any, b: Any, rtol: float = 1e-12) -> None:
 
 def same_as_eager(fn: Callable[..., Any], *shapes: tuple[int, ...], **options: Any) -> Any:
     """Compile a function of tensors of these shapes, and assert that values and two derivatives are those of eager."""
-    compiled = numpy_backend(fn, **options)
+    compiled = pullback.compile(fn, **{"backend": "numpy", **options})
     for _ in range(2):  # traced, and from the plan
         found = []
         for f in (compiled, fn):
@@ -118,6 +118,21 @@ def test_a_compiled_function_is_one_node() -> None:
 )
 def test_values_and_two_derivatives_are_those_of_the_function(fn: Any, shapes: Any) -> None:
     same_as_eager(fn, *shapes)
+
+
+@pytest.mark.skipif(not c.available(), reason="no C compiler")
+@pytest.mark.parametrize(
+    ("fn", "shapes"),
+    [
+        (swish, [(40, 300)]),
+        (lambda x, w, b: ((x @ w + b).relu().softmax(1) * x.sum(1, keepdim=True)).sum(0), [(8, 3), (3, 5), (5,)]),
+        (lambda x: (x - x.mean(0)) / (x.var(0) + 1e-3).sqrt() + x.amax(1, keepdim=True), [(50, 30)]),
+        (lambda x: x.sum() * x.T.contiguous().exp(), [(0, 3)]),
+    ],
+)
+def test_the_c_backend(fn: Any, shapes: Any) -> None:
+    compiled = same_as_eager(fn, *shapes, backend="c")
+    assert ", c, " in compiled.explain()
 
 
 def test_arguments_and_results_nest() -> None:
@@ -243,6 +258,15 @@ def test_nothing_is_kept_alive() -> None:
     assert [ref() for ref in alive] == [None] * 3
 
 
+def test_the_first_call_is_not_kept_alive() -> None:
+    compiled = numpy_backend(lambda x, w: (x * w).exp().sum())
+    x, w = randn(50, requires_grad=True), randn(50)
+    refs = [weakref.ref(x), weakref.ref(x._data), weakref.ref(w)]
+    compiled(x, w).backward()
+    del x, w
+    assert [ref() for ref in refs] == [None] * 3
+
+
 def test_saved_tensors_hooks() -> None:
     packed: list[Any] = []
 
@@ -346,12 +370,9 @@ def test_a_helper_and_its_globals() -> None:
 
 
 def test_a_tensor_that_is_hidden_is_an_error_not_a_constant() -> None:
-    hidden = types.SimpleNamespace(get=iter)  # out of reach: in a class
-
-    class Holder:
+    class Holder:  # attributes of a class are not looked at
         w = randn(3, requires_grad=True)
 
-    del hidden
     with pytest.raises(TraceError, match="neither an argument nor found"):
         numpy_backend(lambda x: x * (Holder.w * 2))(randn(3))
 
@@ -492,11 +513,18 @@ def test_a_module_keeps_its_attributes() -> None:
     assert copy.copy(compiled).traced_function is net
 
 
+def test_c_without_a_compiler_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c, "unavailable", lambda: "no cc here")
+    with pytest.raises(RuntimeError, match="no cc here"):
+        pullback.compile(swish, backend="c")(randn(3))
+    close(pullback.compile(swish)(randn(3)), swish(randn(3)))
+
+
 def test_a_loop_that_the_compiler_refuses_runs_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(loop: Any, threads: int) -> Any:
         raise cache.CompilerError("no")
 
-    monkeypatch.setattr(c, "available", lambda: True)
+    monkeypatch.setattr(c, "unavailable", lambda: None)
     monkeypatch.setattr(c, "build", refuse)
     x = randn(3)
     compiled = pullback.compile(swish)
@@ -509,6 +537,17 @@ def test_a_loop_that_the_compiler_refuses_runs_in_numpy(monkeypatch: pytest.Monk
 def test_an_argument_that_is_neither_tensor_nor_hashable() -> None:
     with pytest.raises(TraceError, match="hashed"):
         numpy_backend(lambda x, a: x)(randn(3), np.ones(3))
+    with pytest.warns(UserWarning, match="hashed"):
+        close(numpy_backend(lambda x, a: x * 2, fallback=True)(randn(3), np.ones(3)), randn(3) * 2)
+
+
+def test_a_number_that_changes_from_call_to_call_is_warned_of_once() -> None:
+    compiled = numpy_backend(lambda x, n: x + n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(70):
+            close(compiled(randn(3), n), randn(3) + n)
+    assert ["0-d tensor" in str(w.message) for w in caught] == [True]
 
 
 # Writes in place ------------------------------------------------------------------------------------------------------

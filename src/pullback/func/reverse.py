@@ -184,8 +184,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
 
 def _in_place_of(out: Any) -> Any:
-    """A result as a tensor of this transform alone, if it was written to: others may hold it, see `_Recording`."""
-    if not isinstance(out, Tensor) or out._edge is None or all(ref() is not out for ref in thread.modes.written or ()):
+    """A result as a tensor of this transform alone, if its memory was written to: others may hold it (`_Recording`)."""
+    if not isinstance(out, Tensor) or out._edge is None:
+        return out
+    written = [ref() for ref in thread.modes.written or ()]
+    if all(
+        t is None or (t is not out and (t._version_of is None or t._version_of is not out._version_of)) for t in written
+    ):
         return out
     made = untracked(out)
     made._edge, made._requires_grad = out._edge, True
