@@ -1,4 +1,4 @@
-"""What mkdocs does for this site beyond its theme: the reference made from docstrings, and pages that know their language.
+"""What mkdocs does for this site beyond its theme: a reference from the docstrings, and pages that know their language.
 
 mkdocs calls the functions named `on_...` (`hooks` in mkdocs.yml). Run as a program, this file draws the pictures in
 `docs/images`, with the library itself; tests/test_docs.py says when they are stale. It needs mkdocs only when mkdocs
@@ -31,22 +31,36 @@ REFERENCE = {
     "optim": ["optim", "optim.lr_scheduler", "optim.swa_utils"],
 }
 
+LITERAL = {"**": r"\*\*", "<": "&lt;"}  # in the prose of a docstring a power and a sign, in Markdown markup
+
 
 # -- the reference -----------------------------------------------------------------------------------------------------
 
 
 def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """The names a module offers, with what they stand for: `__all__`, or else what the package defines there."""
-    for name in getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]:
+    offered = getattr(module, "__all__", None)
+    for name in offered or [n for n in vars(module) if not n.startswith("_")]:
         value = getattr(module, name)
-        if callable(value) and getattr(value, "__module__", "").startswith(module.__name__):
+        if callable(value) and (offered or getattr(value, "__module__", "").startswith(module.__name__)):
             yield name, value
 
 
 def as_markdown(docstring: str) -> str:
-    """A docstring as Markdown: runs of examples become fenced blocks, all else is Markdown already."""
-    blocks = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
-    return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>>") else block for block in blocks)
+    """A docstring as Markdown: examples become fenced blocks, lists of arguments lists; `**` and `<` are themselves."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(docstring)):
+        if block.startswith(">>>"):
+            blocks.append(f"```pycon\n{block}\n```")
+            continue
+        listed = re.fullmatch(r"(Args|Raises|Returns):\n(.*)", block, re.DOTALL)
+        if listed:
+            rows = inspect.cleandoc("\n" + listed[2])
+            block = f"{listed[1]}:\n\n" + re.sub(r"^(\*{0,2}\w+):", r"- `\1`:", rows, flags=re.MULTILINE)
+        if not block.startswith("    "):
+            block = re.sub(r"(`+.+?`+)|\*\*|<", lambda m: m[1] or LITERAL[m[0]], block, flags=re.DOTALL)
+        blocks.append(block)
+    return "\n\n".join(blocks)
 
 
 def signature(name: str, value: Any) -> str:
@@ -55,7 +69,7 @@ def signature(name: str, value: Any) -> str:
         found = inspect.signature(value)
     except (TypeError, ValueError):
         return name
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values() if p.name != "self"]
     return f"{name}{found.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
 
 
@@ -80,7 +94,8 @@ def reference(page: str) -> str:
         if not isinstance(place, ModuleType):
             lines += entry(f"pullback.{path}", place, 2)
             continue
-        lines += [f"## pullback.{path}\n", as_markdown(place.__doc__ or "") + "\n"]
+        lines += [f"## pullback.{path}\n"] if path != page else []
+        lines += [as_markdown(place.__doc__ or "") + "\n"]
         for name, value in public(place):
             lines += entry(f"pullback.{path}.{name}", value, 3)
     return "\n".join(lines)

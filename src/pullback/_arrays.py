@@ -20,6 +20,8 @@ Shape = tuple[int, ...]
 
 def wrap_axis(axis: Any, ndim: int) -> int:
     """`axis` counted from 0, for an array of `ndim` axes; a 0-d array takes 0 and -1 as torch does."""
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis if axis >= 0 else axis + ndim
     try:
         axis = operator.index(axis)
     except TypeError:
@@ -36,8 +38,8 @@ def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
         return None
     if not isinstance(axes, (tuple, list)):
         axes = (axes,)
-    found = tuple(wrap_axis(a, ndim) for a in axes)
-    if len(set(found)) != len(found):
+    found = tuple([wrap_axis(a, ndim) for a in axes])
+    if len(found) > 1 and len(set(found)) != len(found):
         raise RuntimeError(errors.message("dim", expected="each axis once", found=str(tuple(axes))))
     return found if ndim else None
 
@@ -52,6 +54,11 @@ def insert_axes(g: Any, axes: tuple[int, ...] | None, shape: Sequence[int], keep
 def reshaped(g: Any, shape: Shape) -> Any:
     """``np.reshape``, without its detour for what is an array."""
     return g.reshape(shape) if type(g) is np.ndarray else np.reshape(g, shape)
+
+
+def permuted(g: Any, axes: Shape) -> Any:
+    """``np.transpose``, without its detour for what is an array."""
+    return g.transpose(axes) if type(g) is np.ndarray else np.transpose(g, axes)
 
 
 _SMALL = 4096
@@ -81,7 +88,7 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     if g.shape[lead:] == shape:
         axes = tuple(range(lead))
         if axes and type(g) is np.ndarray:
-            return np.asarray(np.add.reduce(g, axis=axes))
+            return np.asarray(np.add.reduce(g, axes))
     else:
         axes = tuple([i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1)])
     # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are
@@ -92,6 +99,10 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
 
 def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:
     """Whether an array of shape `source` can be repeated to shape `target`."""
-    return len(source) <= len(target) and all(
-        a in (1, b) for a, b in zip(reversed(source), reversed(target), strict=False)
-    )
+    lead = len(target) - len(source)
+    if lead < 0:
+        return False
+    for a, b in zip(source, target[lead:], strict=True):  # noqa: SIM110 - a generator costs on the hot path
+        if a not in (1, b):
+            return False
+    return True

@@ -58,9 +58,10 @@ class Version:
 
     def add_view(self, view: Tensor) -> None:
         """Remember a view for as long as it lives."""
-        if len(self.views) & (len(self.views) + 1) == 0:  # as the list doubles, forget those that have died
-            self.views = [ref for ref in self.views if ref() is not None]
-        self.views.append(weakref.ref(view))
+        views = self.views
+        if views and not len(views) & (len(views) + 1):  # as the list doubles, forget those that have died
+            views = self.views = [ref for ref in views if ref() is not None]
+        views.append(weakref.ref(view))
 
     def living(self) -> list[Tensor]:
         """The views that live, a view of another behind it."""

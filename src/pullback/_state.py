@@ -12,9 +12,9 @@ class Modes:
     grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: what
     the backward pass that is running has to reach, a set of nodes; None where there is no such pass, or it reaches for
     every leaf. levels: the transforms that are running, innermost last. watch: what is to be told of every node that is
-    made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`); tells_nodes and tells_tensors
-    are functions that hear of each. running: the node whose backward runs, in anomaly mode; running_pass: the backward
-    pass that does.
+    made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`); tells_nodes and
+    tells_tensors are functions that hear of each. running: the node whose backward runs, in anomaly mode;
+    running_pass: the backward pass that does.
     """
 
     __slots__ = (

@@ -7,6 +7,7 @@ expected, what was found, and what to do. The exception's type is the one PyTorc
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -87,3 +88,11 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "shape")]
         text = broadcast_message(shapes) or text
     return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")
+
+
+def callers_level() -> int:
+    """The `stacklevel` with which a warning given by the calling function points at the code that uses the library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -13,7 +13,6 @@ from .. import errors
 from .._state import LEVELS
 from .._tensor import Edge, Lifted, Tensor, wrap
 from ..overrides import dispatch, overriding
-from .contract import callers_level
 from .engine import Captures, execute, needed_nodes
 from .node import AccumulateGrad, Node, RemovableHandle, leaf_edge, retain
 from .roots import GradientEdge, as_sequence, edge_of, make_roots
@@ -61,7 +60,9 @@ def backward(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
                 "use `grad_tensors`."
             )
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, callers_level())
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, errors.callers_level()
+        )
         grad_tensors = grad_variables
     outputs = as_sequence(tensors, "backward()")
     grads = [None] * len(outputs) if grad_tensors is None else as_sequence(grad_tensors, "grad_tensors", True)
@@ -71,7 +72,7 @@ def backward(
             "Using backward() with create_graph=True will create a reference cycle between a leaf and its gradient, "
             "which can keep memory until the garbage collector finds it. Use autograd.grad() to create the graph, or "
             "set the .grad fields to None after use.",
-            stacklevel=callers_level(),
+            stacklevel=errors.callers_level(),
         )
     if inputs is None:
         taped = create_graph or _of_levels(outputs, grads)
@@ -126,7 +127,7 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
             "other parts of the graph, please use autograd.backward.",
             FutureWarning,
-            callers_level(),
+            errors.callers_level(),
         )
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -167,7 +168,7 @@ def _tensor_at(t: Any) -> Tensor:
 
 def _of_levels(*tensors: Sequence[Any]) -> bool:
     """Whether one of the tensors belongs to a transform."""
-    return any(isinstance(t, Lifted) for ts in tensors for t in ts)
+    return LEVELS.n > 0 and any(isinstance(t, Lifted) for ts in tensors for t in ts)
 
 
 def _gradients(

@@ -12,7 +12,7 @@ from .. import errors
 from .._arrays import broadcasts_to
 from .._state import thread
 from .._tensor import Tensor, wrap
-from .contract import callers_level, place
+from .contract import place
 from .misuse import second_backward, written_since
 from .node import FREED, Node
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
@@ -112,7 +112,9 @@ class FunctionNode(Node):
     def saved_variables(self) -> tuple[Tensor | None, ...]:
         """`saved_tensors` under its name of old."""
         warnings.warn(
-            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=callers_level()
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            stacklevel=errors.callers_level(),
         )
         return self.saved_tensors
 
@@ -294,7 +296,7 @@ class FunctionNode(Node):
         warnings.warn(
             f"{cls.__name__}.backward returned a gradient of shape {list(data.shape)} for {name!r} of shape "
             f"{list(shape)}; it was summed over the axes that forward broadcast. Sum it in backward to be explicit.",
-            stacklevel=callers_level(),
+            stacklevel=errors.callers_level(),
         )
 
 

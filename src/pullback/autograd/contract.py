@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import sys
 import textwrap
 from typing import Any
 
@@ -83,14 +82,6 @@ def place(fn: Any) -> str:
     """``file:line`` of a function."""
     code = getattr(inspect.unwrap(fn), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
-
-
-def callers_level() -> int:
-    """The `stacklevel` with which a warning given by the calling function points at the code that uses the library."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _line(name: str, fn: Any, first: str | None) -> str:

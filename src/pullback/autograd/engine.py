@@ -134,13 +134,7 @@ def queue_callback(callback: Callable[[], None]) -> None:
 
 
 def _loop(
-    edges: Sequence[Edge | None],
-    grads: Sequence[Any] | None,
-    keep: bool,
-    taped: bool,
-    needed: set[Node] | None,
-    captures: Captures | None,
-    accumulate: bool,
+    edges: Any, grads: Any, keep: bool, taped: bool, needed: set[Any] | None, captures: Any, accumulate: bool
 ) -> dict[Any, Any]:
     """Deliver `grads` along `edges`, run the newest node that waits, deliver what it sends, until nothing waits.
 
@@ -155,7 +149,7 @@ def _loop(
     # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
     node, newest, newest_g = cast(Any, None), cast(Any, None), cast(Any, None)
     while True:
-        for edge, g in zip(edges, grads):  # type: ignore[arg-type]  # noqa: B905 - a keyword costs on the hot path
+        for edge, g in zip(edges, grads):  # noqa: B905 - a keyword costs on the hot path
             if g is None or not edge:
                 if edge and newest is not edge[0] and (needed is None or edge[0] in needed):
                     _expect(waiting, heap, empty, edge)
@@ -172,15 +166,14 @@ def _loop(
                     arrived[target] = g
                 else:
                     _merge(waiting, own, heap, target, thread.modes.running_pass.place(target), nr, g, taped)
-                continue
-            if newest is None and not (waiting and target in waiting) and target._outputs == 1:
+            elif newest is None and not (waiting and target in waiting) and target._outputs == 1:
                 newest, newest_g = target, g
-                continue
-            if newest is not None and (newest is target or target._order < newest._order):
-                waiting[newest] = newest_g
-                heappush(heap, (newest._order, newest))
-                newest = None
-            _merge(waiting, own, heap, target, target._order, nr, g, taped)
+            else:
+                if newest is not None and (newest is target or target._order < newest._order):
+                    waiting[newest] = newest_g
+                    heappush(heap, (newest._order, newest))
+                    newest = None
+                _merge(waiting, own, heap, target, target._order, nr, g, taped)
         grads = g = None
         if newest is not None and not (heap and heap[0][0] < newest._order):
             node, g = newest, newest_g
@@ -192,22 +185,27 @@ def _loop(
             return arrived
         if node._hooks is not None:
             g = _before(node, g, taped)
-        if captures is not None and node in captures:
-            _capture(captures[node], g, node)
         edges = node._edges
+        if captures and node in captures:
+            _capture(captures[node], g, node)
+            if not _leads_to(edges, needed):  # of the nodes that are needed, only those wanted themselves may not
+                grads = ()
+                continue
         if not edges:
-            if accumulate:
-                _arrive(False, node, g, taped)
-            else:
-                arrived[node] = _leaf_hooks(node, g, taped)
-            grads = edges = ()
-        elif needed is not None and not _leads_to(edges, needed):
-            grads = edges = ()
-        elif anomaly or node._hooks is not None or g is None:
-            like = empty[node] if g is None else None
-            grads = (_watched_run if anomaly else _hooked_run)(node, g, like, taped, needed, keep)
+            grads = _run_leaf(node, g, arrived, taped, accumulate)
+        elif anomaly or g is None or node._hooks is not None:
+            grads = (_watched_run if anomaly else _hooked_run)(node, g, empty.get(node), taped, needed, keep)
         else:
             grads = node._run(g, taped, needed, keep)
+
+
+def _run_leaf(node: AccumulateGrad, g: Any, arrived: dict[Any, Any], taped: bool, accumulate: bool) -> Sequence[Any]:
+    """What `_loop` does where a leaf with hooks has its turn; it sends nothing on."""
+    if accumulate:
+        _arrive(False, node, g, taped)
+    else:
+        arrived[node] = _leaf_hooks(node, g, taped)
+    return ()
 
 
 def _expect(waiting: Any, heap: Any, empty: Any, edge: Edge) -> None:
@@ -273,8 +271,8 @@ def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
         wanted[nr] = g if node._outputs == 1 else g[nr]
 
 
-def _leads_to(edges: Sequence[Edge | None], needed: set[Node]) -> bool:
-    return any(edge and edge[0] in needed for edge in edges)
+def _leads_to(edges: Sequence[Edge | None], needed: set[Node] | None) -> bool:
+    return needed is None or any(edge and edge[0] in needed for edge in edges)
 
 
 def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool) -> None:
@@ -308,15 +306,14 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
 
 def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, place: float, nr: int, g: Any, taped: bool) -> None:
     """Have `g` wait at output `nr` of `target`, added to what waits there already. place: the target's in the heap."""
-    single = target._outputs == 1
     if target not in waiting:
         heappush(heap, (place, target))
-        waiting[target] = None
-    if not single and waiting[target] is None:
-        waiting[target] = [None] * target._outputs
-    if single:
+        waiting[target] = g if target._outputs == 1 else None
+    elif target._outputs == 1:
         _add(waiting, target, own, target, g, taped)
-    else:
+    if target._outputs > 1:
+        if waiting[target] is None:
+            waiting[target] = [None] * target._outputs
         _add(waiting[target], nr, own, (target, nr), g, taped)
 
 
@@ -449,7 +446,12 @@ def _leaf_hooks(node: AccumulateGrad, g: Any, taped: bool) -> Any:
 
 def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
     """The nodes on some path from `roots` to `targets`; those older than every target cannot be."""
-    oldest = max(node._order if node._edges else inf for node in targets)
+    oldest = -inf
+    for node in targets:
+        if not node._edges:  # a leaf, which may be older than any node
+            oldest = inf
+            break
+        oldest = max(oldest, node._order)
     found: set[Node] = set()
     seen = {edge[0] for edge in roots}
     stack = [*seen]

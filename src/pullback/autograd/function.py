@@ -17,7 +17,7 @@ from .._tensor import Lifted, Tensor
 from .context import ClearingNode, FunctionNode
 from .contract import Contract, adopt_vjp, box_gradients, check
 from .node import NO_GRADIENT, Node, leaf_edge, next_order
-from .outputs import attach, holds_tensors, keep, outside
+from .outputs import attach, holds_tensors, is_among, keep, outside
 from .structure import CONTAINERS, leaves, rebuild
 
 
@@ -137,11 +137,8 @@ class Function:
         try:
             if LEVELS.n and (level := _level_of(inputs)) is not None:
                 out, wanted = _at_level(level, node, inputs, args, kwargs, recording)
-            elif contract.separate:
-                out = cls.forward(*args, **kwargs)
-                cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
-            elif kwargs:
-                out = cls.forward(node, *args, **kwargs)
+            elif kwargs or contract.separate:
+                out = _forward(cls, node, inputs, args, kwargs)
             else:
                 out = cls.forward(node, *args)
         finally:
@@ -151,22 +148,28 @@ class Function:
         node._order = next_order()
         if type(out) is Tensor and not out._requires_grad and not node._marked:
             data = out._data
-            if data.dtype.kind in "fcV" and 1 in contract.counts and not nested:
-                for a in inputs:
-                    if a is out:
-                        break
-                else:
-                    out._edge = (node, 0, data.shape, data.dtype)
-                    out._requires_grad = True
-                    if node._saved:
-                        keep(node, (out,), (out,))
-                    if modes.watch is not None:
-                        modes.watch(node)
-                    return out
+            if data.dtype.kind in "fcV" and 1 in contract.counts and not nested and not is_among(out, inputs):
+                out._edge, out._requires_grad = (node, 0, data.shape, data.dtype), True
+                if node._saved:
+                    keep(node, (out,), (out,))
+                if modes.watch is not None:
+                    modes.watch(node)
+                return out
         result = attach(node, out, inputs)
         if modes.watch is not None:
             modes.watch(node)
         return result
+
+
+def _forward(
+    cls: type[Function], node: FunctionNode, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What forward returns, where it takes keywords, or where `setup_context` looks after the context."""
+    if not cls._contract.separate:
+        return cls.forward(node, *args, **kwargs)
+    out = cls.forward(*args, **kwargs)
+    cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
+    return out
 
 
 def _level_of(inputs: tuple[Any, ...]) -> Any:

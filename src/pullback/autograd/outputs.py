@@ -14,7 +14,7 @@ from .._memory import INFERENCE, WRITES, View
 from .._state import thread
 from .._tensor import Tensor, wrap
 from .context import FunctionNode
-from .contract import callers_level, place, wrong_parameters
+from .contract import place, wrong_parameters
 from .node import carry_retained
 from .structure import CONTAINERS, leaves, rebuild
 
@@ -115,14 +115,18 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
     return attached
 
 
-def _is_among(t: Any, others: Sequence[Any]) -> bool:
-    return any(t is o for o in others)
+def is_among(t: Any, others: Sequence[Any]) -> bool:
+    """Whether `t` itself, not merely an equal one, is one of `others`."""
+    for o in others:  # noqa: SIM110 - a generator costs on the hot path
+        if t is o:
+            return True
+    return False
 
 
 def _check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
     """Refuse to save, in `setup_context`, an input that forward returned as it is: it may be meant as the output."""
     for t in node._saved:
-        if t is not None and _is_among(t, given) and _is_among(t, inputs) and not _is_among(t, node._dirty):
+        if t is not None and is_among(t, given) and is_among(t, inputs) and not is_among(t, node._dirty):
             raise RuntimeError(
                 "An input that has been returned as-is as output is being saved for backward. This is not supported "
                 f"if you override setup_context, because {node._forward_cls.__name__}'s output is then another tensor."
@@ -132,7 +136,7 @@ def _check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
 
 def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
     for t in node._dirty:
-        if not _is_among(t, given):
+        if not is_among(t, given):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs "
                 f"that are modified inplace must all be outputs of the Function ({node._forward_cls.__name__})."
@@ -148,11 +152,11 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
                 f"{node._forward_cls.__name__}.forward modified an input in place that is a view of another tensor, so "
                 "it cannot return more than one tensor.\n  What to do: give it a clone() of that input."
             )
-        if not _is_among(t, inputs):
+        if not is_among(t, inputs):
             warnings.warn(
                 f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. "
                 "Mark only inputs that were written to in place.",
-                stacklevel=callers_level(),
+                stacklevel=errors.callers_level(),
             )
 
 
@@ -161,13 +165,13 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -
     data = t._data
     differentiable = data.dtype.kind in "fcV"
     if node._marked:
-        differentiable = differentiable and not _is_among(t, node._non_differentiable)
-        if differentiable and _is_among(t, node._dirty):
+        differentiable = differentiable and not is_among(t, node._non_differentiable)
+        if differentiable and is_among(t, node._dirty):
             return _written(node, t, nr)
     if t._edge is not None and t._edge[0] is node:  # it was returned before: the last of its places counts
         t._edge = (node, nr, data.shape, data.dtype)
         return t
-    if t._requires_grad or (passive and _is_among(t, passive)):
+    if t._requires_grad or (passive and is_among(t, passive)):
         t = _alias(t, "function")
     if differentiable:
         t._edge = (node, nr, data.shape, data.dtype)
@@ -247,9 +251,9 @@ def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:
-    if not isinstance(o, Tensor) or not _is_among(o, inputs):
+    if not isinstance(o, Tensor) or not is_among(o, inputs):
         return o
-    if not o._requires_grad and _is_among(o, node._dirty):
+    if not o._requires_grad and is_among(o, node._dirty):
         return o
     made = "function" if thread.modes.grad_enabled else "no_grad"
     return o.detach() if o._requires_grad or o._version_of is INFERENCE else _alias(o, made)

@@ -162,10 +162,10 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return str(int(bool(value)))
     if dtype.kind in "iu":
-        number = int(np.asarray(value).astype(dtype))
-        if number == -(2**63):
+        whole = int(np.asarray(value).astype(dtype))
+        if whole == -(2**63):
             return "(-9223372036854775807LL - 1)"
-        return f"(({C_TYPES[dtype.name]}){number}{'ULL' if dtype.kind == 'u' else 'LL'})"
+        return f"(({C_TYPES[dtype.name]}){whole}{'ULL' if dtype.kind == 'u' else 'LL'})"
     with np.errstate(all="ignore"):
         number = float(np.asarray(value).astype(dtype))
     if math.isnan(number):
@@ -224,9 +224,9 @@ def expression(step: Step, steps: tuple[Step, ...]) -> str:
 
 def refusal(loop: Loop) -> str | None:
     """Why a loop cannot become C, in words, or None if it can."""
-    for item in (*loop.steps, *loop.inputs):
-        if item.dtype.name not in C_TYPES or not item.dtype.isnative:
-            return f"there is no C for {item.dtype}"
+    for dtype in (*(step.dtype for step in loop.steps), *(access.dtype for access in loop.inputs)):
+        if dtype.name not in C_TYPES or not dtype.isnative:
+            return f"there is no C for {dtype}"
     for step in loop.steps:
         if step.name in ("load", "const", "where", "cast"):
             continue

@@ -23,7 +23,7 @@ from .entry import Entry, Options
 from .explain import explained
 from .node import CompiledNode
 from .settings import get_num_threads
-from .tracing import NotTracedError
+from .tracing import Argument, NotTracedError
 
 _MANY = 64
 
@@ -71,7 +71,10 @@ class Compiled:
         try:
             entries = self._entries.get(whole)
         except TypeError:
-            raise _not_static(args, kwargs) from None
+            if not self._fallback:
+                raise _not_static(args, kwargs) from None
+            self._warn(f"{_name(self.traced_function)} runs as it is written: {_not_static(args, kwargs)}")
+            return self.traced_function(*args, **kwargs)
         for entry in entries or ():
             if entry is None:
                 return self.traced_function(*args, **kwargs)
@@ -145,17 +148,24 @@ class Compiled:
         """Trace the function; None if it has to run as it is written."""
         others = [v for v in leaves((args, kwargs)) if not isinstance(v, Tensor)]
         environment = Environment([self.traced_function, *others])
-        own = {id(t) for t in tensors}
-        inputs = [*tensors, *(t for t in environment.tensors if id(t) not in own)]
+        place = {id(t): i for i, t in enumerate(tensors)}
+        outside = [t for t in environment.tensors if id(t) not in place]
+        # without the tensors of this call, which are not to be kept alive
+        flat = [Argument(place[id(v)]) if isinstance(v, Tensor) else v for v in leaves((args, kwargs))]
+        model = rebuild((args, kwargs), iter(flat))
+        places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]
 
         def call(given: Sequence[Tensor]) -> Any:
-            replace = {id(t): g for t, g in zip(inputs, given, strict=True)}
-            return _called(self, environment, args, kwargs, replace)
+            rest = iter(given[len(place) :])
+            replace = {key: given[i] if i >= 0 else next(rest) for key, i in places}
+            found = [given[v.number] if type(v) is Argument else v for v in leaves(model)]
+            positional, named = rebuild(model, iter(found))
+            return _called(self, environment, positional, named, replace)
 
         entry: Entry | None
         try:
             entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
-            self._check(entry, inputs)
+            self._check(entry, [*tensors, *outside])
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):

@@ -55,6 +55,7 @@ class Lowered:
                 self.values[number] = self.program.array(trace.examples[number])
         for entry in trace.entries:
             self._enter(entry)
+        self._examples = []  # as large as all that the function computes
 
     def _enter(self, entry: Entry) -> None:
         if entry.op is None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from . import blocks, c, cache
 from .fuse import CallStage, LoopStage, Stage, memory
 from .loop import Loop
@@ -74,13 +75,18 @@ def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
     """The backend for a loop ("c" or "numpy"), and why it is not C."""
     if wanted == "numpy":
         return "numpy", "backend='numpy' was asked for"
-    if not c.available():
-        reason: str | None = "there is no C compiler"
-    else:
-        reason = c.supports(loop)
-    if reason is None:
-        return "c", ""
-    return "numpy", reason
+    reason = c.unavailable()
+    if reason is not None and wanted == "c":
+        raise RuntimeError(
+            errors.message(
+                "compile(backend='c')",
+                expected="a C compiler",
+                found=reason,
+                do="install one, or leave backend= out, which then takes NumPy",
+            )
+        )
+    reason = reason or c.supports(loop)
+    return ("c", "") if reason is None else ("numpy", reason)
 
 
 class Plan:

@@ -45,6 +45,8 @@ class Symbol(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         if method == "reduce":
             return _reduce(ufunc, *inputs, **kwargs) if out is None else _refuse()
+        if ufunc is np.matmul and out is None and not kwargs:
+            return _product(*inputs)
         steps = method == "__call__" and not kwargs and ufunc.nout == 1 and ufunc.signature is None
         if not steps or getattr(np, ufunc.__name__, None) is not ufunc:
             if out is not None:
@@ -174,6 +176,15 @@ def mapped(program: Program, ufunc: np.ufunc, inputs: Any) -> Symbol:
     example = ufunc(*(s.example if isinstance(s, Symbol) else s for s in inputs))
     values = [program.cast(s.value, d) for s, d in zip(operands, loop, strict=True)]
     return Symbol(program, program.map(ufunc.__name__, values, result), example)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """A product of matrices: of many by one, it is one product of all their rows."""
+    rows = a.shape[:-1]
+    if len(rows) < 2 or b.ndim != 2 or 0 in a.shape:
+        return called(np.matmul, (a, b), {})
+    found = called(np.matmul, (np.reshape(a, (-1, a.shape[-1])), b), {})
+    return np.reshape(found, (*rows, b.shape[-1]))
 
 
 def _program(*values: Any) -> Program:

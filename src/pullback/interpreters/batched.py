@@ -15,7 +15,7 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import wrap_axis
 from .._memory import Payload
-from .._tensor import Tensor, wrap
+from .._tensor import Lifted, Tensor, wrap
 from .functions import forward_of_vmap
 from .levels import Level, inner, mapped
 
@@ -36,6 +36,10 @@ class Batched(Payload):
     @property
     def shape(self) -> Any:  # type: ignore[override]
         return self.value._data.shape[1:] if self.has_axis else self.value._data.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.value._data.ndim - self.has_axis
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
@@ -111,7 +115,7 @@ class Vmap(Level):
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         rule = op.about.batch or (_aligned if op.elementwise else _loop)
-        if not any(self.varies(t) for t in _tensors((*args, *kwargs.values()))):
+        if not self.any_varies((*args, *kwargs.values())):
             found = op.call(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
             return _payloads(self, found, False)
         if isinstance(rule, str):
@@ -130,6 +134,16 @@ class Vmap(Level):
         held = inner(t, self)
         return isinstance(held, Batched) and held.has_axis
 
+    def any_varies(self, values: Any) -> bool:
+        """Whether there is one of many among the arguments of an operation."""
+        for value in values:
+            if isinstance(value, Lifted):
+                if self.varies(value):
+                    return True
+            elif isinstance(value, (tuple, list)) and self.any_varies(value):
+                return True
+        return False
+
     def value(self, t: Tensor) -> Tensor:
         """What it stands for: all of them along the first axis, or a tensor that does not vary."""
         held = inner(t, self)
@@ -140,6 +154,14 @@ def _tensors(value: Any) -> list[Tensor]:
     found: list[Tensor] = []
     mapped(found.append, value)
     return found
+
+
+def any_tensors(value: Any) -> bool:
+    """Whether there is a Tensor among the arguments of an operation, which may be sequences of them."""
+    for part in value:  # noqa: SIM110 - a generator costs where every operation asks
+        if isinstance(part, Tensor) or (isinstance(part, (tuple, list)) and any_tensors(part)):
+            return True
+    return False
 
 
 def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
@@ -189,14 +211,13 @@ def _stacked(results: list[Any], op: Op) -> Any:
 
 def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The operation itself, where all operands have their axes at the end, and axes of length 1 after the batch's."""
-    operands = [a for a in args if isinstance(a, Tensor)]
-    rank = max(t._data.ndim for t in operands)
+    rank = max([a._data.ndim for a in args if isinstance(a, Tensor)])
     dtype = None
     if op.elementwise:
         chosen = [args[i]._data if isinstance(args[i], Tensor) else args[i] for i in op.promoted if i < len(args)]
         chosen = [p for p in chosen if p is not None]
         # with the axis of a batch, what is a 0-d tensor for the promotion of dtypes would no longer be one
-        if any(getattr(p, "ndim", 1) == 0 for p in chosen):
+        if 0 in [getattr(p, "ndim", 1) for p in chosen]:
             dtype = _dtypes.result_type(chosen)
             dtype = None if op.floats and dtype.kind in "biu" else dtype
     whole = []
@@ -215,9 +236,7 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `_aligned`, for operations that take a batch in front."""
-    if any(not isinstance(a, Tensor) and _tensors(a) for a in (*args, *kwargs.values())) or _tensors(
-        [*kwargs.values()]
-    ):
+    if any_tensors(kwargs.values()) or any_tensors([a for a in args if not isinstance(a, Tensor)]):
         return _loop(level, op, args, kwargs)
     return _aligned(level, op, args, kwargs)
 
@@ -226,7 +245,7 @@ def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
     """The operation with the axes that its arguments name moved on by one."""
     given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
     source, ndim = args[0], args[0]._data.ndim
-    if any(_tensors(a) for name, a in given.items() if a is not source):
+    if any_tensors([a for a in given.values() if a is not source]):
         return _loop(level, op, args, kwargs)
     if not ndim:
         numbers = _of_numbers(level, op, given)

@@ -13,7 +13,7 @@ a higher one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
@@ -89,18 +89,12 @@ class Level:
         raise NotImplementedError
 
 
-def lifted(value: Any) -> Iterator[Lifted]:
-    """The Tensors of any level among the arguments of an operation, which may be sequences of them."""
-    if isinstance(value, Lifted):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from lifted(part)
-
-
 def any_lifted(values: Any) -> bool:
-    """Whether there is a Tensor of some level among the arguments of an operation."""
-    return next(lifted(values), None) is not None
+    """Whether there is a Tensor of some level among the arguments of an operation, which may be sequences of them."""
+    for value in values:  # noqa: SIM110 - a generator costs where every operation asks
+        if isinstance(value, Lifted) or (isinstance(value, (tuple, list)) and any_lifted(value)):
+            return True
+    return False
 
 
 def interpreted(values: Any) -> bool:
@@ -132,13 +126,16 @@ def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
 def highest(values: Sequence[Any]) -> Level | None:
     """The highest level among the Tensors in some arguments."""
     found: Level | None = None
-    for t in lifted(values):
-        level = t._data.level
+    for value in values:
+        if isinstance(value, Lifted):
+            level = value._data.level
+        elif not isinstance(value, (tuple, list)) or (level := highest(value)) is None:
+            continue
         if not level.open:
             raise RuntimeError(
                 errors.message(
                     "a tensor was used after the transform it belongs to had ended",
-                    found=f"a tensor of {type(level).__name__.lower()}() with shape {list(t._data.shape)}",
+                    found=f"a tensor of {type(level).__name__.lower()}() with shape {list(value._data.shape)}",
                     do="return it from the function that is transformed instead of keeping it outside",
                 )
             )

@@ -106,7 +106,7 @@ class _Crossing:
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
                 f"{type(result)}",
-                stacklevel=4,
+                stacklevel=errors.callers_level(),
             )
         values = result if isinstance(result, tuple) else (result,)
         self.outputs = len(values)
@@ -133,7 +133,7 @@ class _Crossing:
             warnings.warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no "
                 "inputs require gradients.",
-                stacklevel=2,
+                stacklevel=errors.callers_level(),
             )
         for hook in self.hooks:
             found = hook(self.module, (None,) * self.inputs, grads)
@@ -271,7 +271,7 @@ class HookedCall:
                     warnings.warn(
                         "module forward hook with ``always_call=True`` raised an exception that was silenced as "
                         f"another error was raised in forward: {error}",
-                        stacklevel=4,
+                        stacklevel=errors.callers_level(),
                     )
 
 

@@ -167,7 +167,7 @@ def trunc_normal_(
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
-            stacklevel=2,
+            stacklevel=errors.callers_level(),
         )
     low, high = (a - mean) / std, (b - mean) / std
     likely = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2 > 0.3
@@ -306,7 +306,7 @@ def _xavier_std(name: str, tensor: Any, gain: float) -> float:
 def _kaiming_std(name: str, tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation, or None for a tensor without elements, in which there is nothing to be written."""
     if not _checked(name, tensor).numel():
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=errors.callers_level())
         return None
     modes = ("fan_in", "fan_out")
     if mode.lower() not in modes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import wrap_axis
+from .._arrays import permuted, wrap_axis
 from .._tensor import Tensor
 from .batching import by, dims_only, moved
 from .calls import apply
@@ -19,8 +19,10 @@ from .table import composite, linear
 
 
 def _permute_rule(g: Any, dims: Any) -> Any:
-    order = [d % len(dims) for d in dims]
-    return np.transpose(g, tuple(order.index(i) for i in range(len(order))))
+    inverse = [0] * len(dims)
+    for i, d in enumerate(dims):
+        inverse[d] = i
+    return permuted(g, tuple(inverse))
 
 
 @linear(
@@ -78,7 +80,7 @@ _NO_PAIRS = [S(A(2, 3), 0, 2), S(A(2, 3), -3, 0), S(A(2, 3), 0), S(A(2, 3), "x",
 @linear(
     view=True,
     batch=by(dims_only),
-    input=lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1) if np.ndim(g) else g,
+    input=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g,
     numpy={np.swapaxes: lambda a, axis1, axis2: transpose(a, axis1, axis2)},
     samples=lambda: [*_PAIRS, S(A(3, 2, layout="step"), dim0=0, dim1=1)],
     refused=_NO_PAIRS,
@@ -198,7 +200,7 @@ def _transposed(self: Tensor) -> Tensor:
         warnings.warn(
             f"T reverses all axes of a tensor, of which this has {n}; its use for other than matrices is deprecated. "
             "Write mT for batches of matrices, or permute(...) for the reverse of all axes.",
-            stacklevel=2,
+            stacklevel=errors.callers_level(),
         )
     return permute(self, tuple(range(n))[::-1])
 
@@ -215,7 +217,8 @@ def _matrix_transposed(self: Tensor, name: str = "mT") -> Tensor:
 
 def _warn_of_identity(name: str) -> None:
     warnings.warn(
-        f"Tensor.{name} is deprecated on 0-D tensors, of which it is the identity, or the conjugate.", stacklevel=4
+        f"Tensor.{name} is deprecated on 0-D tensors, of which it is the identity, or the conjugate.",
+        stacklevel=errors.callers_level(),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import wrap_axis
 from .._tensor import Tensor
-from ..interpreters.batched import _loop, _tensors, refused
+from ..interpreters.batched import _loop, _tensors, any_tensors, refused
 from .positions import indexed_shape, layout
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _changed(change: Change, level: Vmap, op: Op, args: Args, kwargs: dict[str, 
     source, *rest = op.padded(args, kwargs)
     places = len(op.params) - len(op.keyword_only)
     rest = rest[: places - 1]
-    if _tensors(rest) or _tensors([*kwargs.values()]):
+    if any_tensors(rest) or any_tensors(kwargs.values()):
         return _loop(level, op, args, kwargs)
     value = level.value(source)
     found = change(value._data.shape, *rest)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._dtypes import NARROW
-from .._memory import INFERENCE, WRITES, Payload, View
+from .._memory import INFERENCE, WRITES, Payload, Version, View
 from .._state import INFERENCES, LEVELS, thread
 from .._tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from ..autograd.node import leaf_edge, next_order
@@ -30,16 +30,16 @@ _ndarray = np.ndarray
 
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
     """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`."""
-    plan = op.plans.get(mask) or op.plan(mask)
-    wanted = plan.wanted
-    if len(wanted) == 1:
-        t = args[wanted[0]]
-        edges: Any = (t._edge or t._leaf or leaf_edge(t),)
-    else:
-        edges = [args[i]._edge or leaf_edge(args[i]) for i in wanted]
+    plan = op.plans[mask]
+    edges = []
+    for i in plan.wanted:
+        t = args[i]
+        edges.append(t._edge or t._leaf or leaf_edge(t))
     out = made_by(op, plan, edges, r)
-    if plan.with_out or plan.with_shapes:
-        args = (*args, _detached(out) if plan.with_out else None, *(args[i]._data.shape for i in plan.with_shapes))
+    for i in plan.with_shapes:
+        args += (args[i]._data.shape,)
+    if plan.with_out:
+        args += (_detached(out),)
     node = out._edge[0]  # type: ignore[index]
     node.saved = plan.pick(args)
     if WRITES.n:
@@ -94,7 +94,7 @@ def _detached(out: Tensor, number: int = 0) -> Tensor:
 
 def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     """`record` for an operation with several results: those of floating point or complex numbers are its outputs."""
-    plan = op.plan(mask)
+    plan = op.plans[mask]
     node = op.tuple_class()
     node._hooks = node.versions = None
     node.plan, node.writes, node._outputs = plan, WRITES.n, len(results)
@@ -104,8 +104,9 @@ def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     for i, out in enumerate(outs):
         if out._data.dtype.kind in "fcV":
             out._edge, out._requires_grad = (node, i, out._data.shape, out._data.dtype), True
-    saved_outs = [_detached(outs[i], i) for i in plan.with_out] if plan.with_out else [None]
-    args = (*args, *saved_outs, *(args[i]._data.shape for i in plan.with_shapes))
+    args += tuple([args[i]._data.shape for i in plan.with_shapes])
+    if plan.with_out:
+        args += tuple([_detached(outs[i], i) for i in plan.with_out])
     node.saved = plan.pick(args)
     if WRITES.n:
         seal(node)
@@ -119,23 +120,26 @@ def _like_tuple(model: Any, values: list[Any]) -> Any:
 
 def _as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
     """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
-    source, base = args[0], view._data.base if isinstance(view._data, np.ndarray) else None
-    if base is not None and (base is source._data or base is source._data.base):
+    data, source = view._data, args[0]._data
+    if type(data) is _ndarray and (base := data.base) is not None and (base is source or base is source.base):
         _tie(view, op, args, made)
     return view
 
 
 def _tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
     """Make `view` a view of the first of `args`. made: as in `View`, unless nothing is being recorded."""
-    source, modes = args[0], thread.modes
-    if source._version_of is INFERENCE:
+    source = args[0]
+    version = source._version_of
+    if version is INFERENCE:
         view._version_of = INFERENCE
         return
-    if not modes.grad_enabled:
+    if version is None:
+        version = source._version_of = Version()
+    if not view._requires_grad and not (modes := thread.modes).grad_enabled:
         made = "inference" if modes.inference else "no_grad"
-    view._version_of = source._share_version()
+    view._version_of = version
     view._view = View(source, op, args[1:], made)
-    view._version_of.add_view(view)
+    version.add_view(view)
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -145,33 +149,44 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             out = kwargs.pop("out")
             return apply(op, args, kwargs) if out is None else write_out(op.name, out, apply(op, args, kwargs))
         args, kwargs = op.bind(args, kwargs)
-    if LEVELS.n and interpreted((*args, *kwargs.values())):
+    if LEVELS.n and interpreted((*args, *kwargs.values()) if kwargs else args):
         return interpret(op, args, kwargs)
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
     if NARROW.n and not op.view and op.name != "_to_copy" and any_narrow((*args, *kwargs.values())):
         return NARROW.compute(op, args, kwargs)
-    payloads = [a._data if isinstance(a, Tensor) else a for a in args]
+    payloads, mask, bit = [], 0, 1
+    for a in args:  # each at once for what it is and whether its gradient is wanted
+        if isinstance(a, Tensor):
+            payloads.append(a._data)
+            if a._requires_grad:
+                mask |= bit
+        else:
+            payloads.append(a)
+        bit <<= 1
     try:
         r = op.forward(*payloads, **kwargs)
     except (ValueError, TypeError, IndexError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    if op.rules and thread.modes.grad_enabled:
-        mask = 0
-        for i, bit in op.bits:
-            if i < len(args) and isinstance(args[i], Tensor) and args[i]._requires_grad:
-                mask |= bit
-        if mask and type(r) is not _ndarray and isinstance(r, tuple):
-            if any(part.dtype.kind in "fcV" for part in r):
-                return record_tuple(op, mask, op.padded(args, kwargs), r)
-        elif mask and r.dtype.kind in "fcV":
-            if type(r) is not _ndarray and isinstance(r, np.generic):
-                r = np.asarray(r)
-            args = op.padded(args, kwargs)
-            return _as_view(record(op, mask, args, r), op, args) if op.view else record(op, mask, args, r)
-    if type(r) is not _ndarray and isinstance(r, tuple):
-        return _like_tuple(r, [wrap(part) for part in r])
-    return _as_view(wrap(r), op, op.padded(args, kwargs)) if op.view else wrap(r)
+    mask &= op.differentiable
+    if type(r) is not _ndarray:
+        if isinstance(r, tuple):
+            return _apply_tuple(op, mask, args, kwargs, r)
+        if isinstance(r, np.generic):
+            r = np.asarray(r)
+    recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
+    if not (recorded or op.view):
+        return wrap(r)
+    args = op.padded(args, kwargs)
+    out = record(op, mask, args, r) if recorded else wrap(r)
+    return _as_view(out, op, args) if op.view else out
+
+
+def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
+    """What `apply` returns where the operation has several results."""
+    if mask and thread.modes.grad_enabled and any(part.dtype.kind in "fcV" for part in r):
+        return record_tuple(op, mask, op.padded(args, kwargs), r)
+    return _like_tuple(r, [wrap(part) for part in r])
 
 
 def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -184,7 +199,7 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs:
         args, kwargs = op.bind(args, kwargs)
     if op.elementwise:
-        args = tuple(wrap(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args)
+        args = tuple([wrap(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
     if level.shares_graph and thread.modes.grad_enabled:
         args = mapped(level.adopt, args)
     result = level.run(op, args, kwargs)
@@ -195,7 +210,9 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _joined(op, full, result)
     mask = 0
     if thread.modes.grad_enabled:
-        mask = sum(bit for i, bit in op.bits if _tracked(full[i]) and inner(full[i], level))
+        for i, bit in op.bits:
+            if _tracked(full[i]) and inner(full[i], level):
+                mask |= bit
     if isinstance(result, tuple):
         if mask and any(part.dtype.kind in "fcV" for part in result):
             return record_tuple(op, mask, full, result)
@@ -235,7 +252,10 @@ def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
 
 def on(call: Callable[..., Any], *args: Any) -> Any:
     """Call an operation from inside a rule: recorded if any argument is a Tensor, else its forward on the payloads."""
-    return call(*args) if any(isinstance(a, Tensor) for a in args) else call.op.forward(*args)  # type: ignore[attr-defined]
+    for a in args:
+        if isinstance(a, Tensor):
+            return call(*args)
+    return call.op.forward(*args)  # type: ignore[attr-defined]
 
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
@@ -336,8 +356,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     ``__radd__``.
     """
     fn, floats = op.forward, op.floats
-    plans: list[Plan | None] = [None, None, None, None]  # by mask, filled when first needed
-    differentiable = sum(bit for _, bit in op.bits)
+    plans, differentiable = op.plans, op.differentiable
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
@@ -361,8 +380,8 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             r = fn(x, y)
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, (x, y), error) from None
-        if type(r) is not _ndarray and isinstance(r, np.generic):
-            r = np.asarray(r)
+        if type(r) is not _ndarray:
+            r = np.asarray(r)  # NumPy gives a number where there are no axes
         result = blank()
         result._data = r
         result._grad = result._leaf = result._view = result._version_of = None
@@ -373,8 +392,6 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
                 result._version_of = INFERENCE
             return result
         plan = plans[mask]
-        if plan is None:
-            plan = plans[mask] = op.plan(mask)
         which, dtype = plan.from_operands, r.dtype
         if which < 0 or dtype.kind == "c":
             return record(op, mask, (input, other), r)
@@ -441,10 +458,10 @@ def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
     if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
         return wrap(r)
     edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
-    plan = op.plan(1)
+    plan = op.plans[1]
     out = made_by(op, plan, edges, r)
     node = out._edge[0]  # type: ignore[index]
-    node.saved = plan.pick((None, dim, None, tuple(t._data.shape for t in tensors)))
+    node.saved = plan.pick((None, dim, tuple([t._data.shape for t in tensors])))
     if WRITES.n:
         seal(node)
     return out

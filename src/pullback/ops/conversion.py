@@ -77,7 +77,7 @@ def _to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
 def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
     """A copy of an array in another dtype, with torch's warning where it loses the imaginary part."""
     if array.dtype.kind == "c" and dtype.kind not in "cb":
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
         array = np.real(array)
     return array.astype(dtype, order)
 

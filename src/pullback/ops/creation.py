@@ -350,7 +350,9 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
 @factory
 def range_(start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> Any:
     """The numbers from `start` to `end`, both included. Deprecated in torch, as it is not what Python's range is."""
-    warnings.warn("range() is deprecated, because it includes its end; use arange().", stacklevel=3)
+    warnings.warn(
+        "range() is deprecated, because it includes its end; use arange().", stacklevel=errors.callers_level()
+    )
     start, end, step = (_bound("range", v) for v in (start, end, step))
     _check_bounds("range", start, end, step)
     found = or_default(dtype)

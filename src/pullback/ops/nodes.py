@@ -35,24 +35,21 @@ class OpNode(Node):
     writes: int
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        saved, plan = self.saved, self.plan
-        if taped or self.writes != WRITES.n or saved is FREED:
-            self.check()
-        if plan.frees and not keep:
-            self.saved = FREED
-        if plan.direct is not None and not taped:
-            value = saved[0]
-            return (plan.direct(g, value._data if type(value) is Tensor else self.values(saved, False)[0]),)
-        return self._run_rules(g, self.values(saved, taped), needed)
-
-    def _run_rules(self, g: Any, values: Sequence[Any], needed: set[Any] | None) -> Sequence[Any]:
-        # apart from run, whose locals would have to live in cells if it held a comprehension
-        if needed is None:
-            return [rule(g, *pick(values)) for rule, pick in self.plan.calls]
-        return [
-            rule(g, *pick(values)) if edge is not None and edge[0] in needed else None
-            for (rule, pick), edge in zip(self.plan.calls, self._edges, strict=True)
-        ]
+        values, plan = self.saved, self.plan
+        if not plan.plain:
+            if taped or self.writes != WRITES.n or values is FREED:
+                self.check()
+            if not keep:
+                self.saved = FREED
+            if plan.direct is not None and not taped and type(values[0]) is Tensor:
+                return (plan.direct(g, values[0]._data),)
+            values = self.values(values, taped)
+        if plan.only is not None:  # wanted for certain, for else the node would not run
+            return (plan.only(g, *values),)
+        sent = []  # no comprehension: it would be one more call
+        for (rule, pick), edge in zip(plan.calls, self._edges):  # noqa: B905 - a keyword costs on the hot path
+            sent.append(rule(g, *pick(values)) if needed is None or edge[0] in needed else None)
+        return sent
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
         """What the rules get for what was saved: payloads or, when taped, Tensors."""

@@ -64,7 +64,7 @@ def _put_out(out: Tensor, result: Tensor) -> Tensor:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which "
                 f"does not match the required output shape {list(result._data.shape)}.",
-                stacklevel=4,
+                stacklevel=errors.callers_level(),
             )
         out._data = np.empty(result._data.shape, out._data.dtype)
     keep_values(out)

@@ -24,27 +24,30 @@ _NO_BOOL = [
 
 def _as_matrices(g: Any, left: int, right: int) -> Any:
     """The cotangent of a product, with the axes back that vector operands (of 1 axis) have lost."""
-    g = np.expand_dims(g, -1) if right == 1 else g
-    return np.expand_dims(g, -2) if left == 1 else g
+    g = g[..., None] if right == 1 else g
+    return g[..., None, :] if left == 1 else g
 
 
 def _left(g: Any, other: Any, input_shape: Any) -> Any:
-    right = len(np.shape(other))
+    right = other.ndim
     if right == 1:
-        return np.multiply(np.expand_dims(g, -1), other)
+        return np.multiply(g[..., None], other)
+    if right == 2 and len(input_shape) == 1:
+        return np.matmul(other, g)
     g = _as_matrices(g, len(input_shape), right)
-    found = np.matmul(g, np.swapaxes(other, -1, -2))
-    return np.squeeze(found, -2) if len(input_shape) == 1 else found
+    found = np.matmul(g, other.swapaxes(-1, -2))
+    return found.squeeze(-2) if len(input_shape) == 1 else found
 
 
 def _right(g: Any, input: Any, other_shape: Any) -> Any:
-    left = len(np.shape(input))
+    left = input.ndim
     if left == 1:
-        many = len(other_shape) > 1
-        return np.multiply(np.expand_dims(input, -1), np.expand_dims(g, -2)) if many else np.multiply(g, input)
+        return np.multiply(input[:, None], g[..., None, :]) if len(other_shape) > 1 else np.multiply(g, input)
+    if left == 2 and len(other_shape) == 1:
+        return np.matmul(g, input)
     g = _as_matrices(g, left, len(other_shape))
-    found = np.matmul(np.swapaxes(input, -1, -2), g)
-    return np.squeeze(found, -1) if len(other_shape) == 1 else found
+    found = np.matmul(input.swapaxes(-1, -2), g)
+    return found.squeeze(-1) if len(other_shape) == 1 else found
 
 
 def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:

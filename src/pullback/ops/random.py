@@ -340,7 +340,7 @@ def integer_range(name: str, low: Any, high: Any, dtype: np.dtype[Any]) -> tuple
         warnings.warn(
             f"from or to - 1 is out of bounds [-{whole(dtype)}, {whole(dtype)}]. Due to precision limitations "
             f"{_dtypes.BY_NUMPY[dtype]} can support discrete uniform distribution only within this range.",
-            stacklevel=4,
+            stacklevel=errors.callers_level(),
         )
     return low, high
 

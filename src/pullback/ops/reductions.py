@@ -36,12 +36,14 @@ def accumulator(input: Any, dtype: Any) -> Any:
 
 
 def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    axes = wrap_axes(dim, input.ndim)
-    return quiet(np.add.reduce, np.sum, input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
+    axes = None if dim is None else wrap_axes(dim, input.ndim)
+    if type(input) is np.ndarray:  # as in `quiet`, and by position, which takes less time
+        return np.add.reduce(input, axes, accumulator(input, dtype), None, keepdim)
+    return np.sum(input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
 
 
 def _count(shape: Any, dim: Any) -> int:
-    axes = wrap_axes(dim, len(shape))
+    axes = None if dim is None else wrap_axes(dim, len(shape))
     return math.prod(shape) if axes is None else math.prod([shape[i] for i in axes])
 
 
@@ -60,7 +62,7 @@ def _samples() -> list[Sample]:
 
 
 def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
-    return insert_axes(g, wrap_axes(dim, len(input_shape)), input_shape, keepdim)
+    return g if dim is None else insert_axes(g, wrap_axes(dim, len(input_shape)), input_shape, keepdim)
 
 
 @linear(
@@ -105,7 +107,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
             )
         )
     total = _total(input, dim, keepdim, dtype)
-    return np.true_divide(total, total.dtype.type(_count(np.shape(input), dim)))
+    return np.true_divide(total, total.dtype.type(_count(input.shape, dim)))
 
 
 def _nansum_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:

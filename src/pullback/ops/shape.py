@@ -27,7 +27,7 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given as separate integers or as one sequence, as a tuple of integers."""
     found = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     try:
-        return tuple([operator.index(n) for n in found])
+        return tuple(map(operator.index, found))
     except TypeError:
         raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
 

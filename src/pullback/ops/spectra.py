@@ -104,7 +104,7 @@ def _warn_of_no_window() -> None:
     warnings.warn(
         "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. "
         "Other windows such as pullback.hann_window or pullback.hamming_window are recommended.",
-        stacklevel=4,
+        stacklevel=errors.callers_level(),
     )
 
 
@@ -252,7 +252,9 @@ def _ones(width: int, like: Tensor) -> Tensor:
 
 
 def _as_pairs(found: Tensor) -> Tensor:
-    warnings.warn("stft with return_complex=False is deprecated; use view_as_real(stft(...)).", stacklevel=4)
+    warnings.warn(
+        "stft with return_complex=False is deprecated; use view_as_real(stft(...)).", stacklevel=errors.callers_level()
+    )
     return view_as_real(found)
 
 
@@ -369,7 +371,7 @@ def istft(
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
             "Please check your center and hop_length settings.",
-            stacklevel=3,
+            stacklevel=errors.callers_level(),
         )
         found = _zeros_around(found, 0, end - whole)
     return found

@@ -83,7 +83,7 @@ def plain_index(index: Any) -> tuple[Any, ...]:
         warnings.warn(
             "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, "
             "and torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
-            stacklevel=4,
+            stacklevel=errors.callers_level(),
         )
         index = tuple(index)
     parts = index if isinstance(index, tuple) else (index,)
@@ -325,7 +325,7 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
     if dtype.kind == "c" and t._data.dtype.kind not in "cb":
         if not isinstance(value, Tensor) or isinstance(value, Lifted):
             raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
         return value._data.real
     return source
 

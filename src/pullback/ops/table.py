@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
+from .._dtypes import NARROW
 from .._state import LEVELS
 from .._tensor import NUMPY, Tensor
 from ..interpreters.levels import call_body
@@ -74,7 +75,9 @@ class Plan:
         "from_operands",
         "names",
         "node_class",
+        "only",
         "pick",
+        "plain",
         "wanted",
         "with_out",
         "with_shapes",
@@ -90,27 +93,40 @@ class Plan:
         self.names = tuple(names)  # of what is saved
         # whether there are tensors in that, which a pass frees; what saved none can run again, as in torch
         self.frees = not all(n.endswith("_shape") or n in _NUMBERS or (op.view and n not in op.rules) for n in names)
+        self.plain = not self.frees and not op.joins  # what was saved is what the rules get: no tensors, nothing packed
         shaped = tuple(i for i, p in enumerate(op.params) if f"{p}_shape" in names)
         outs = sorted(n for n in names if _OUTPUT.fullmatch(n)) or ["out"]
-        order = [*op.params, *outs, *(f"{op.params[i]}_shape" for i in shaped)]
+        order = [*op.params, *(f"{op.params[i]}_shape" for i in shaped), *outs]
         self.with_out: Any = "out" in names  # of an operation with several outputs: the numbers of those wanted
         if outs != ["out"]:
             self.with_out = tuple(int(n.removeprefix("out")) for n in outs)
         self.with_shapes = shaped
         self.pick = _picker([order.index(n) for n in names])
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
-        # where there is one rule and it needs one value: that rule
-        self.direct = rules[0] if len(rules) == len(names) == 1 else None
+        # where there is one rule, it gets what was saved as it is; and as often, that is one value
+        self.only = rules[0] if len(rules) == 1 else None
+        self.direct = self.only if len(names) == 1 else None
         # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
         # -1 for more
         places = [order.index(n) for n in names]
         self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(tuple(places), -1) if len(op.params) == 2 else -1
 
 
+class Plans(dict[int, Plan]):
+    """The plans of an entry by the arguments whose gradients are wanted, as bits; each is made when first needed."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+
+    def __missing__(self, mask: int) -> Plan:
+        plan = self[mask] = Plan(self.op, mask)
+        return plan
+
+
 def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """A fast function from a tuple to the tuple of some of its elements."""
     if not indices:
-        return lambda values: ()
+        return itemgetter(slice(0))
     if len(indices) == 1:
         return itemgetter(slice(indices[0], indices[0] + 1))
     return itemgetter(*indices)
@@ -196,8 +212,9 @@ class Op:
         self.joins = False  # whether the first argument is a sequence of tensors
         self.defaults: tuple[Any, ...] = ()
         self.keyword_only: tuple[str, ...] = ()
-        self.plans: dict[int, Plan] = {}
+        self.plans = Plans(self)
         self.bits = tuple((i, 1 << i) for i, p in enumerate(self.params) if p in rules)
+        self.differentiable = sum(bit for _, bit in self.bits)
         # which arguments are brought to one dtype: those with a derivative; all of them where there is none
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
         for arg, rule in rules.items():
@@ -234,13 +251,6 @@ class Op:
         found = getattr(self.about, what)
         return list(found() if callable(found) else found)
 
-    def plan(self, mask: int) -> Plan:
-        """The plan for the arguments whose bits are set in `mask`."""
-        found = self.plans.get(mask)
-        if found is None:
-            found = self.plans[mask] = Plan(self, mask)
-        return found
-
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Move keyword arguments into their places; NumPy's spellings of torch's (axis, keepdims) are understood."""
         places = len(self.params) - len(self.keyword_only)
@@ -269,11 +279,12 @@ class Op:
 
     def padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All of the arguments, in order, with the defaults of those left out."""
-        places = len(self.params) - len(self.keyword_only)
-        missing = places - len(args)
+        if len(args) == len(self.params):
+            return args
+        missing = len(self.params) - len(self.keyword_only) - len(args)
         if missing:
             args += self.defaults[-missing:]
-        return args if not self.keyword_only else (*args, *(kwargs.get(k) for k in self.keyword_only))
+        return args if not self.keyword_only else (*args, *[kwargs.get(k) for k in self.keyword_only])
 
 
 def _name_rule(rule: Rule, name: str) -> None:
@@ -415,6 +426,15 @@ def composite(**given: Any) -> Any:
 
         @functools.wraps(body)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if not (kwargs or LEVELS.n or NARROW.n):
+                for i in tensors:
+                    if i < len(args) and not isinstance(args[i], Tensor):
+                        break
+                else:
+                    return body(*args)
+            return unusual(args, kwargs)
+
+        def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
                 return dispatch(kinds, call, args, kwargs)
             out = None
@@ -424,8 +444,8 @@ def composite(**given: Any) -> Any:
                 if len(named) < len(kwargs):
                     raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
                 kwargs = named
-            if _dtypes.NARROW.n and op.about.home not in ("", "fft") and any_narrow((*args, *kwargs.values())):
-                found = _dtypes.NARROW.compute(op, args, kwargs)
+            if NARROW.n and op.about.home not in ("", "fft") and any_narrow((*args, *kwargs.values())):
+                found = NARROW.compute(op, args, kwargs)
                 return found if out is None else write_out(op.name, out, found)
             for i in tensors:
                 if i < len(args) and not isinstance(args[i], Tensor):

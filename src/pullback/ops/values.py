@@ -62,7 +62,7 @@ def _plain(data: Any, found: set[Any]) -> Any:
             warnings.warn(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
                 "Consider using tensor.detach() first.",
-                stacklevel=4,
+                stacklevel=errors.callers_level(),
             )
         found.add(data._data.dtype)
         return data.item()
@@ -232,7 +232,7 @@ def tensor(
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        warnings.warn(_COPY.format("pullback.tensor(sourceTensor)"), stacklevel=2)
+        warnings.warn(_COPY.format("pullback.tensor(sourceTensor)"), stacklevel=errors.callers_level())
         copied: Any = _copied(data, dtype)
     else:
         copied = _values(data, dtype)
@@ -251,7 +251,7 @@ def _new_tensor(
     """`tensor`, with the dtype of this one unless another is given."""
     dtype = self.dtype if dtype is None else dtype
     if isinstance(data, Tensor):
-        warnings.warn(_COPY.format("tensor.new_tensor(sourceTensor)"), stacklevel=2)
+        warnings.warn(_COPY.format("tensor.new_tensor(sourceTensor)"), stacklevel=errors.callers_level())
         return finish(_copied(data, dtype), device, requires_grad, **place)
     return finish(_values(data, dtype), device, requires_grad, **place)
 

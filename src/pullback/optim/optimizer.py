@@ -13,6 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from .. import errors
 from .._tensor import Tensor, wrap
 from ..autograd.node import RemovableHandle
 from ..errors import describe, message
@@ -167,7 +168,10 @@ class Optimizer:
                     )
                 )
         if len(set(params)) < len(params):
-            warnings.warn(f"{where}: a parameter appears twice in it and is updated twice a step", stacklevel=4)
+            warnings.warn(
+                f"{where}: a parameter appears twice in it and is updated twice a step",
+                stacklevel=errors.callers_level(),
+            )
         known = {p for group in self.param_groups for p in group["params"]}
         if twice := [i for i, p in enumerate(params) if p in known]:
             raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ... import errors
 from ..._tensor import Tensor
 from ...ops import reductions
 from ._arguments import refuse
@@ -17,10 +18,13 @@ def chosen_reduction(name: str, reduction: str, size_average: Any = None, reduce
         reduction = ("mean" if average else "sum") if one else "none"
         warnings.warn(
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=4,
+            stacklevel=errors.callers_level(),
         )
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=4)
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            stacklevel=errors.callers_level(),
+        )
         return "mean"
     if reduction not in ("mean", "sum", "none"):
         raise refuse(name, "reduction 'mean', 'sum' or 'none'", repr(reduction), error=ValueError)
@@ -40,5 +44,5 @@ def warn_of_broadcast(name: str, input: Tensor, target: Tensor) -> None:
         warnings.warn(
             f"{name}(): the target, of size {list(target._data.shape)}, is broadcast with an input of size "
             f"{list(input._data.shape)}, which is seldom what is meant.\n  What to do: give them the same size.",
-            stacklevel=4,
+            stacklevel=errors.callers_level(),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ..._tensor import Tensor
 from ...ops.random import drawn
 from ...ops.samples import A, S
@@ -126,7 +127,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         warnings.warn(
             f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a "
             f"future release. It is for inputs (N, C, H, W){read_as}.",
-            stacklevel=3,
+            stacklevel=errors.callers_level(),
         )
     _refuse_vectors("dropout2d", input, 2, training)
     return _left_out("dropout2d", input, _channels(input, 2), p, training, inplace)
@@ -145,7 +146,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         warnings.warn(
             f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a "
             "future release. It is for inputs (N, C, D, H, W) or (C, D, H, W): use dropout for others.",
-            stacklevel=3,
+            stacklevel=errors.callers_level(),
         )
     _refuse_vectors("dropout3d", input, 1, training)
     return _left_out("dropout3d", input, _channels(input, 2 if ndim == 5 else 1), p, training, inplace)

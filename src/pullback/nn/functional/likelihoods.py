@@ -321,7 +321,7 @@ def kl_div(
         warnings.warn(
             "kl_div(): reduction: 'mean' divides by the number of elements, not by the number of distributions.\n"
             "  What to do: pass reduction='batchmean' for the mean divergence, which 'mean' is to become in torch.",
-            stacklevel=3,
+            stacklevel=errors.callers_level(),
         )
     reduction = chosen_reduction("kl_div", "sum" if batch else reduction, size_average, reduce)
     tensors("kl_div", input=input, target=target)

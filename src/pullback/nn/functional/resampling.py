@@ -233,7 +233,10 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _deprecated(name: str, how: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate`{how} instead.", stacklevel=3)
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate`{how} instead.",
+        stacklevel=errors.callers_level(),
+    )
 
 
 for _function in (upsample, upsample_nearest, upsample_bilinear):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import _dtypes
+from ... import _dtypes, errors
 from ..._arrays import wrap_axis
 from ..._tensor import Tensor
 from ...ops import reductions
@@ -110,7 +110,7 @@ def _chosen_dim(name: str, dim: int | None, input: Tensor) -> int:
         return dim
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=4,
+        stacklevel=errors.callers_level(),
     )
     return 0 if input._data.ndim in (0, 1, 3) else 1
 
@@ -140,7 +140,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     `tau`, the nearer to 0 and 1. hard: 0 and 1 themselves, with the derivative of the softmax all the same.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=errors.callers_level())
     tensors("gumbel_softmax", logits=logits)
     floating("gumbel_softmax", logits)
     waits = exponential(logits._data.shape, logits._data.dtype)

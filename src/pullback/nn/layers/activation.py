@@ -418,7 +418,7 @@ class Softmax(Layer):
     dim: int | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim, _stacklevel=5)
+        return F.softmax(input, self.dim, _stacklevel=errors.callers_level())
 
 
 @layer
@@ -433,7 +433,7 @@ class Softmin(Layer):
     dim: int | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim, _stacklevel=5)
+        return F.softmin(input, self.dim, _stacklevel=errors.callers_level())
 
 
 @layer
@@ -448,7 +448,7 @@ class LogSoftmax(Layer):
     dim: int | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim, _stacklevel=5)
+        return F.log_softmax(input, self.dim, _stacklevel=errors.callers_level())
 
 
 @layer
@@ -463,4 +463,4 @@ class Softmax2d(Layer):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise ValueError(errors.message("Softmax2d: expected input to be 3D or 4D", found=errors.describe(input)))
-        return F.softmax(input, -3, _stacklevel=5)
+        return F.softmax(input, -3, _stacklevel=errors.callers_level())

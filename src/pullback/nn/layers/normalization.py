@@ -188,7 +188,7 @@ class _InstanceNorm(_Running):
             text = f"{type(self).__name__}: expected {self.num_features} channels, num_features, found {channels}"
             if self.affine:
                 raise ValueError(text)
-            warnings.warn(f"{text}, which makes no difference as affine=False", stacklevel=2)
+            warnings.warn(f"{text}, which makes no difference as affine=False", stacklevel=errors.callers_level())
         of_sample, momentum = self.training or not self.track_running_stats, self.momentum or 0.0
         statistics = self.running_mean, self.running_var, self.weight, self.bias, of_sample, momentum, self.eps
         if single:

@@ -167,7 +167,9 @@ class RNNBase(Module):
         expect(0 <= self.proj_size < self.hidden_size, "proj_size from 0 to hidden_size - 1", self.proj_size)
         expect(self.mode in _STEPS, f"mode to be one of {', '.join(_STEPS)}", self.mode)
         if p > 0 and self.num_layers == 1:
-            warnings.warn(f"{name}: dropout={p} is between layers, and there is but one", stacklevel=4)
+            warnings.warn(
+                f"{name}: dropout={p} is between layers, and there is but one", stacklevel=errors.callers_level()
+            )
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, uniform within ``1 / sqrt(hidden_size)``."""

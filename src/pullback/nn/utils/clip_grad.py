@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ... import _dtypes
+from ... import _dtypes, errors
 from ..._tensor import Tensor, wrap
 from ...autograd.grad_mode import no_grad
 from ...errors import describe, message
@@ -42,7 +42,9 @@ def clip_grad_norm_(
     """
     given = _several(parameters)
     if not given and isinstance(parameters, Iterator):
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=errors.callers_level()
+        )
     total = get_total_norm([p.grad for p in given if p.grad is not None], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(given, max_norm, total, foreach)
     return total

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ... import errors
 from ..._tensor import Tensor
 from ...errors import describe, message
 from ..optimizer import Group, Optimizer
@@ -88,7 +89,8 @@ class LRScheduler:
         """The learning rates at `last_epoch`; to be called by `step` alone, because most change those they find."""
         if not self._get_lr_called_within_step:
             warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=2
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                stacklevel=errors.callers_level(),
             )
         return self._lrs()
 
@@ -104,7 +106,7 @@ class LRScheduler:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first learning rate of the "
                 "schedule is skipped.\n  What to do: call `optimizer.step()` before `lr_scheduler.step()`.",
-                stacklevel=2,
+                stacklevel=errors.callers_level(),
             )
         self._step_count += 1
         if epoch is not None:
@@ -157,7 +159,7 @@ def warn_of_epoch() -> None:
     warnings.warn(
         "The epoch parameter in `scheduler.step()` is deprecated: the closed form is used then, where there is one.\n"
         "  What to do: call `scheduler.step()`.",
-        stacklevel=3,
+        stacklevel=errors.callers_level(),
     )
 
 
