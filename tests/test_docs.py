@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from browser import EXECUTABLE, Browser, Page
 
 import pullback
 
@@ -141,18 +142,41 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {_name(path) for path in PAGES} | generated == listed
 
 
-def test_the_site_is_built_without_warnings_and_needs_no_network(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site; a warning while it is built is an error."""
     pytest.importorskip("material", reason="the site needs mkdocs-material (pip install -e .[docs])")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
-    for page in tmp_path.rglob("*.html"):
+    return folder
+
+
+def test_the_site_needs_no_network_and_its_pages_know_their_language(site: Path) -> None:
+    pages = [*site.rglob("*.html")]
+    assert len(pages) > 40
+    for page in pages:
         html = page.read_text("utf-8")
         assert not re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=\"?(?:https?:)?//[^\s>]*", html), page
         assert not re.findall(r"<link[^>]*rel=\"?(?:stylesheet|preconnect)\"?[^>]*https?://[^\s>]*", html), page
-        assert f'<html lang="{"zh" if tmp_path / "zh" in page.parents else "en"}"' in html, page
+        assert f'<html lang="{"zh" if site / "zh" in page.parents else "en"}"' in html, page
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(
+    EXECUTABLE is None, reason="it opens pages in a browser, and there is none (apt-get install chromium)"
+)
+def test_a_reader_finds_why_grad_is_none_in_a_browser(site: Path) -> None:
+    with Browser() as browser:
+        page = Page(browser)
+        for start in ("index.html", "zh/index.html"):
+            page.open(site / start)
+            target = page.js("document.querySelector('article a[href$=\"diagnosis.html\"]').href")
+            page.open(Path(target.removeprefix("file://")))
+            assert "Why is my grad None?" in page.text("article")
+        assert [p for p in page.problems if not p.startswith(("file:", "data:"))] == []  # the files of the site itself
 
 
 # -- what is made from the library -------------------------------------------------------------------------------------

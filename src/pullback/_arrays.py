@@ -34,6 +34,9 @@ def wrap_axis(axis: Any, ndim: int) -> int:
 
 def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
     """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None and () mean all of them: None."""
+    if type(axes) is int:
+        axis = wrap_axis(axes, ndim)
+        return (axis,) if ndim else None
     if axes is None or (isinstance(axes, (tuple, list)) and not axes):
         return None
     if not isinstance(axes, (tuple, list)):
