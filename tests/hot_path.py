@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import sys
@@ -91,19 +92,14 @@ def calls(work: Callable[[], Any]) -> int:
 
 
 def held(build: Callable[[], Any]) -> tuple[int, int]:
-    """How many blocks of Python's allocator, and bytes of Python objects, what `build` returns holds."""
+    """How many blocks of memory, and bytes in them, of Python's allocator what `build` returns holds."""
     gc.collect()  # which also empties the lists of objects kept for reuse
-    before = sys.getallocatedblocks()
-    kept = build()
-    blocks = sys.getallocatedblocks() - before
-    del kept
-    gc.collect()
     tracemalloc.start()
     kept = build()
-    traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, PYTHON_DOMAIN)])
+    traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, PYTHON_DOMAIN)]).traces
     tracemalloc.stop()
     del kept
-    return blocks, sum(trace.size for trace in traces.traces)
+    return len(traces), sum(trace.size for trace in traces)
 
 
 def leaf() -> Any:
@@ -115,12 +111,8 @@ def measured(chain: Chain) -> dict[str, int]:
     gradient = pullback.tensor(np.ones((1, 3), np.float32))
     found: dict[int, list[int]] = {}
     for n in (SHORT, SHORT, LONG):  # at first all that is made once is made
-        x = leaf()
-        y = chain(x, n)
-        forward = calls(lambda: chain(x, n))  # noqa: B023 - called at once
-        backward = calls(lambda: y.backward(gradient))  # noqa: B023
-        del y
-        found[n] = [forward, backward, *held(lambda: chain(x, n))]  # noqa: B023
+        build = functools.partial(chain, leaf(), n)
+        found[n] = [calls(build), calls(functools.partial(build().backward, gradient)), *held(lambda: chain(leaf(), n))]  # noqa: B023 - called at once
     names = ("calls forward", "calls backward", "blocks", "bytes")
     pairs = zip(names, found[SHORT], found[LONG], strict=True)
     return {name: round((long - short) / (LONG - SHORT)) for name, short, long in pairs}

@@ -97,7 +97,7 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are
     # silent
     total = np.add.reduce if type(g) is np.ndarray else np.sum
-    return np.reshape(total(g, axis=axes), shape) if axes else reshaped(g, shape)
+    return reshaped(total(g, axis=axes), shape) if axes else reshaped(g, shape)
 
 
 def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from pullback import _script
 from pullback._script import TargetError
 from pullback._tensor import Tensor
 from pullback.autograd import record_origins
-from pullback.inspect import explain
+from pullback.inspect import Explanation, explain
+from pullback.inspect.explain import ASK
+
+CRASHED = "{} crashed there: what follows is of the variables as they were then."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="FILE.py:NAME",
-        help="a Python file, and in it a variable that holds a tensor, or a path to one: model.weight, layers[0].bias",
+        help="a Python file, and in it a variable that holds a tensor or a module, or a path to one: model.weight, "
+        "model.0.bias, layers[0].bias",
     )
     parser.add_argument("--loss", metavar="NAME", help="the variable that backward() is called on")
 
@@ -36,11 +41,11 @@ def run(arguments: argparse.Namespace) -> int:
             variables = _script.run(path)
         except TargetError as error:
             variables = _left_behind(error, path)
-            print(f"pullback explain: {error}\n", file=sys.stderr)
+            print(f"pullback explain: {error}\n{CRASHED.format(path)}\n", file=sys.stderr)
         t = _lookup(variables, name, path)
         loss = None if arguments.loss is None else _lookup(variables, arguments.loss, path)
         try:
-            found = explain(t, loss)
+            found = _asked(path, variables, t, loss)
         except TypeError as error:
             raise TargetError(str(error)) from None
     if arguments.json:
@@ -54,6 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if found.cause == "present" else 1
 
 
+def _asked(path: Path, variables: dict[str, Any], t: Any, loss: Any) -> Explanation:
+    """What `explain` says where it is called at the end of the file, whose variables it then knows by name."""
+    end = "\n" * path.read_bytes().count(b"\n")
+    scope = {**variables, "_explain": explain, "_t": t, "_loss": loss}
+    found: Explanation = eval(compile(f"{end}_explain(_t, _loss)", str(path), "eval"), scope)
+    if ASK in found.do:
+        return replace(found, do=found.do.replace(ASK, "add --loss NAME, the variable backward() is called on,"))
+    return found
+
+
 def _left_behind(error: TargetError, path: Path) -> dict[str, Any]:
     """The variables of a file that has failed, from the frame in which it did."""
     trace = error.__cause__.__traceback__ if error.__cause__ is not None else None
@@ -64,7 +79,7 @@ def _left_behind(error: TargetError, path: Path) -> dict[str, Any]:
     raise error
 
 
-_STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d+|'[^']*'|\"[^\"]*\")\]")
+_STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d+|'[^']*'|\"[^\"]*\")\]|\.(\d+)")
 
 
 def _lookup(variables: dict[str, Any], name: str, path: Path) -> Any:
@@ -76,7 +91,9 @@ def _lookup(variables: dict[str, Any], name: str, path: Path) -> Any:
         try:
             if step is None:
                 raise KeyError
-            attribute, index = step.groups()
+            attribute, index, number = step.groups()
+            if number is not None:  # as the names of a module's parameters have it: model.0.weight
+                index = number
             if index is not None:
                 found = found[int(index) if index.isdigit() else index[1:-1]]
             else:

@@ -6,6 +6,7 @@ The file runs with its folder in front of `sys.path`, as ``python FILE.py`` has 
 
 from __future__ import annotations
 
+import ast
 import linecache
 import sys
 import traceback
@@ -51,7 +52,8 @@ def run(path: Path) -> dict[str, Any]:
         code = compile(path.read_bytes(), str(path), "exec")
         exec(code, vars(module))
     except (Exception, SystemExit) as error:
-        raise TargetError(failed(f"{path} raised", error)) from error
+        hint = f"\n  {INSTEAD}" if isinstance(error, ImportError) and error.name == "torch" else ""
+        raise TargetError(failed(f"{path} raised", error) + hint) from error
     finally:
         sys.path[:], sys.argv[:] = before
         if had is None:
@@ -59,7 +61,34 @@ def run(path: Path) -> dict[str, Any]:
         else:
             sys.modules[NAME] = had
     linecache.checkcache(str(path))
+    if _uses_torch(path, vars(module)):
+        raise TargetError(f"{path} uses torch. {INSTEAD}")
     return vars(module)
+
+
+INSTEAD = "What to do: write `import pullback as torch` in it."
+
+
+def _uses_torch(path: Path, variables: dict[str, Any]) -> bool:
+    """Whether a file imports torch, and has nothing of this package's among its variables."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:
+        return False
+    imported = {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
+    imported |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    if "torch" not in {name.partition(".")[0] for name in imported}:
+        return False
+    return not any(_is_ours(value) for value in variables.values())
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether a value is this package, or a part of it, or an instance or a subclass of one of its classes."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0] == "pullback"
+    classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    homes = [getattr(value, "__module__", None), *(c.__module__ for c in classes)]
+    return any(isinstance(home, str) and home.partition(".")[0] == "pullback" for home in homes)
 
 
 def failed(what: str, error: BaseException) -> str:

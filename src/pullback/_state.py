@@ -63,18 +63,26 @@ class Modes:
         self.running_pass: Any = None
 
 
-class Levels:
-    """How many transforms are running, in all threads: where there are none, no operation looks for their tensors."""
+class Count:
+    """How many of something there are, in all threads: where there are none, no operation looks for them."""
 
-    __slots__ = ("n",)
+    __slots__ = ("_lock", "n")
 
     def __init__(self) -> None:
         self.n = 0
+        self._lock = threading.Lock()
+
+    def add(self, more: int) -> None:
+        """One more, or with -1 one less."""
+        with self._lock:
+            self.n += more
 
 
-LEVELS = Levels()
-INFERENCES = Levels()
-"""How many inference modes are on, in all threads."""
+LEVELS = Count()
+"""The transforms that are running."""
+
+INFERENCES = Count()
+"""The inference modes that are on."""
 
 
 class _Thread(threading.local):

@@ -195,10 +195,13 @@ COMMANDS = (
         name="explain",
         summary="say why a tensor of a Python file has no gradient",
         description="Run a Python file with origins recorded, and say of one of its variables why it has no\n"
-        "gradient: the cause, the line, and what to do. The exit status is 0 if it has one, else 1.",
+        "gradient: the cause, the line, and what to do. If the file crashes, its variables are explained as\n"
+        "they were then. The exit status is 0 if there is a gradient, 1 if there is none (of a module: if a\n"
+        "parameter has none), 2 if there is no such file or variable.",
         examples=(
             "pullback explain train.py:weight",
-            "pullback explain train.py:model.layers[0].bias --loss loss",
+            "pullback explain train.py:model.0.bias --loss loss",
+            "pullback explain train.py:model",
             "pullback explain train.py:weight --json",
         ),
         arguments=_explain.add_arguments,

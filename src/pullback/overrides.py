@@ -147,9 +147,9 @@ def _check_class(cls: Any) -> None:
 
 def _register(cls: Any, /, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
-    if cls.__torch_function__ is not disabled_torch_function_impl:
+    if cls.__torch_function__ is not disabled_torch_function_impl and not issubclass(cls, Lifted):  # a transform's own
         _DERIVED.add(cls)
-        LEVELS.n += 1  # from now on, operations look at their arguments
+        LEVELS.add(1)  # from now on, operations look at their arguments
 
 
 # On the class from outside, as its other methods that need more than itself are: see autograd/api.py.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._state import thread
+from ..errors import callers_level
 from .nans import check_forward, check_gradients, kept, look_at_node, look_at_tensor
 from .places import formatted
 from .watching import TENSORS, changed
@@ -106,12 +107,12 @@ def warn_of(node: Any) -> None:
         warnings.warn(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
             "forward pass for more information.",
-            stacklevel=2,
+            stacklevel=callers_level(),
         )
         return
     warnings.warn(
         f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{formatted(stack)}",
-        stacklevel=2,
+        stacklevel=callers_level(),
     )
     seen = set()
     parent = node.metadata.get("parent")
@@ -119,5 +120,5 @@ def warn_of(node: Any) -> None:
         seen.add(id(parent))
         stack = parent.metadata.get("origin")
         text = f" Traceback of forward call that induced the previous calculation:\n{formatted(stack)}" if stack else ""
-        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}.{text}", stacklevel=2)
+        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}.{text}", stacklevel=callers_level())
         parent = parent.metadata.get("parent")

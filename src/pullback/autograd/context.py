@@ -14,7 +14,7 @@ from .._state import thread
 from .._tensor import Tensor, wrap
 from .contract import place
 from .misuse import second_backward, written_since
-from .node import FREED, Node
+from .node import FREED, NO_GRADIENT, Node
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
 from .watching import PackedTuple, pack_all
 
@@ -88,6 +88,11 @@ class FunctionNode(Node):
         if not isinstance(value, bool):
             raise TypeError(errors.message("set_materialize_grads()", expected="a bool", found=errors.describe(value)))
         self._materialize = value
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """As of any node; an argument that cannot have a gradient, such as a number, has no place in it."""
+        return tuple((e[0], e[1]) if e else (None, 0) for e in self._edges if e is not NO_GRADIENT)
 
     # What backward calls ----------------------------------------------------------------------------------------
 

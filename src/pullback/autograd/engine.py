@@ -168,8 +168,10 @@ def _loop(
                     _merge(waiting, own, heap, target, thread.modes.running_pass.place(target), nr, g, taped)
             elif newest is None and not (waiting and target in waiting) and target._outputs == 1:
                 newest, newest_g = target, g
+            elif newest is target:
+                newest_g = _plus(newest_g, g, own, target, taped)
             else:
-                if newest is not None and (newest is target or target._order < newest._order):
+                if newest is not None and target._order < newest._order:
                     waiting[newest] = newest_g
                     heappush(heap, (newest._order, newest))
                     newest = None
@@ -186,12 +188,9 @@ def _loop(
         if node._hooks is not None:
             g = _before(node, g, taped)
         edges = node._edges
-        if captures and node in captures:
-            _capture(captures[node], g, node)
-            if not _leads_to(edges, needed):  # of the nodes that are needed, only those wanted themselves may not
-                grads = ()
-                continue
-        if not edges:
+        if captures and node in captures and not _capture(captures[node], g, node, needed):
+            grads = ()
+        elif not edges:
             grads = _run_leaf(node, g, arrived, taped, accumulate)
         elif anomaly or g is None or node._hooks is not None:
             grads = (_watched_run if anomaly else _hooked_run)(node, g, empty.get(node), taped, needed, keep)
@@ -266,13 +265,11 @@ def _watched_run(node: Node, g: Any, like: Any, taped: bool, needed: set[Node] |
         modes.running = before
 
 
-def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
+def _capture(wanted: dict[int, Any], g: Any, node: Node, needed: set[Node] | None) -> bool:
+    """Note the gradients that are wanted of a node; whether it also leads on to others, as all that are needed do."""
     for nr in wanted:
         wanted[nr] = g if node._outputs == 1 else g[nr]
-
-
-def _leads_to(edges: Sequence[Edge | None], needed: set[Node] | None) -> bool:
-    return needed is None or any(edge and edge[0] in needed for edge in edges)
+    return needed is None or any(edge and edge[0] in needed for edge in node._edges)
 
 
 def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool) -> None:
@@ -320,14 +317,16 @@ def _merge(waiting: Any, own: set[Any], heap: Any, target: Any, place: float, nr
 def _add(slots: Any, key: Any, own: set[Any], mark: Any, g: Any, taped: bool) -> None:
     """Add `g` to what is in a slot: in place, where `own` says that its memory is nobody else's."""
     held = slots[key]
-    if held is None:
-        slots[key] = g
-    elif mark in own:
-        np.add(held, g, out=held)
-    else:
-        slots[key] = total = np.add(held, g)
-        if type(total) is np.ndarray and not taped:
-            own.add(mark)
+    slots[key] = g if held is None else _plus(held, g, own, mark, taped)
+
+
+def _plus(held: Any, g: Any, own: set[Any], mark: Any, taped: bool) -> Any:
+    if mark in own:
+        return np.add(held, g, held)
+    total = np.add(held, g)
+    if type(total) is np.ndarray and not taped:
+        own.add(mark)
+    return total
 
 
 def _as_tensors(g: Any, count: int = 1) -> list[Any]:

@@ -180,13 +180,13 @@ class inference_mode(_Mode):  # noqa: N801 - torch's name
         self._outside.append(thread.modes.inference)
         thread.modes.inference = self._inference
         _set(self._enabled)
-        INFERENCES.n += 1
+        INFERENCES.add(1)
         WRITES.n = next_write()  # from now on, what is saved is looked at
 
     def __exit__(self, *exc: object) -> None:
         thread.modes.inference = self._outside.pop()
         super().__exit__(*exc)
-        INFERENCES.n -= 1
+        INFERENCES.add(-1)
 
 
 class set_multithreading_enabled(_Mode):  # noqa: N801 - torch's name

@@ -34,6 +34,7 @@ def second_backward(node: Any) -> RuntimeError:
     """The error of a graph used again after its saved values were freed."""
     freed = node.metadata.get("freed")
     made = place_of_node(node)
+    older = _from_an_earlier_pass(node)
     lines = [f"  It was made at {at(made)}"] if made else []
     if freed is not None:
         lines.append(f"  The first backward, {freed[1]}(), was at {at(freed[0])}")
@@ -43,8 +44,18 @@ def second_backward(node: Any) -> RuntimeError:
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
         f"already been freed): {node.name()} dropped what it saved when the first backward had run.\n"
         + "".join(line + "\n" for line in lines)
-        + "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again."
+        + "  It belongs to an earlier pass: what this pass began at was computed since, from a tensor of that one.\n" * older
+        + "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again; cut off a "
+        "tensor that leads back into an earlier pass, as the state of a loop does: h = h.detach()."
     )
+
+
+def _from_an_earlier_pass(node: Any) -> bool:
+    """Whether the running pass began at nodes that the pass which freed `node` did not reach, as far as was recorded."""
+    running = thread.modes.running_pass
+    if running is None or "freed" not in node.metadata:
+        return False
+    return any("freed" not in edge[0].metadata for edge in running._roots)
 
 
 def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:

@@ -23,6 +23,7 @@ from .. import errors
 from .._state import thread
 from .._tensor import Tensor
 from .context import FunctionNode
+from .contract import place as place_of_function
 from .node import FREED
 from .places import Call, Place, at, is_ours, locals_of, place_of_node
 from .watching import ByTensor, PackedTuple
@@ -32,6 +33,7 @@ from .watching import ByTensor, PackedTuple
 class Bad:
     """How the first element that is not finite came about: "nan" or "inf", by which call, where, at which index.
 
+    value: the element itself, as it is printed: nan, inf or -inf.
     values: the operands at that index, in words. before: what one of the operands had already, an infinity. given: it
     was among the values the tensor was made of, or came in with an operand from outside of anomaly mode.
     """
@@ -45,11 +47,12 @@ class Bad:
     values: str
     before: Bad | None
     given: bool
+    value: str
 
     def __str__(self) -> str:
         name = f"{self.name}()" if self.name.isidentifier() else self.name
         how = "came with" if self.given else "returned"
-        text = f"{name} {how} {self.kind} for {self.count} of {self.size} elements, first at index {self.index}"
+        text = f"{name} {how} {self.value} for {self.count} of {self.size} elements, first at index {self.index}"
         text += f", from {self.values}" * bool(self.values) + f"\n    at {at(self.place)}" * (self.place is not None)
         return text + (f"\n    where before that {self.before}" if self.before is not None else "")
 
@@ -122,9 +125,25 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
         before = before or held
     each = _is_elementwise(sys._getframe(2))
     values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
+    if kind == "inf" and data.dtype.kind == "f":
+        bad = data == data[index]  # those of the other sign came about in another way
     return Bad(
-        kind, call.title(), call.place, list(index), int(bad.sum()), data.size, values, before, not call.operands
+        kind,
+        call.title(),
+        call.place,
+        list(index),
+        int(bad.sum()),
+        data.size,
+        values,
+        before,
+        not call.operands,
+        _printed(data[index], kind),
     )
+
+
+def _printed(value: Any, kind: str) -> str:
+    """A number that is not finite: nan, or an infinity with its sign."""
+    return kind if kind == "nan" or value.dtype.kind == "c" else str(value)
 
 
 def _is_elementwise(frame: Any) -> bool:
@@ -152,8 +171,10 @@ def _given(o: Tensor) -> Bad:
     bad = np.isnan(o._data)
     kind = "nan" if bad.any() else "inf"
     bad = bad if kind == "nan" else np.isinf(o._data)
-    index = [int(i) for i in np.argwhere(bad)[0]]
-    return Bad(kind, f"the operand {errors.describe(o)}", None, index, int(bad.sum()), o._data.size, "", None, True)
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    value = _printed(o._data[index], kind)
+    name = f"the operand {errors.describe(o)}"
+    return Bad(kind, name, None, list(index), int(bad.sum()), o._data.size, "", None, True, value)
 
 
 def look_at_node(node: Any) -> None:
@@ -245,8 +266,18 @@ def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved:
     if came == 0:
         text += _unused(node)
     elif first is None:
-        text += f"\n  What to do: {_advice(_operation(node))}."
+        text += f"\n  What to do: {_cure(node, came)}."
     return text
+
+
+def _cure(node: Any, came: Any) -> str:
+    """What to do about a gradient that a node made: of a Function, look at its backward, if what came in was finite."""
+    if not isinstance(node, FunctionNode):
+        return _advice(_operation(node))
+    backward = f"{node._forward_cls.__name__}.backward ({place_of_function(node._forward_cls.backward)})"
+    if came is None or np.isfinite(came):
+        return f"look at {backward}, which made it: it divides by 0 or leaves the domain of a function, say"
+    return f"find what sent that gradient to {backward}"
 
 
 def _operation(node: Any) -> str:

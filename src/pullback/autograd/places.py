@@ -19,7 +19,8 @@ from .._tensor import Tensor
 Place = tuple[str, int, str]
 """A file, a line and the name of a function."""
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
+"""How the names of this package's files begin, and of the code that `pullback.compile` writes."""
 
 
 def is_ours(frame: Any) -> bool:
@@ -165,7 +166,7 @@ def title_of(frame: Any) -> str:
     if name == "convert":
         return f"to({given.get('dtype')})"
     if name in ("call", "method", "run"):
-        made_of = (getattr(given.get(key), "__name__", None) for key in ("make", "step", "fn"))
+        made_of = (getattr(given.get(key), "__name__", None) for key in ("make", "step", "fn", "body", "func"))
         for told in (getattr(given.get("op"), "name", None), given.get("name"), *made_of):
             if isinstance(told, str):
                 return told

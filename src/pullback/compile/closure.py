@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 import types
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,7 +19,8 @@ import numpy as np
 
 from .._tensor import Tensor
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
+"""What is part of a program by its value."""
 _DEEPEST = 24
 
 
@@ -32,79 +34,90 @@ class Environment:
         self._lists: list[tuple[Any, tuple[Any, ...]]] = []
         self._holds: dict[int, bool] = {}  # by id: whether tensors can be reached from it
         self._kept: list[Any] = []  # so that no id is given to another object
+        self._labels: dict[int, str] = {}
         self._roots = list(roots)
         for root in self._roots:
-            self._scan(root, 0)
+            self._scan(root, 0, "self")
 
     def holds_still(self) -> bool:
         """Whether everything is still where, and what, it was."""
         for mapping, key, value in self._items:
-            if mapping.get(key) is not value and not _equal(mapping.get(key), value):
+            if mapping.get(key) is not value and not equal(mapping.get(key), value):
                 return False
         for cell, value in self._cells:
-            if _content(cell) is not value and not _equal(_content(cell), value):
+            if content(cell) is not value and not equal(content(cell), value):
                 return False
         return all(
-            len(values) == len(held) and all(a is b or _equal(a, b) for a, b in zip(values, held, strict=True))
+            len(values) == len(held) and all(a is b or equal(a, b) for a, b in zip(values, held, strict=True))
             for values, held in self._lists
         )
 
+    def label(self, value: Any) -> str:
+        """What a function calls something that it reaches; "" for what it does not reach."""
+        return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", self._labels.get(id(value), ""))
+
+    def reached(self) -> list[Any]:
+        """The functions, objects and containers that can be reached."""
+        return self._kept
+
     # Looking -------------------------------------------------------------------------------------------------------
 
-    def _scan(self, value: Any, depth: int) -> bool:
+    def _scan(self, value: Any, depth: int, label: str) -> bool:
         """Whether tensors can be reached from a value; they, and what guards them, are noted."""
         if isinstance(value, Tensor):
             if not any(t is value for t in self.tensors):
                 self.tensors.append(value)
+                self._labels[id(value)] = label
             return True
-        if isinstance(value, _PLAIN) or id(value) in self._holds or depth > _DEEPEST:
+        if isinstance(value, PLAIN) or id(value) in self._holds or depth > _DEEPEST:
             return self._holds.get(id(value), False)
         self._holds[id(value)] = False  # while it is looked at: what leads back to it adds nothing
         self._kept.append(value)
+        self._labels[id(value)] = label
         found = False
-        for part in self._parts(value):
-            found = self._scan(part, depth + 1) or found
+        for name, part in self._parts(value, label):
+            found = self._scan(part, depth + 1, name) or found
         self._holds[id(value)] = found
-        if isinstance(value, list) and (found or (value and all(isinstance(part, _PLAIN) for part in value))):
+        if isinstance(value, list) and (found or (value and all(isinstance(part, PLAIN) for part in value))):
             self._lists.append((value, tuple(value)))
         return found
 
-    def _parts(self, value: Any) -> Iterator[Any]:
+    def _parts(self, value: Any, label: str) -> Iterator[tuple[str, Any]]:
+        """What a value holds, and what a function calls it."""
         if isinstance(value, types.FunctionType):
             yield from self._parts_of_function(value)
         elif isinstance(value, types.MethodType):
-            yield value.__self__
-            yield value.__func__
+            yield from ((label, value.__self__), (label, value.__func__))
         elif hasattr(value, "traced_function"):
-            yield value.traced_function
+            yield label, value.traced_function
         elif isinstance(value, functools.partial):
-            yield from (value.func, value.args, value.keywords)
+            yield from ((label, value.func), (label, value.args), (label, value.keywords))
         elif isinstance(value, dict):
             self._items += [(value, k, v) for k, v in value.items() if _guarded(v)]
-            yield from list(value.values())
+            yield from [(f"{label}[{k!r}]", v) for k, v in value.items()]
         elif isinstance(value, (list, tuple)):
-            yield from value
-        elif _is_object(value):
+            yield from [(f"{label}[{i}]", v) for i, v in enumerate(value)]
+        elif is_object(value):
             found = vars(value)
             self._items += [(found, k, v) for k, v in found.items() if _guarded(v)]
-            yield from list(found.values())
+            yield from [(f"{label}.{k}", v) for k, v in found.items()]
 
-    def _parts_of_function(self, fn: types.FunctionType) -> Iterator[Any]:
-        for cell in fn.__closure__ or ():
-            value = _content(cell)
+    def _parts_of_function(self, fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            value = content(cell)
             if _guarded(value):
                 self._cells.append((cell, value))
-            yield value
+            yield name, value
         for name in _globals_of(fn):
             value = fn.__globals__[name]
             if _guarded(value):
                 self._items.append((fn.__globals__, name, value))
-            yield value
-        yield from fn.__defaults__ or ()
-        yield from (fn.__kwdefaults__ or {}).values()
+            yield name, value
+        yield from [("a default", v) for v in fn.__defaults__ or ()]
+        yield from (fn.__kwdefaults__ or {}).items()
         wrapped = fn.__dict__.get("__wrapped__")
         if wrapped is not None:
-            yield wrapped
+            yield "self", wrapped
 
     # Making it again -------------------------------------------------------------------------------------------------
 
@@ -130,7 +143,7 @@ class Environment:
             if names:
                 space = {**space, **{n: again(space[n]) for n in names}}
             defaults = value.__defaults__ and tuple(again(v) for v in value.__defaults__)
-            cells = value.__closure__ and tuple(_cell(again(_content(c)), c) for c in value.__closure__)
+            cells = value.__closure__ and tuple(_cell(again(content(c)), c) for c in value.__closure__)
             found = types.FunctionType(value.__code__, space, value.__name__, defaults, cells)
             found.__kwdefaults__ = value.__kwdefaults__ and {k: again(v) for k, v in value.__kwdefaults__.items()}
             found.__dict__.update(value.__dict__)
@@ -155,15 +168,16 @@ class Environment:
         return instance
 
 
-def _content(cell: Any) -> Any:
+def content(cell: Any) -> Any:
+    """What a variable of a closure holds; None if it is not bound yet."""
     try:
         return cell.cell_contents
-    except ValueError:  # a name that is not bound yet
+    except ValueError:
         return None
 
 
 def _cell(value: Any, old: Any) -> Any:
-    return old if value is _content(old) else types.CellType(value)
+    return old if value is content(old) else types.CellType(value)
 
 
 def _names_in(code: types.CodeType) -> list[str]:
@@ -177,14 +191,19 @@ def _names_in(code: types.CodeType) -> list[str]:
 
 def _globals_of(fn: types.FunctionType) -> list[str]:
     """The globals that a function of the user's reads."""
-    return [] if _is_library(fn.__module__) else [n for n in _names_in(fn.__code__) if n in fn.__globals__]
+    return [n for n in names_of(fn) if n in fn.__globals__]
+
+
+def names_of(fn: types.FunctionType) -> list[str]:
+    """The global names that a function of the user's mentions; those of a library's are not looked at."""
+    return [] if _is_library(fn.__module__) else _names_in(fn.__code__)
 
 
 def _is_library(module: Any) -> bool:
     return str(module).partition(".")[0] in ("pullback", "numpy", "scipy", "builtins")
 
 
-def _is_object(value: Any) -> bool:
+def is_object(value: Any) -> bool:
     """Whether its attributes are to be looked at: an instance of a class that is written in Python."""
     if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType, np.generic)):
         return False
@@ -196,5 +215,6 @@ def _guarded(value: Any) -> bool:
     return not isinstance(value, (types.ModuleType, type))
 
 
-def _equal(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and isinstance(a, _PLAIN) and a == b
+def equal(a: Any, b: Any) -> bool:
+    """Whether two numbers, strings and the like are the same."""
+    return type(a) is type(b) and isinstance(a, PLAIN) and a == b

@@ -23,6 +23,7 @@ from .entry import Entry, Options
 from .explain import explained
 from .node import CompiledNode
 from .settings import get_num_threads
+from .state import State
 from .tracing import Argument, NotTracedError
 
 _MANY = 64
@@ -160,7 +161,7 @@ class Compiled:
             replace = {key: given[i] if i >= 0 else next(rest) for key, i in places}
             found = [given[v.number] if type(v) is Argument else v for v in leaves(model)]
             positional, named = rebuild(model, iter(found))
-            return _called(self, environment, positional, named, replace)
+            return _called(self, environment, positional, named, replace, traced=True)
 
         entry: Entry | None
         try:
@@ -185,11 +186,15 @@ class Compiled:
         return entry
 
     def _check(self, entry: Entry, inputs: list[Tensor]) -> None:
-        for i, _ in entry.traced.written:
-            if i in entry.read or inputs[i]._requires_grad or isinstance(inputs[i], Lifted):
+        for (i, _), line in zip(entry.traced.written, entry.traced.lines, strict=True):
+            requires = inputs[i]._requires_grad or isinstance(inputs[i], Lifted)
+            if requires or i in entry.read:
+                name = entry.environment.label(inputs[i]) or "an argument"
+                why = "requires grad" if requires else "is needed as it was by backward"
                 raise TraceError(
-                    "compile: an argument is written to in place whose old value backward needs, or which requires "
-                    "grad.\n  What to do: use the operation without the underscore, and return its result."
+                    f"compile: {name} (shape {list(inputs[i].shape)}) is written to in place, but {why}\n{line}"
+                    "  What to do: use the operation without the underscore and return its result, and write that to "
+                    f"{name} outside: with pullback.no_grad(): {name if name.isidentifier() else 'p'}.copy_(result)."
                 )
 
     def _warn(self, text: str) -> None:
@@ -255,8 +260,15 @@ def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bo
     return all(tensors[i] is t for t, i in entry.shared) and entry.environment.holds_still()
 
 
-def _called(compiled: Compiled, environment: Environment, args: Any, kwargs: Any, replace: dict[int, Tensor]) -> Any:
-    """The function's result with tensors replaced, in arguments and in what it reaches."""
+def _called(
+    compiled: Compiled,
+    environment: Environment,
+    args: Any,
+    kwargs: Any,
+    replace: dict[int, Tensor],
+    traced: bool = False,
+) -> Any:
+    """The function's result with tensors replaced, in arguments and in what it reaches. traced: it may set nothing."""
     made: dict[int, Any] = {}
 
     def change(leaf: Any) -> Any:
@@ -264,7 +276,17 @@ def _called(compiled: Compiled, environment: Environment, args: Any, kwargs: Any
 
     args = rebuild(args, iter([change(v) for v in leaves(args)]))
     kwargs = rebuild(kwargs, iter([change(v) for v in leaves(kwargs)]))
-    return environment.replaced(compiled.traced_function, replace, made)(*args, **kwargs)
+    fn = environment.replaced(compiled.traced_function, replace, made)
+    if not traced:
+        return fn(*args, **kwargs)
+    state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
+    try:
+        result = fn(*args, **kwargs)
+    finally:
+        problem = state.changed()
+    if problem is not None:
+        raise problem
+    return result
 
 
 def _name(fn: Any) -> str:

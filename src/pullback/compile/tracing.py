@@ -44,7 +44,8 @@ class Traced(NamedTuple):
     results; `passed` tells which argument one is, `same` the first that is the same tensor, and `tracked` are the
     numbers of those that require grad. cotangents, gradients: of the latter, and of each argument (None: it has none);
     problem: why there are no such values, if the backward cannot be traced. written: the arguments that are written to,
-    and what. tree: how the results nest.
+    and what. lines: where, in the user's code.
+    tree: how the results nest.
     """
 
     arguments: list[Value]
@@ -56,6 +57,7 @@ class Traced(NamedTuple):
     cotangents: list[Value]
     gradients: list[Value | None]
     written: list[tuple[int, Value]]
+    lines: list[str]
     tree: Any
     lowered: Lowered
     problem: str
@@ -101,6 +103,7 @@ def trace(
         [lowered.inputs[n] for n in found.cotangents],
         [values[gradients[n]] if n is not None and n in gradients else None for n in numbers],
         [(i, values[b]) for i, (a, b) in enumerate(zip(found.numbers, found.after, strict=True)) if a != b],
+        found.lines,
         found.tree,
         lowered,
         found.problem,
@@ -143,6 +146,7 @@ class _Numbers(NamedTuple):
     tracked: list[int]
     cotangents: list[int]
     gradients: list[tuple[int, int]]
+    lines: list[str]
     tree: Any
     problem: str
 
@@ -177,8 +181,9 @@ def _written_down(
         same = [next(i for i, other in enumerate(outs) if other is t) for t in outs]
         captured = [(n, t) for n, (t, _) in level.captured.items()]
         by = [*zip(numbers, given, strict=True), *captured]
+        lines = [level.line(t) for t, a, b in zip(given, numbers, after, strict=True) if a != b]
         cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
-    return level, _Numbers(numbers, after, found, passed, same, tracked, cotangents, gradients, tree, problem)
+    return level, _Numbers(numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem)
 
 
 @contextlib.contextmanager
@@ -244,7 +249,10 @@ def _gradients(
 
 
 def _refuse_changes(level: Trace, given: Sequence[Tensor]) -> None:
-    if any(t._grad is not None for t in given):
+    reached = [*given, *(t for t, _ in level.captured.values())]
+    if any(isinstance(t._grad, Lifted) for t in reached):
+        for t in reached:
+            t._grad = None if isinstance(t._grad, Lifted) else t._grad
         raise TraceError(
             "compile: backward() was called in the function: it would add to the .grad of tensors that are only "
             "traced.\n  What to do: return the gradients, from pullback.autograd.grad(loss, parameters) or "

@@ -106,8 +106,18 @@ LOST = {
     ),
     "requires_grad": ("requires_grad", "requires_grad was set to False", "leave that out, or set it to True again"),
 }
-for _same in ("__array__", "item", "tolist"):
-    LOST[_same] = LOST["numpy"]
+LOST["__array__"] = LOST["numpy"]
+for _name in ("item", "tolist"):
+    LOST[_name] = (
+        f"{_name}()",
+        f"{_name}() takes the values out as Python's numbers, which belong to no graph",
+        f"compute with the tensor itself; leave {_name}() for what is printed",
+    )
+
+
+def cause_of(kind: str) -> str:
+    """The word for programs: NumPy's and Python's ways out of the graph are one."""
+    return "numpy" if kind in ("__array__", "item", "tolist") else kind
 
 
 def requires_none(t: Tensor) -> Explanation:
@@ -133,7 +143,7 @@ def requires_none(t: Tensor) -> Explanation:
 
 def _of_kind(kind: str, text: str, places: Any = (), notes: tuple[str, ...] = ()) -> Explanation:
     what, because, do = LOST[kind]
-    return Explanation(kind, text.format(what, because), f"{do}.", places, notes)
+    return Explanation(cause_of(kind), text.format(what, because), f"{do}.", places, notes)
 
 
 def made_at(made: Origin | None) -> tuple[tuple[str, Place], ...]:
@@ -145,7 +155,7 @@ def made_at(made: Origin | None) -> tuple[tuple[str, Place], ...]:
 
 def _lost(t: Tensor, losses: Sequence[Loss], made: Origin | None) -> Explanation:
     """The gradient was lost, here or of something it was computed from, in a way that was recorded."""
-    first = next((loss for loss in losses if LOST[loss.kind] is LOST["numpy"]), losses[0])
+    first = next((loss for loss in losses if cause_of(loss.kind) == "numpy"), losses[0])
     what, because, do = LOST[first.kind]
     source = first.source() if first.source is not None else None
     of = names_of(source) if source is not None and source is not t else first.of
@@ -171,7 +181,7 @@ def _lost(t: Tensor, losses: Sequence[Loss], made: Origin | None) -> Explanation
     if first.kind in ("no_grad", "inference_mode", "forward"):
         because += f", from {of}, which requires grad"
     return Explanation(
-        "numpy" if LOST[first.kind] is LOST["numpy"] else first.kind,
+        cause_of(first.kind),
         f"requires_grad is False, because of {what}: {because}.",
         f"{do}.",
         placed(*pairs),
@@ -277,11 +287,8 @@ def _assignment(t: Tensor) -> tuple[str, Place] | None:
     for frame in user_frames():
         names = {name for name, value in locals_of(frame).items() if value is t}
         file, line, function = place_of(frame)
-        if not names:
-            continue
-        try:
-            tree = ast.parse("".join(linecache.getlines(file)))
-        except SyntaxError:
+        tree = _source(file) if names else None
+        if tree is None:
             continue
         found = None
         for statement, kind in _assignments(tree, ""):
@@ -294,6 +301,48 @@ def _assignment(t: Tensor) -> tuple[str, Place] | None:
                 found = (inside or kind, (file, statement.lineno, function)) if inside or kind else None
         return found
     return None
+
+
+def _source(file: str) -> ast.AST | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+
+
+def assigned_anew(t: Tensor, made: Place | None) -> tuple[str, Place] | None:
+    """The variable that holds `t` and had another tensor before, ``w = w - step``, and where; `made`, if it is known.
+
+    That is read in the source of the user's functions: of the assignments to that variable whose right side uses it.
+    """
+    for frame in user_frames():
+        file, line, function = place_of(frame)
+        names = {name for name, value in locals_of(frame).items() if value is t}
+        names |= {f"self.{name}" for name, value in _attributes(frame) if value is t}
+        tree = _source(made[0] if made is not None else file) if names else None
+        if tree is None:
+            continue
+        found = None
+        for statement, _ in _assignments(tree if function == "<module>" else _scope(tree, function, line), ""):
+            used = {ast.unparse(part) for part in ast.walk(statement.value) if isinstance(part, ast.expr)}
+            again = names & used & {ast.unparse(target) for target in statement.targets}
+            if made is not None and not statement.lineno <= made[1] <= (statement.end_lineno or statement.lineno):
+                continue
+            if again and (found is None or statement.lineno <= line):
+                found = min(again), made or (file, statement.lineno, function)
+        if found is not None:
+            return found
+    return None
+
+
+def _attributes(frame: Any) -> Iterator[tuple[str, Any]]:
+    yield from getattr(locals_of(frame).get("self"), "__dict__", {}).items()
+
+
+def _scope(tree: ast.AST, function: str, line: int) -> ast.AST:
+    """The function of that name around a line of a file, or the whole file."""
+    scopes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
+    return next((n for n in scopes if n.lineno <= line <= (n.end_lineno or n.lineno)), tree)
 
 
 def _assignments(tree: ast.AST, kind: str) -> Iterator[tuple[ast.Assign, str]]:

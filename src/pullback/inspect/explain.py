@@ -18,19 +18,33 @@ from .._tensor import Tensor
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.nans import reachable
-from ..autograd.node import FREED, AccumulateGrad
+from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.origins import GRADIENTS, ORIGINS, PASSES, TAKEN, Gradient
-from ..autograd.places import place_of_node, variables
+from ..autograd.places import Place, place_of_node, variables
 from ..errors import describe, message
-from .disconnected import LOST, Explanation, made_at, placed, requires_none, unrecorded
+from ..nn.module import Module
+from .disconnected import (
+    LOST,
+    Explanation,
+    assigned_anew,
+    called,
+    cause_of,
+    made_at,
+    placed,
+    requires_none,
+    unrecorded,
+)
+
+ASK = "say explain(tensor, loss=loss)"
+"""How an answer says to ask again, with the loss."""
 
 
 def explain(t: Any, loss: Tensor | None = None) -> Explanation:
     """Say why a tensor has no gradient: why `grad` is None, or `grad_fn`, or why it does not require grad.
 
-    t: the tensor, of any shape and dtype (for an array or a number it is said why that has none). loss: the tensor that
-    `backward` was, or is to be, called on; with it the graph between the two is looked at. Nothing is computed and no
-    gradient changes. TypeError for anything else.
+    t: the tensor, of any shape and dtype (for an array or a number it is said why that has none), or a Module, whose
+    parameters without a gradient are listed. loss: the tensor that `backward` was, or is to be, called on; with it the
+    graph between the two is looked at. Nothing is computed and no gradient changes. TypeError for anything else.
 
     With `pullback.autograd.record_origins` on while the program ran, the lines are named at which it happened.
 
@@ -46,8 +60,11 @@ def explain(t: Any, loss: Tensor | None = None) -> Explanation:
     if isinstance(t, (np.ndarray, np.generic, bool, int, float, complex)):
         return _not_a_tensor(t)
     for value, name in ((t, "argument t"), *(((loss, "loss"),) if loss is not None else ())):
-        if not isinstance(value, Tensor):
-            raise TypeError(message(f"explain(): {name}", expected="a Tensor", found=describe(value)))
+        if not isinstance(value, Tensor) and not (value is t and isinstance(value, Module)):
+            do = "pass the tensor itself, x, and not its gradient, x.grad" if value is None else ""
+            raise TypeError(message(f"explain(): {name}", expected="a Tensor", found=describe(value), do=do))
+    if isinstance(t, Module):
+        return _module(t, loss)
     if t._grad is not None:
         return _present(t)
     if not t.requires_grad:
@@ -73,6 +90,26 @@ def _not_a_tensor(value: Any) -> Explanation:
         placed(*((f"{loss.kind}() of a {loss.of}, which requires grad", loss.place) for loss in reversed(taken))),
         () if taken else unrecorded(value),
     )
+
+
+def _module(module: Module, loss: Tensor | None) -> Explanation:
+    """Of all parameters of a module."""
+    answers = {name: explain(p, loss) for name, p in module.named_parameters()}
+    without = {name: found for name, found in answers.items() if found.cause != "present"}
+    if not without:
+        return Explanation("present", f"There is a gradient of each of its {len(answers)} parameters.")
+    lines = [f"{name}: {found.why.rstrip(':')}" for name, found in without.items()]
+    more = [f"... and {len(lines) - _SHOWN} more."] if len(lines) > _SHOWN else []
+    cures = dict.fromkeys(found.do for found in without.values())
+    return Explanation(
+        "module",
+        f"{len(without)} of the {len(answers)} parameters have no gradient:",
+        next(iter(cures)) if len(cures) == 1 else "ask about one of them alone, which says what to do about it.",
+        notes=(*lines[:_SHOWN], *more, *unrecorded(next(module.parameters()))),
+    )
+
+
+_SHOWN = 20
 
 
 def _present(t: Tensor) -> Explanation:
@@ -103,11 +140,16 @@ def _inner(t: Tensor) -> Explanation:
             state = "is there" if leaves[0]._grad is not None else "is None as well"
             notes.append(f"It was computed from the leaf `{named[0]}`, whose .grad {state}.")
         else:
+            assigned = assigned_anew(t, place_of_node(node))
+            if assigned is not None:
+                return _anew(*assigned, node, leaves[0])
+            anew = "" if _operation(node) == "to()" else "; or the variable was assigned anew, as in w = w - step"
             notes.append(
                 "The leaf it was computed from has no name in your code: requires_grad was set on a temporary, which "
-                f"{_operation(node)} then turned into this tensor."
+                f"{_operation(node)} then turned into this tensor{anew}."
             )
-            do = "set it on the result: x = pullback.tensor(...).to(...).requires_grad_(). Or " + do
+            in_place = " Change a parameter in place: with pullback.no_grad(): w -= step." if anew else ""
+            do = f"set it on the result: x = pullback.tensor(...).to(...).requires_grad_().{in_place} Or {do}"
     return Explanation(
         "non-leaf",
         f"grad is None: this tensor is not a leaf, it was made by {node.name()}, and backward() fills the .grad of "
@@ -118,9 +160,22 @@ def _inner(t: Tensor) -> Explanation:
     )
 
 
+def _anew(name: str, place: Place, node: Node, leaf: Tensor) -> Explanation:
+    """Of a variable that held a leaf, and was assigned what was computed from it: ``w = w - 0.1 * w.grad``."""
+    got = "" if leaf._grad is None else " The leaf has its gradient, but no variable holds it any more."
+    return Explanation(
+        "reassigned",
+        f"grad is None: `{name}` was assigned anew. It is not the leaf any more, but a new tensor, made from it by "
+        f"{_operation(node)}, and backward() fills the .grad of leaves only.{got}",
+        f"change the leaf in place: with pullback.no_grad(): {name} -= step. Or make the new tensor a leaf: {name} = "
+        f"({name} - step).detach().requires_grad_().",
+        placed(("assigned anew", place)),
+    )
+
+
 def _operation(node: Any) -> str:
     op = None if isinstance(node, FunctionNode) else getattr(node, "op", None)
-    return node.name() if op is None else f"{op.name}()"
+    return node.name() if op is None else called("to" if op.name == "_to_copy" else op.name)
 
 
 _MANY = 10_000
@@ -185,14 +240,14 @@ def _leaf(t: Tensor) -> Explanation:
         return Explanation(
             "not-reached",
             "grad is None: the backward pass did not reach this tensor, the loss was not computed from it.",
-            "say explain(tensor, loss=loss) to be told what lies between them.",
+            f"{ASK} to be told what lies between them.",
             placed(("it was run", last.place)),
         )
     return Explanation(
         "no-backward",
         "grad is None: an operation has used this tensor, but no gradient has arrived: backward() was not called, or "
         "on something that does not depend on it, or the gradient was cleared since (zero_grad).",
-        "call backward() on the loss; say explain(tensor, loss=loss) to be told what lies between them.",
+        f"call backward() on the loss; {ASK} to be told what lies between them.",
         notes=unrecorded(t),
     )
 
@@ -274,7 +329,7 @@ def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
         what, because, do = LOST[loss.kind]
         own = "it" if exact else f"a {loss.of}, on the way to the loss,"
         return Explanation(
-            "numpy" if LOST[loss.kind] is LOST["numpy"] else loss.kind,
+            cause_of(loss.kind),
             f"grad is None, because the loss does not lead to this tensor: {own} was cut off by {what}; {because}.",
             f"{do}.",
             placed(("cut off", loss.place)),

@@ -26,12 +26,14 @@ from ..autograd.api import backward, grad
 from ..autograd.engine import execute
 from ..autograd.node import Node
 from ..autograd.places import at, is_ours, locals_of, place_of, title_of
-from ..errors import message
+from ..compile.function import Compiled
+from ..errors import describe, message
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from .memory import size
 
 _EXECUTE = execute.__code__
+_COMPILED = Compiled.__call__.__code__
 _HERE = __file__
 
 
@@ -152,6 +154,15 @@ def timeline(fn: Callable[..., Any], *args: Any, run_backward: bool = True, **kw
     >>> [s.name for s in found.spans if s.kind == "backward"]
     ['backward', 'SumBackward0', 'ExpBackward0', 'MulBackward0']
     """
+    if not callable(fn):
+        raise TypeError(
+            message(
+                "timeline()",
+                expected="a function, which it calls",
+                found=describe(fn),
+                do="pass the function that computes it: timeline(lambda: loss_of(model(x), y))",
+            )
+        )
     recorder = _Recorder()
     tracing = tracemalloc.is_tracing()
     if not tracing:
@@ -206,13 +217,16 @@ class _Recorder:
             return None
         if not is_ours(frame):
             name = getattr(code, "co_qualname", code.co_name)
-            return None if _is_foreign(frame) else (name, "backward" if self._within_pass else "python")
+            return None if _is_foreign(frame, caller) else (name, "backward" if self._within_pass else "python")
         owner = locals_of(frame).get("self")
         if code.co_name == "_run" and isinstance(owner, Node):
             return owner.name(), "backward"
         kind = "backward" if self._within_pass or code in _PASSES else "forward"
         if code.co_name == "__call__" and isinstance(owner, Module):
             return type(owner).__name__, kind
+        if code is _COMPILED and isinstance(owner, Compiled):
+            fn = owner.traced_function
+            return f"compiled {getattr(fn, '__name__', type(fn).__name__).strip('<>')}", kind
         if is_ours(caller) and caller.f_code.co_filename != _HERE:
             return None
         if isinstance(owner, Optimizer):
@@ -239,9 +253,15 @@ class _Recorder:
             self._open[-1][1].inner += span.duration
 
 
-def _is_foreign(frame: FrameType) -> bool:
-    """Whether a frame runs code of the standard library or of an installed package."""
-    name = frame.f_code.co_filename
+def _is_foreign(frame: FrameType, caller: FrameType) -> bool:
+    """Whether a frame runs code of the standard library or of an installed package, or such as is written by a program.
+
+    That is what makes a named tuple, and small functions that this package writes for itself.
+    """
+    code = frame.f_code
+    name = code.co_filename
+    if name == "<string>" and (code.co_varnames[:1] == ("_cls",) or (code.co_name == "<lambda>" and is_ours(caller))):
+        return caller.f_code.co_filename != _HERE
     return name.startswith((_STANDARD, "<frozen")) or "site-packages" in name
 
 

@@ -37,13 +37,13 @@ class Level:
         stack = thread.modes.levels
         stack.append(self)
         self.number, self.open = len(stack), True
-        LEVELS.n += 1
+        LEVELS.add(1)
         return self
 
     def __exit__(self, *exc: object) -> None:
         thread.modes.levels.remove(self)
         self.open = False
-        LEVELS.n -= 1
+        LEVELS.add(-1)
 
     shares_graph = False
     """Whether what is tracked below is recorded at this level, together with what belongs to it."""

@@ -116,6 +116,45 @@ class Traced(Payload):
         return f"TracedTensor(%{self.number}, shape={list(self.shape)}, dtype={self.dtype})"
 
 
+class TracedTensor(Lifted):
+    """A tensor of a trace. What changes ``.grad``, or depends on it, is no part of a program: it is refused."""
+
+    __slots__ = ()
+
+    @property
+    def grad(self) -> Tensor | None:
+        """Refused, with the line that reads it."""
+        raise _of_grad(".grad of a tensor is read")
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        raise _of_grad(".grad of a tensor is set")
+
+    @grad.deleter
+    def grad(self) -> None:
+        raise _of_grad(".grad of a tensor is deleted")
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        """Refused: it adds to ``.grad``."""
+        raise _of_grad("backward() is called")
+
+    def retain_grad(self) -> None:
+        """Refused: it would have ``.grad`` set."""
+        raise _of_grad("retain_grad() is called")
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> None:
+        """Refused: it is called when ``.grad`` is set."""
+        raise _of_grad("register_post_accumulate_grad_hook() is called")
+
+
+def _of_grad(what: str) -> TraceError:
+    return refused(
+        f"{what}, but a program is made of what its tensors are computed from: it has no .grad",
+        "compile the forward and the loss, and keep zero_grad(), backward() and step() outside; or compile a step "
+        "that takes the parameters, has their gradients from pullback.func.grad_and_value, and returns new ones",
+    )
+
+
 # The shape of their results depends on values.
 _OF_VALUES = frozenset("nonzero argwhere masked_select unique _unique _unique_consecutive bincount _nonzero".split())
 
@@ -137,6 +176,7 @@ class Trace(Level):
         self.met: list[int] = []  # the numbers of all tensors from outside
         self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
         self._began = next_order()
+        self._lines: dict[int, str] = {}  # where tensors are written to, by the id of the payload
 
     def lift(self, example: np.ndarray[Any, Any], requires_grad: bool = False) -> Tensor:
         """A new argument of the program."""
@@ -145,6 +185,9 @@ class Trace(Level):
         t = wrap(made)
         t._requires_grad = requires_grad
         return t
+
+    def register(self, t: Tensor) -> None:
+        t.__class__ = TracedTensor
 
     def _new(self, example: Any) -> Traced:
         self.examples.append(np.asarray(example))
@@ -200,14 +243,15 @@ class Trace(Level):
         for made in [base, *(v for v in views if v is not None and v._view is not None and v._view.base is base)]:
             data = self._new(np.array(made._data))
             self.entries.append(Entry(None, (data.example,), {}, (data.number,)))
-            made.__class__, made._data = Lifted, data
+            made.__class__, made._data = TracedTensor, data
 
     def assign(self, t: Tensor, new: Payload) -> None:
         view = t._view
-        if view is None or view.op is None:
+        base = t if view is None or view.op is None else view.base
+        self._lines[id(base._data)] = formatted(user_place())
+        if base is t:
             t._data.assign(new)
             return
-        base = view.base
         steps: list[Any] = []
         at: Any = t
         while at._view is not None:
@@ -266,6 +310,10 @@ class Trace(Level):
         """Hold tensors from outside no longer."""
         self.captured.clear()
         self._known.clear()
+
+    def line(self, t: Tensor) -> str:
+        """Where a tensor of this level was last written to; "" if it was not."""
+        return self._lines.get(id(t._data), "")
 
     def changed(self) -> list[Tensor]:
         """Tensors from outside that were written to after they were met."""

@@ -177,7 +177,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
     if not (recorded or op.view):
         return wrap(r)
-    args = op.padded(args, kwargs)
+    if len(args) != len(op.params):
+        args = op.padded(args, kwargs)
     out = record(op, mask, args, r) if recorded else wrap(r)
     return _as_view(out, op, args) if op.view else out
 

@@ -43,7 +43,10 @@ class OpNode(Node):
                 self.saved = FREED
             if plan.direct is not None and not taped and type(values[0]) is Tensor:
                 return (plan.direct(g, values[0]._data),)
-            values = self.values(values, taped)
+            if taped or type(values) is PackedTuple:
+                values = self.values(values, taped)
+            else:
+                values = [v._data if isinstance(v, Tensor) else v for v in values]
         if plan.only is not None:  # wanted for certain, for else the node would not run
             return (plan.only(g, *values),)
         sent = []  # no comprehension: it would be one more call

@@ -148,13 +148,18 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
         return apply(_view_as_dtype.op, (input, _dtypes.to_numpy(size if dtype is None else dtype)), {})
     if size is None:
         raise TypeError("view() missing required argument 'size', integers or a dtype")
-    out = reshape(input, size, *more)
-    if not (isinstance(out, Lifted) or np.may_share_memory(out._data, input._data)) and out._data.size:
+    out = apply(_reshape.op, (input, sizes((size, *more))), {})
+    if out._view is None and not _shares(out, input):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
             "two contiguous subspaces). Use .reshape(...) instead."
         )
     return out
+
+
+def _shares(out: Tensor, input: Tensor) -> bool:
+    """Whether two tensors look at the same memory, as far as there is any."""
+    return isinstance(out, Lifted) or not out._data.size or np.may_share_memory(out._data, input._data)
 
 
 @constant(method=False, view=True, batch=by(unchanged))

@@ -270,7 +270,14 @@ def _times(values: Tensor, weight: Tensor | None) -> Tensor:
 def _of_probabilities(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float
 ) -> Tensor:
-    floating("cross_entropy", input, target)
+    floating("cross_entropy", input)
+    if target._data.dtype.kind != "f":
+        raise refuse(
+            "cross_entropy",
+            "floating point numbers as target, class probabilities, as it is of the input's shape",
+            errors.describe(target),
+            "convert it with target.float(); or pass the class of each, target.argmax(1), instead of one-hot vectors",
+        )
     axis, classes = _axis(input), input._data.shape[_axis(input)]
     if ignore_index >= 0:
         raise refuse("cross_entropy", "no ignore_index with a target of probabilities", ignore_index)

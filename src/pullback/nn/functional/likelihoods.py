@@ -138,7 +138,13 @@ def _bce_rule(g: Any, input: Any, target: Any) -> Any:
 def _bce(input: Any, target: Any) -> Any:
     for argument, value in (("input", input), ("target", target)):
         if not np.all(np.logical_and(np.greater_equal(value, 0), np.less_equal(value, 1))):
-            raise refuse("binary_cross_entropy", f"all elements of {argument} to be between 0 and 1", "others")
+            logits = "pass sigmoid(input), or give the logits to binary_cross_entropy_with_logits"
+            raise refuse(
+                "binary_cross_entropy",
+                f"all elements of {argument} to be between 0 and 1",
+                f"others, from {np.min(value)} to {np.max(value)}",
+                logits if argument == "input" else "pass probabilities as target, as 0.0 and 1.0",
+            )
     gain = np.multiply(target, _log_of_probability(input))
     return np.negative(np.add(gain, np.multiply(np.subtract(1, target), _log_of_probability(np.subtract(1, input)))))
 
