@@ -19,7 +19,7 @@ from typing import Any
 from pullback import _dtypes, _script
 from pullback._script import TargetError
 from pullback.autograd.function import Function
-from pullback.testing import Audit, audit, inputs
+from pullback.testing import Audit, audit, findings, inputs
 
 PATIENCE = 1.0
 """Seconds after which it says what it does."""
@@ -50,6 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=DTYPES,
         help="a precision it has to work in; may be repeated (default: float32 and float64)",
     )
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        choices=findings.CODES,
+        metavar="CODE",
+        help="a finding that is meant to be so, e.g. wrong-derivative of a straight-through estimator; may be repeated "
+        "(the class's own: audit_ignore)",
+    )
     parser.add_argument("--strict", action="store_true", help="let warnings fail, too")
     parser.add_argument("--markdown", action="store_true", help="print a page in Markdown")
 
@@ -63,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         for target in arguments.targets:
             try:
                 for function, scope, place in _functions(target):
-                    results += _audits(function, scope, place, arguments.inputs, dtypes, problems)
+                    options = {"dtypes": dtypes, "ignore": arguments.ignore}
+                    results += _audits(function, scope, place, arguments.inputs, options, problems)
             except TargetError as error:
                 problems.append(str(error))
     failed = [r for _, r in results if not r.ok or (arguments.strict and r.of("warning"))]
@@ -120,7 +130,7 @@ def _audits(
     scope: dict[str, Any],
     place: str,
     name: str,
-    dtypes: tuple[Any, ...],
+    options: dict[str, Any],
     problems: list[str],
 ) -> Iterator[tuple[str, Audit]]:
     """The audits of one Function, one for each set of inputs; what stands in the way goes to `problems`."""
@@ -136,7 +146,7 @@ def _audits(
         label = f"{place}, inputs {number} of {len(sets)}" if len(sets) > 1 else place
         with Progress(function.__name__) as progress:
             try:
-                yield label, audit(function, *args, kwargs=kwargs, dtypes=dtypes, progress=progress)
+                yield label, audit(function, *args, kwargs=kwargs, progress=progress, **options)
             except (TypeError, ValueError, RuntimeError) as error:
                 problems.append(f"{function.__name__}: {error}")
 
@@ -199,6 +209,9 @@ def _text(results: list[tuple[str, Audit]], failed: list[Audit]) -> str:
             first = paint(severity, COLOURS[severity]) + first.removeprefix(severity)
             lines += [f"  {line}" for line in (first, *rest)]
             lines += [f"  {paint(line, COLOURS[line[:3]])}" for line in shown]
+            lines.append("")
+        for text in map(findings.as_accepted, result.accepted):
+            lines += [f"  {line}" for line in (textwrap.wrap(text, width) if terminal else [text])]
             lines.append("")
     if results:
         lines.append(f"{len(results) - len(failed)} of {len(results)} passed")

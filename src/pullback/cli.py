@@ -218,6 +218,7 @@ COMMANDS = (
             "pullback check swish.py",
             "pullback check swish.py:Swish layers.py:Linear --strict",
             "pullback check swish.py --inputs sample_inputs --dtype float64",
+            "pullback check round.py --ignore wrong-derivative",
             "pullback check swish.py --json > audit.json",
         ),
         arguments=_check.add_arguments,

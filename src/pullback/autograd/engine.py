@@ -161,7 +161,7 @@ def _loop(
                 g = fit(g, edge, node)
             if not target._edges:  # a leaf's
                 if target in arrived:
-                    _add(arrived, target, own, target, g, taped)
+                    arrived[target] = _plus(arrived[target], g, own, target, taped)
                 elif not (target.hooks or target.post_hooks or target._hooks):
                     arrived[target] = g
                 else:

@@ -4,11 +4,25 @@
     -> what is kept for backward (saving.py) -> one function of arrays (plan.py) -> loops as C (c.py) or NumPy
     (blocks.py)
 
-`function.py` is what a user calls, `entry.py` one signature of it, `node.py` its node in the graph, `closure.py` what
-the function reaches besides its arguments.
+`front.py` is `compile` itself, `function.py` what it returns, `entry.py` one signature of it, `node.py` its node in the
+graph, `closure.py` what the function reaches besides its arguments, `state.py` what it may not set there. All but
+`front.py` and `settings.py` is loaded when a function is compiled: no part of the cost of importing the library.
 """
 
-from .function import Compiled, compile
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from .front import compile
 from .settings import get_num_threads, set_num_threads
 
+if _TYPE_CHECKING:
+    from .function import Compiled
+
 __all__ = ["Compiled", "compile", "get_num_threads", "set_num_threads"]
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "Compiled":
+        return _importlib.import_module(".function", __name__).Compiled
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

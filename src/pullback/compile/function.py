@@ -1,4 +1,4 @@
-"""`compile` and what it returns: a function that looks up its signature and runs the plan that was made for it."""
+"""What `compile` returns: a function that looks up its signature and runs the plan that was made for it."""
 
 from __future__ import annotations
 
@@ -48,6 +48,17 @@ class Compiled:
         if "traced_function" not in self.__dict__:  # it is being copied
             raise AttributeError(name)
         return getattr(self.traced_function, name)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.traced_function!r}>"
+
+    def __reduce__(self) -> Any:
+        """A copy is compiled anew: plans hold this process's memory."""
+        return Compiled, self.options()
+
+    def options(self) -> tuple[Any, str | None, bool, tuple[str, ...]]:
+        """What it was made of."""
+        return self.traced_function, self._backend, self._fallback, tuple(self._static)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -323,47 +334,3 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def compile(
-    fn: Callable[..., Any] | None = None,
-    *,
-    backend: str | None = None,
-    fallback: bool = False,
-    static: Sequence[str] = (),
-) -> Any:
-    """A function that does what `fn` does, as one fused program for each signature; also a decorator.
-
-    The first call with new dtypes, shapes, ``requires_grad`` or numbers traces `fn`: it runs once, and what it does to
-    tensors is written down, differentiated, and planned. Further calls run the plan, and make one node of the graph.
-
-    Args:
-        fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the like; other arguments
-            are part of the signature, and have to be hashable.
-        backend: "c" (loops are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
-        or None: C where it can be had. fallback: what cannot be traced runs as it is written, with one warning,
-        instead of being an error. static: names of arguments that are part of the signature as a whole, by equality.
-
-    Raises:
-        TraceError: (a RuntimeError) the function asks for values of tensors, draws random numbers, ...
-
-    >>> import pullback
-    >>> @pullback.compile
-    ... def swish(x):
-    ...     return x * pullback.sigmoid(x)
-    >>> x = pullback.tensor([0.0, 1.0], requires_grad=True)
-    >>> swish(x).sum().backward()
-    >>> x.grad
-    tensor([0.5000, 0.9277])
-
-    See docs/compile.md.
-    """
-    if fn is None:
-        return functools.partial(compile, backend=backend, fallback=fallback, static=static)
-    if backend not in (None, "c", "numpy"):
-        raise ValueError(errors.message("compile()", expected="backend 'c', 'numpy' or None", found=repr(backend)))
-    if isinstance(fn, (staticmethod, classmethod)):
-        return type(fn)(compile(fn.__func__, backend=backend, fallback=fallback, static=static))
-    if not callable(fn):
-        raise TypeError(errors.message("compile()", expected="a function", found=errors.describe(fn)))
-    return Compiled(fn, backend, fallback, static)

@@ -65,7 +65,7 @@ class Lowered:
             with np.errstate(all="ignore"):
                 found = self._apart(entry.op, entry)
         except (Opaque, TypeError, ValueError, AttributeError, IndexError, NotImplementedError, RuntimeError) as error:
-            self.opaque.setdefault(entry.op.name, f"{type(error).__name__} {error}".strip())
+            self.opaque.setdefault(entry.op.name, _reason(error))
             found = self._whole(entry)
         for number, value in zip(entry.results, found, strict=True):
             self.values[number] = value
@@ -134,6 +134,30 @@ class Lowered:
 
     def _boxed(self, ref: Ref) -> _Boxed:
         return _Boxed(self.values[ref.number])
+
+
+def _reason(error: Exception) -> str:
+    """Why an operation is not taken apart, in words: errors of its code speak of symbols, which a user never sees."""
+    if isinstance(error, Opaque):
+        return str(error)
+    if isinstance(error, AttributeError) and isinstance(error.obj, Symbol):
+        return _ASKED.get(error.name, f"its code asks an array for {error.name}, for which there is no loop")
+    return "its code is for arrays and works with what is in them"
+
+
+_ASKED = {
+    "min": "its code asks for the smallest element",
+    "max": "its code asks for the largest element",
+    "item": "its code asks for the value of an element",
+    "tolist": "its code asks for the values",
+    "nonzero": "its code asks which elements are not zero",
+    "any": "its code asks whether any element is true",
+    "all": "its code asks whether all elements are true",
+    "strides": "its code asks how an array lies in memory",
+    "flags": "its code asks how an array lies in memory",
+    "base": "its code asks whose memory an array is",
+    "ctypes": "its code asks where an array lies in memory",
+}
 
 
 class _Boxed(NamedTuple):

@@ -6,11 +6,19 @@ import os
 
 from .. import errors
 
-_threads = [os.cpu_count() or 1]
+
+
+def _at_first() -> int:
+    """What the environment says (`OMP_NUM_THREADS`, as NumPy's and other libraries take it), or all processors."""
+    said = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(said) if said.isdecimal() and int(said) else os.cpu_count() or 1
+
+
+_threads = [_at_first()]
 
 
 def get_num_threads() -> int:
-    """The number of threads that loops of compiled functions run on; at first, that of the processor's cores."""
+    """The number of threads that loops of compiled functions run on; at first `OMP_NUM_THREADS`, or all processors."""
     return _threads[0]
 
 

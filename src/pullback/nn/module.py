@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from .. import _dtypes, errors
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ..compile import compile
 from ._hooks import HookedCall
 from ._state_dict import Stateful
 from .parameter import Buffer, Parameter
@@ -54,6 +55,7 @@ class Module(HookedCall, Stateful):
 
     training: bool
     forward: Callable[..., Any] = _forward_unimplemented
+    __compile__: ClassVar[Callable[[Any, Any], Any]]  # what `pullback.compile` makes of a module: see `compiled.py`
 
     def __init__(self) -> None:
         # not through __setattr__, which needs what is made here
@@ -390,6 +392,10 @@ class Module(HookedCall, Stateful):
                 p.grad.zero_()
 
     # Showing --------------------------------------------------------------------------------------------------
+
+    def compile(self, **options: Any) -> None:
+        """Compile this module's own `forward`, in place, with the options of `pullback.compile`."""
+        vars(self)["forward"] = compile(type(self).forward.__get__(self), **options)
 
     def _get_name(self) -> str:
         return type(self).__name__

@@ -51,7 +51,7 @@ class OpNode(Node):
             return (plan.only(g, *values),)
         sent = []  # no comprehension: it would be one more call
         for (rule, pick), edge in zip(plan.calls, self._edges):  # noqa: B905 - a keyword costs on the hot path
-            sent.append(rule(g, *pick(values)) if needed is None or edge[0] in needed else None)
+            sent.append(rule(g, *pick(values)) if needed is None or edge[0] in needed else None)  # type: ignore[index]
         return sent
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:

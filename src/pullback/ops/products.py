@@ -57,10 +57,12 @@ def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
 
 
 def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one product if the right hand side is one matrix, or a batch of them; vectors become matrices first."""
+    """vmap: one product if a matrix is the same for each, else a batch of them; vectors become matrices first."""
     input, other = args
     if not level.varies(other) and other._data.ndim <= 2:
         return op.call(level.value(input), level.value(other))
+    if not level.varies(input) and input._data.ndim == 2 and other._data.ndim == 1:  # the vectors as rows
+        return op.call(level.value(other), level.value(input).swapaxes(0, 1))
     row, column = input._data.ndim == 1, other._data.ndim == 1
     input, other = input.unsqueeze(0) if row else input, other.unsqueeze(-1) if column else other
     ndim = max(input._data.ndim, other._data.ndim)

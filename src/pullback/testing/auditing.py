@@ -6,8 +6,9 @@ the condition under which each applies; the first ones are gates, after whose fa
 
 from __future__ import annotations
 
+import difflib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..autograd._problem import Options
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad
 from . import batches, conduct, derivatives, higher, memory, running, sharing
-from .findings import FAULT, Audit, Finding, sorted_findings
+from .findings import CODES, FAULT, Audit, Finding, sorted_findings
 from .source import described, line_of_error, remedy
 from .subject import Subject
 
@@ -95,6 +96,7 @@ def audit(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     progress: Callable[[str, int, int], None] | None = None,
+    ignore: Collection[str] = (),
 ) -> Audit:
     """Check whether a `Function` keeps its contract, and say of each breach what was expected, what came, and the cure.
 
@@ -115,13 +117,15 @@ def audit(
         dtypes: in which precisions it has to work; complex inputs take the complex type of the same precision.
         eps, atol, rtol: as in `gradcheck`.
         progress: is called before each check with its title, its number and how many there are.
+        ignore: the codes of findings that are meant to be so, as a straight-through estimator's "wrong-derivative";
+            they are listed as accepted and fail nothing. So are those in the class's own ``audit_ignore``.
 
     Returns:
         An `Audit`: ``ok``, ``findings``, ``as_markdown()``, ``as_dict()``, and readable text.
 
     Raises:
         TypeError: `function` is not a Function with a forward, or its arguments do not fit the inputs.
-        ValueError: there is no floating point or complex tensor among the inputs.
+        ValueError: there is no floating point or complex tensor among the inputs; or `ignore` names no finding.
         RuntimeError: an input that is differentiated has overlapping memory.
 
     >>> import pullback
@@ -152,6 +156,7 @@ def audit(
                 do="pass the class itself: audit(MyFunction, x), not MyFunction.apply",
             )
         )
+    ignored = _codes(ignore) | _codes(getattr(function, "audit_ignore", ()))
     options = Options(eps, atol, rtol, 0.0, False, False, False)
     found: list[Finding] = []
     made: list[str] = []
@@ -173,7 +178,25 @@ def audit(
             subject.broken.update(f.code for f in new)
             made.append(check.title)
             found += new
-    return Audit(function.__name__, sorted_findings(found), tuple(made), skipped)
+    findings = sorted_findings(found)
+    accepted = tuple(f for f in findings if f.code in ignored)
+    return Audit(function.__name__, tuple(f for f in findings if f.code not in ignored), tuple(made), skipped, accepted)
+
+
+def _codes(given: Collection[str]) -> set[str]:
+    """Codes of findings, of which each exists."""
+    codes = {given} if isinstance(given, str) else set(given)
+    for code in sorted(codes - CODES.keys()):
+        close = difflib.get_close_matches(code, CODES, 1)
+        raise ValueError(
+            errors.message(
+                "audit(): ignore",
+                expected="codes of findings, such as 'wrong-derivative'",
+                found=repr(code),
+                do=f"did you mean {close[0]!r}?" if close else "docs/audit.md lists them",
+            )
+        )
+    return codes
 
 
 def _findings(check: Check, subject: Subject) -> list[Finding]:

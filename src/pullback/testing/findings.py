@@ -145,13 +145,14 @@ class Audit:
     """The result of `audit`: the findings, most severe first, and which checks were made.
 
     function: the name of the Function. checks: the titles of the checks that were made. skipped: those that do not
-    apply, each with the reason. Its text is for a terminal; `as_markdown` and `as_dict` are for pages and programs.
+    apply, each with the reason. accepted: the findings that were to be ignored, which fail nothing. Its text is for a terminal; `as_markdown` and `as_dict` are for pages and programs.
     """
 
     function: str
     findings: tuple[Finding, ...]
     checks: tuple[str, ...]
     skipped: dict[str, str]
+    accepted: tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -171,11 +172,13 @@ class Audit:
     def summary(self) -> str:
         """How many findings of each severity there are, in a line."""
         counts = [(len(self.of(severity)), severity) for severity in SEVERITIES]
-        return ", ".join(f"{n} {name}{'s' * (n != 1)}" for n, name in counts if n) or "nothing found"
+        told = [f"{n} {name}{'s' * (n != 1)}" for n, name in counts if n]
+        return ", ".join([*told, f"{len(self.accepted)} accepted"] if self.accepted else told) or "nothing found"
 
     def __str__(self) -> str:
         head = f"audit of {self.function}: {self.summary} ({len(self.checks)} checks)"
-        return "\n".join([head, *("\n" + str(finding) for finding in self.findings)])
+        shown = [*map(str, self.findings), *map(as_accepted, self.accepted)]
+        return "\n".join([head, *("\n" + text for text in shown)])
 
     def as_markdown(self) -> str:
         """The result as a section of a Markdown page, with the lines as diffs."""
@@ -188,6 +191,7 @@ class Audit:
             diff += [f"+{indent}{text}" for text in finding.corrected.splitlines()]
             if diff:
                 parts.append("\n".join(["```diff", *diff, "```"]))
+        parts += [f"**accepted** `{finding.code}` {finding.reason}" for finding in self.accepted]
         parts.append(f"Checked: {', '.join(self.checks)}.")
         if self.skipped:
             parts.append("Not checked: " + "; ".join(f"{name} ({why})" for name, why in self.skipped.items()) + ".")
@@ -200,9 +204,15 @@ class Audit:
             "ok": self.ok,
             "summary": self.summary,
             "findings": [finding.as_dict() for finding in self.findings],
+            "accepted": [finding.as_dict() for finding in self.accepted],
             "checks": list(self.checks),
             "skipped": dict(self.skipped),
         }
+
+
+def as_accepted(finding: Finding) -> str:
+    """A finding that is ignored, in a line."""
+    return f"accepted {finding.code}: {finding.reason}"
 
 
 def codes_as_markdown() -> str:

@@ -1,15 +1,14 @@
-"""Utilities around training: checkpointing."""
+"""Utilities around training: checkpointing, and data sets in minibatches."""
 
 from typing import Any as _Any
 
-from . import checkpoint, dlpack
+from . import checkpoint, data, dlpack
 
-__all__ = ["checkpoint", "dlpack"]
+__all__ = ["checkpoint", "data", "dlpack"]
 
 
 def __getattr__(name: str) -> _Any:
     raise AttributeError(
         f"module 'pullback.utils' has no attribute {name!r}: it is not in pullback, or not yet "
         "(README.md says what is)."
-        + ("\n  What to do: index the tensors with the pieces of randperm(n).split(size)." * (name == "data"))
     )

@@ -1,0 +1,94 @@
+"""`compile`, as light as it can be: what compiles is loaded when the first function is.
+
+The names of backends and the keywords are checked here; `function.py` has what is returned.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import errors
+
+_EAGER = ("eager", "aot_eager")
+_BACKENDS = {None: None, "inductor": None, "c": "c", "numpy": "numpy"}
+
+
+def compile(
+    fn: Callable[..., Any] | None = None,
+    *,
+    backend: str | None = None,
+    fallback: bool = False,
+    static: Sequence[str] = (),
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """A function that does what `fn` does, as one fused program for each signature; also a decorator.
+
+    The first call with new dtypes, shapes, ``requires_grad`` or numbers traces `fn`: it runs once, and what it does to
+    tensors is written down, differentiated, and planned. Further calls run the plan, and make one node of the graph.
+
+    Args:
+        fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the like; other arguments
+            are part of the signature, and have to be hashable. A `nn.Module` becomes one that holds it.
+        backend: "c" (loops are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
+            or None: C where it can be had. Of torch's names "inductor" is None, and with "eager" and "aot_eager" `fn`
+            itself is returned.
+        fallback: what cannot be traced runs as it is written, with one warning, instead of being an error.
+        static: names of arguments that are part of the signature as a whole, by equality.
+        fullgraph: torch's: True is what is always done, and contradicts `fallback`.
+        dynamic, mode, options: torch's, taken and not looked at: there is a program for each shape, and one way to
+            make it.
+        disable: return `fn` itself.
+
+    Raises:
+        TraceError: (a RuntimeError) the function asks for values of tensors, draws random numbers, ...
+        ValueError: another backend; or `fullgraph` together with `fallback`.
+
+    >>> import pullback
+    >>> @pullback.compile
+    ... def swish(x):
+    ...     return x * pullback.sigmoid(x)
+    >>> x = pullback.tensor([0.0, 1.0], requires_grad=True)
+    >>> swish(x).sum().backward()
+    >>> x.grad
+    tensor([0.5000, 0.9277])
+
+    See docs/compile.md.
+    """
+    if not (backend is None or isinstance(backend, str)) or backend not in (*_BACKENDS, *_EAGER):
+        raise ValueError(
+            errors.message(
+                "compile()",
+                expected="backend 'c', 'numpy' or None",
+                found=repr(backend),
+                do="leave backend= out, which takes C where there is a compiler, else NumPy",
+            )
+        )
+    if fullgraph and fallback:
+        raise ValueError(
+            errors.message(
+                "compile()",
+                expected="fullgraph=True (what cannot be traced is an error) or fallback=True (it runs as it is "
+                "written)",
+                found="both",
+                do="leave one of them out; without fallback=True the whole function is always one program",
+            )
+        )
+    if fn is None:
+        return functools.partial(compile, backend=backend, fallback=fallback, static=static, disable=disable)
+    if isinstance(fn, (staticmethod, classmethod)):
+        made = compile(fn.__func__, backend=backend, fallback=fallback, static=static, disable=disable)
+        return type(fn)(made)
+    if not callable(fn):
+        raise TypeError(errors.message("compile()", expected="a function", found=errors.describe(fn)))
+    if disable or backend in _EAGER:
+        return fn
+    compiled = importlib.import_module(".function", __package__).Compiled(fn, _BACKENDS[backend], fallback, static)
+    wrapped = getattr(type(fn), "__compile__", None)  # of a class that wants to be more than a function: nn.Module
+    return compiled if wrapped is None else wrapped(fn, compiled)

@@ -1,0 +1,17 @@
+"""What a program that asks for `pullback.distributions` is told: that there are none, and what to use instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if not name[:1].isupper():  # no distribution, but what Python and its tools ask of a module
+        raise AttributeError(f"module 'pullback.distributions' has no attribute {name!r}")
+    raise ImportError(
+        f"pullback has no distributions, and no {name}.\n"
+        "  What to do: draw with pullback.normal, rand, bernoulli or multinomial; compute log probabilities with "
+        "tensors, as -0.5 * ((x - mean) / std) ** 2 - std.log() of a normal distribution, so that they have gradients; "
+        "or take those of scipy.stats, which have none.",
+        name="pullback.distributions",
+    )
