@@ -82,6 +82,7 @@ def _import(sides: list[str]) -> dict[str, ModuleType]:
             if error.name != package:
                 raise
             print(f"benchmarks: {package} is not installed, {side} left out", file=sys.stderr)
-    if "torch" in modules:
-        modules["torch"].set_num_threads(1)
+    for name in ("torch", "pullback"):
+        if name in modules:
+            modules[name].set_num_threads(1)
     return modules

@@ -12,6 +12,7 @@ from .._tensor import Tensor
 from ._problem import Call, Options, random_like
 from ._report import Array, GradcheckError
 from .function import FunctionNode
+from .node import NO_GRADIENT
 
 
 def check_conduct(call: Call, options: Options, rng: np.random.Generator) -> bool:
@@ -86,7 +87,8 @@ class Watch:
                     "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() "
                     "it first."
                 )
-        for i, (g, edge) in enumerate(zip(grad_inputs, self.node._edges, strict=True)):
+        edges = [(i, edge) for i, edge in enumerate(self.node._edges) if edge is not NO_GRADIENT]
+        for g, (i, edge) in zip(grad_inputs, edges, strict=True):
             if self.options.check_grad_dtypes and g is not None and edge and g._data.dtype != edge[3]:
                 raise GradcheckError(
                     f"{self.title}: Gradient has dtype mismatch: the backward of {name} returns {g._data.dtype} for "

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -25,8 +24,8 @@ from .loop import Loop
 
 Runner = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
 
-_THREADED = 100.0
-"""Microseconds of work below which a second thread is not worth waking."""
+_THREADED = 200.0
+"""Microseconds of work below which a second thread is not worth starting."""
 
 _SHARED = 10.0
 """Microseconds below which the interpreter is not let go: getting it back may take longer."""
@@ -70,13 +69,6 @@ def supports(loop: Loop) -> str | None:
         if output.reduce in ("maximum", "minimum") and 0 in [loop.shape[axis] for axis in output.axes]:
             return f"the {output.reduce} of no elements is an error"
     return refusal(loop)
-
-
-_forked = ctypes.c_int(0)
-"""Set in a process that was forked: OpenMP's threads did not come along, and it would wait for them."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=functools.partial(setattr, _forked, "value", 1))
 
 
 class _Method(ctypes.Structure):
@@ -136,7 +128,7 @@ def build(loop: Loop, threads: int) -> Runner:
         return functools.partial(_run_empty, loop)
     text, sizes = source(loop)
     work = _microseconds(loop)
-    header = [id(np.ndarray), ctypes.addressof(_forked), threads if work >= _THREADED else 1, work >= _SHARED]
+    header = [id(np.ndarray), threads if work >= _THREADED else 1, work >= _SHARED]
     numbers = np.array([*header, *sizes], np.int64).tobytes()
     return _new_function(ctypes.addressof(_method(cache.load(text))), numbers, None)
 

@@ -30,7 +30,7 @@ from .loop import Loop, Output, Step
 BLOCK = 1024
 """Elements of a block: 4 KiB of float32. The buffers of a few blocks fit the first-level cache."""
 
-HEADER = 4
+HEADER = 3
 """How many numbers stand before the sizes and strides of a loop where its function looks for them."""
 
 _PIECE = 16384
@@ -199,9 +199,7 @@ class _Writer:
             put(f"if (pieces > 1) memory = malloc({8 * self._width() * len(self._parts())} * tasks);")
             put("if (pieces > 1 && memory == NULL) return 2;")
         self._declare_arrays()
-        put("if (threads > 1) {\n#pragma omp parallel for num_threads(threads) schedule(dynamic)")
-        put(f"for (int64_t group = 0; group < groups; group++) group{self.number}(d, p, memory, group);")
-        put(f"}} else for (int64_t group = 0; group < groups; group++) group{self.number}(d, p, memory, group);")
+        put(f"pb_share(group{self.number}, d, p, memory, groups, threads);")
         self._combine()
         put("return 0;\n}")
         return "\n".join(self.lines)
@@ -401,11 +399,48 @@ class _Writer:
 
 # -- the whole source --------------------------------------------------------------------------------------------------
 
+_SHARE = """
+/* Groups of tasks are shared out among threads that live for one loop: starting one takes some 20 microseconds, and
+   there is nobody that waits idly, nobody that a fork leaves behind, and no OpenMP library whose settings belong to
+   whoever loaded it first. Where a thread cannot be had, the others do its work. */
+typedef void pb_group(const int64_t *, char *const *, char *, int64_t);
+typedef struct {
+    pb_group *group;
+    const int64_t *d;
+    char *const *p;
+    char *memory;
+    int64_t next, groups;
+} pb_work;
+
+static void *pb_worker(void *given) {
+    pb_work *const work = given;
+    for (int64_t k; (k = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < work->groups;)
+        work->group(work->d, work->p, work->memory, k);
+    return NULL;
+}
+
+static inline void pb_share(pb_group *group, const int64_t *d, char *const *p, char *memory, int64_t groups,
+                            int threads) {
+    if (threads <= 1 || groups <= 1) {
+        for (int64_t k = 0; k < groups; k++) group(d, p, memory, k);
+        return;
+    }
+    pb_work work = {group, d, p, memory, 0, groups};
+    pthread_t others[63];
+    int started = 0;
+    while (started < 63 && started < threads - 1 && started < groups - 1) {
+        if (pthread_create(&others[started], NULL, pb_worker, &work)) break;
+        started++;
+    }
+    pb_worker(&work);
+    while (started) pthread_join(others[--started], NULL);
+}
+"""
+
 _MAIN = """
 /* What Python calls, a function of the stable interface (METH_FASTCALL) that takes the inputs and the outputs: as cheap
-   a call as there is. Its self is a bytes object that holds the numbers: [0] the type ndarray; [1] the address of a
-   flag that forbids threads; [2] the number of threads; [3] whether other Python threads may run meanwhile; then sizes
-   and strides. An ndarray has the address of its elements right after its type. */
+   a call as there is. Its self is a bytes object that holds the numbers: [0] the type ndarray; [1] the number of
+   threads; [2] whether other Python threads may run meanwhile; then sizes and strides. An ndarray has the address of its elements right after its type. */
 typedef struct _object PyObject;
 extern PyObject _Py_NoneStruct, *PyExc_TypeError;
 extern char *PyBytes_AsString(PyObject *);
@@ -445,8 +480,8 @@ PyObject *pullback_loop(PyObject *self, PyObject *const *sequences, intptr_t cou
         Py_DecRef(inputs);
         return NULL;
     }}
-    const int threads = *(const int *)numbers[1] ? 1 : (int)numbers[2];
-    void *const state = numbers[3] ? PyEval_SaveThread() : NULL;
+    const int threads = (int)numbers[1];
+    void *const state = numbers[2] ? PyEval_SaveThread() : NULL;
     int status = 0;
 {calls}
     if (state) PyEval_RestoreThread(state);
@@ -508,5 +543,6 @@ def source(loop: Loop) -> tuple[str, list[int]]:
         inputs=len(loop.inputs), outputs=len(loop.outputs), offset=object.__basicsize__, calls="\n".join(calls)
     )
     turning = any(step.name in ("sin", "cos", "tan") and step.dtype == np.float32 for step in loop.steps)
-    parts = ["#include <stdlib.h>\n", _header("elementary.h"), _header("arithmetic.h"), *functions, main]
+    headers = "#include <pthread.h>\n#include <stdlib.h>\n"
+    parts = [headers, _header("elementary.h"), _header("arithmetic.h"), _SHARE, *functions, main]
     return (_turns() if turning else "") + "\n".join(parts), numbers

@@ -34,7 +34,7 @@ from typing import NamedTuple
 from ..errors import message
 
 BASE_FLAGS = (
-    "-std=gnu11 -O3 -shared -fPIC -w"
+    "-std=gnu11 -O3 -shared -fPIC -pthread -w"
     # No `errno` and no floating-point traps: what lets comparisons and roundings become SIMD. Everything that changes
     # values stays off: products and sums are not contracted, nan, infinity and the sign of zero are kept.
     " -fno-math-errno -fno-trapping-math -ffp-contract=off"
@@ -47,17 +47,25 @@ OPTIONAL_FLAGS = [
     ["-march=native", "-mcpu=native"],
     # The widest vectors there are: gcc and clang stop at half of AVX-512, which costs a quarter of the speed of `exp`.
     ["-mprefer-vector-width=512"],
-    # Threads and SIMD; or SIMD alone (Apple's clang has no OpenMP library).
-    ["-fopenmp", "-fopenmp-simd"],
+    # SIMD as loops are marked for it; without OpenMP's library, which is for threads.
+    ["-fopenmp-simd"],
 ]
 """Of each line the first that the compiler takes is used, or none."""
 
 _PROBE = """#include <math.h>
+#include <pthread.h>
+static void *add(void *given) {
+    int sum = 0, *const n = given;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < *n; i++) sum += (int)fabs(-1.0 * i);
+    *n = sum;
+    return NULL;
+}
 int pullback_probe(int n) {
-    int sum = 0;
-#pragma omp parallel for num_threads(2) reduction(+ : sum)
-    for (int i = 0; i < n; i++) sum += (int)fabs(-1.0 * i);
-    return sum;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, add, &n)) return 0;
+    pthread_join(thread, NULL);
+    return n;
 }
 """
 
@@ -149,7 +157,7 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
 def _probe(candidate: Compiler) -> None:
     """Compiles, loads and runs a few lines."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=directory()) as work:
-        library = _dlopen(_compile(_PROBE, candidate, Path(work)))
+        library = ctypes.CDLL(str(_compile(_PROBE, candidate, Path(work))))
         if library.pullback_probe(5) != 10:
             raise CompilerError(f"{shlex.join(candidate.command)} makes programs that compute wrongly")
 
@@ -257,31 +265,13 @@ def load(source: str) -> ctypes.CDLL:
         return _LOADED.setdefault(path, library)
 
 
-def _dlopen(path: Path) -> ctypes.CDLL:
-    """Loads a library; the first brings in GNU's OpenMP, which reads from the environment how its threads are to wait.
-
-    After a loop they would turn idly for milliseconds before they sleep, on processors that a product which comes next
-    wants for its own threads: loops and products by turns took ten times as long. So they are told to sleep after some
-    50 microseconds, in which the next loop may come, unless the user says otherwise (`OMP_WAIT_POLICY`,
-    `GOMP_SPINCOUNT`).
-    """
-    with _LOCK:
-        if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
-            return ctypes.CDLL(str(path))
-        os.environ["GOMP_SPINCOUNT"] = "1000"
-        try:
-            return ctypes.CDLL(str(path))
-        finally:
-            del os.environ["GOMP_SPINCOUNT"]
-
-
 def _open(entry: Path) -> ctypes.CDLL | None:
     """The library of an entry, or None if there is no such entry or it is damaged."""
     try:
         wanted = (entry / "loop.sha256").read_text()
         if hashlib.sha256((entry / "loop.so").read_bytes()).hexdigest() != wanted:
             return None
-        return _dlopen(entry / "loop.so")
+        return ctypes.CDLL(str(entry / "loop.so"))
     except (OSError, ValueError):
         return None
 
