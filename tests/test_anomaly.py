@@ -375,3 +375,32 @@ def test_where_torch_lets_a_nan_of_the_forward_pass() -> None:
 
     assert outcome(program, pullback) == ("raises", "RuntimeError")
     assert outcome(program, pytest.importorskip("torch"))[0] == "tensor"
+
+
+class Spoils(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * float("nan")
+
+
+def test_a_nan_of_a_functions_own_backward() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    with (
+        pytest.warns(UserWarning, match="Error detected in SpoilsBackward") as warned,
+        detect_anomaly(),
+        pytest.raises(RuntimeError, match=r"look at Spoils\.backward \(.*test_anomaly\.py:\d+\)") as raised,
+    ):
+        Spoils.apply(x).sum().backward()
+    assert "keep the operands finite" not in str(raised.value)
+    assert all(w.filename == __file__ for w in warned if "Error detected" in str(w.message))
+
+
+def test_an_infinity_has_its_sign() -> None:
+    x = pullback.tensor([0.0, 1.0], requires_grad=True)
+    words = r"log\(\) returned -inf for 1 of 2 elements"
+    with np.errstate(all="ignore"), detect_anomaly(), pytest.raises(RuntimeError, match=words):
+        (x.log() * 0).sum().backward()

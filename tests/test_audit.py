@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import faulty_functions
 import numpy as np
@@ -139,7 +140,7 @@ def test_the_result_as_json(result: Audit) -> None:
     assert again["findings"][0]["code"] == "wrong-derivative"
     assert again["findings"][0]["line"]["text"] == "return grad_output * x * y, grad_output * x * x"
     assert again["findings"][0]["reason"].startswith("Expected d output[1]")
-    assert set(again) == {"function", "ok", "summary", "findings", "checks", "skipped"}
+    assert set(again) == {"function", "ok", "summary", "findings", "accepted", "checks", "skipped"}
 
 
 def test_a_passing_result_says_so() -> None:
@@ -225,3 +226,39 @@ def test_importing_the_library_leaves_the_audit_until_it_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+class Straight(Function):
+    """A straight-through estimator, whose derivative is meant to be wrong."""
+
+    audit_ignore = ("wrong-derivative",)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.round()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output
+
+
+class Unaccepted(Straight):
+    audit_ignore = ()
+
+
+def test_findings_can_be_accepted() -> None:
+    x = torch.tensor([0.3, 1.2])
+    assert not audit(Unaccepted, x).ok
+    for result in (audit(Straight, x), audit(Unaccepted, x, ignore=("wrong-derivative",))):
+        assert result.ok
+        assert not result.findings
+        assert [finding.code for finding in result.accepted] == ["wrong-derivative"]
+        assert result.summary == "1 accepted"
+        assert "accepted wrong-derivative: Expected" in str(result)
+        assert "**accepted** `wrong-derivative`" in result.as_markdown()
+        assert [found["code"] for found in result.as_dict()["accepted"]] == ["wrong-derivative"]
+
+
+def test_what_is_ignored_has_to_exist() -> None:
+    with pytest.raises(ValueError, match="did you mean 'wrong-derivative'"):
+        audit(Unaccepted, torch.ones(2), ignore=("wrong_derivative",))

@@ -324,3 +324,15 @@ def test_imported_and_abstract_functions_are_left_out(write, capsys: pytest.Capt
     assert status == 0
     assert "Half" not in out
     assert check(capsys, "mine.py:Half")[0] == 1
+
+
+def test_a_finding_can_be_accepted(write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(HEAD + HALF)
+    assert cli.main(["check", str(path)]) == 1
+    capsys.readouterr()
+    codes = ("wrong-derivative", "wrong-second-derivative", "wrong-derivative-float32")
+    given = [part for code in codes for part in ("--ignore", code)]
+    assert cli.main(["check", str(path), *given]) == 0
+    text = capsys.readouterr().out
+    assert "accepted wrong-derivative: Expected" in text
+    assert "1 of 1 passed" in text

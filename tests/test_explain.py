@@ -521,3 +521,145 @@ def test_a_gradient_is_success(program: Path, capsys: pytest.CaptureFixture[str]
 def test_a_target_that_is_none(target: str, words: str, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", f"{program}{target}"]) == 2
     assert words in capsys.readouterr().err
+
+
+# -- what a newcomer asks first ----------------------------------------------------------------------------------------
+
+
+def updated() -> tuple[Any, Any]:
+    w = pullback.ones(2, requires_grad=True)
+    (w * w).sum().backward()
+    w = w - 0.1 * w.grad  # the update
+    loss = (w * w).sum()
+    loss.backward()
+    return explain(w), explain(w, loss)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_step_that_is_no_update_in_place(recorded: bool) -> None:
+    for found in record_origins()(updated)() if recorded else updated():
+        assert found.cause == "reassigned"
+        assert "`w` was assigned anew" in found.why
+        assert "made from it by sub()" in found.why
+        assert line_of(found) == "w = w - 0.1 * w.grad  # the update"
+        assert "with pullback.no_grad(): w -= step" in found.do
+        assert ".detach().requires_grad_()" in found.do
+
+
+def test_an_attribute_that_was_assigned_anew() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w = pullback.ones(2, requires_grad=True)
+
+        def step(self) -> Explanation:
+            self.w = self.w * 0.5
+            return explain(self.w)
+
+    found = Model().step()
+    assert found.cause == "reassigned"
+    assert "`self.w` was assigned anew" in found.why
+
+
+def test_a_temporary_is_no_variable_that_was_assigned_anew() -> None:
+    w = pullback.ones(2, requires_grad=True) * 0.1
+    found = explain(w)
+    assert found.cause == "non-leaf"
+    assert "or the variable was assigned anew" in str(found)
+
+
+def test_item_is_called_item() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = pullback.tensor(x.sum().item())
+    found = explain(y)
+    assert found.cause == "numpy"
+    assert "item()" in found.why
+    assert "NumPy" not in found.why
+    assert "leave item()" in found.do
+
+
+def test_the_gradient_itself_is_not_what_to_pass(w: Any) -> None:
+    with pytest.raises(TypeError, match=r"pass the tensor itself, x, and not its gradient, x\.grad"):
+        explain(w.grad)
+
+
+def test_the_parameters_of_a_module() -> None:
+    model = pullback.nn.Sequential(pullback.nn.Linear(2, 2), pullback.nn.Linear(2, 1))
+    model[0].bias.requires_grad_(False)
+    loss = model[0](pullback.ones(1, 2)).sum()
+    loss.backward()
+    found = explain(model)
+    assert found.cause == "module"
+    assert found.why == "3 of the 4 parameters have no gradient:"
+    assert [note.partition(":")[0] for note in found.notes[:3]] == ["0.bias", "1.weight", "1.bias"]
+    assert "requires_grad is False" in found.notes[0]
+    assert "no recorded operation has used this tensor" in found.notes[1]
+    assert explain(model[0].requires_grad_(True)).cause == "module"
+    model(pullback.ones(1, 2)).sum().backward()
+    assert explain(model).cause == "present"
+
+
+NETWORK = """
+import pullback as torch
+model = torch.nn.Sequential(torch.nn.Linear(2, 1))
+frozen = torch.nn.Linear(2, 1)
+used = torch.nn.Linear(2, 1)
+other = used(torch.ones(1, 2)).sum()
+loss = model(torch.ones(1, 2)).sum()
+loss.backward()
+w = torch.ones(2, requires_grad=True)
+w = w - 0.1
+"""
+
+
+def asked(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    path = tmp_path / "network.py"
+    path.write_text(NETWORK)
+    status = cli.main(["explain", f"{path}:{name}"])
+    return status, capsys.readouterr().out
+
+
+def test_the_command_knows_the_names_of_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert asked(tmp_path, "model.0.weight", capsys)[0] == 0
+    assert asked(tmp_path, "model", capsys) == (0, "model: There is a gradient of each of its 2 parameters.\n")
+    status, text = asked(tmp_path, "frozen", capsys)
+    assert status == 1
+    assert "2 of the 2 parameters" in text
+
+
+def test_the_command_speaks_of_its_own_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, text = asked(tmp_path, "used.weight", capsys)
+    assert "--loss NAME" in text
+    assert "explain(tensor" not in text
+
+
+def test_the_command_knows_the_variables_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, text = asked(tmp_path, "w", capsys)
+    assert "`w` was assigned anew" in text
+    assert "network.py:10: w = w - 0.1" in text
+
+
+def test_the_command_says_that_the_program_crashed(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program.write_text("import pullback\nx = pullback.ones(2)\nraise ValueError('oops')\n")
+    assert cli.main(["explain", f"{program}:x"]) == 1
+    assert f"{program} crashed there: what follows is of the variables as they were then." in capsys.readouterr().err
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("command", ["explain", "check", "graph"])
+def test_a_file_that_uses_torch_is_told_so(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "theirs.py"
+    path.write_text("import torch\nloss = torch.ones(2, requires_grad=True).sum()\n")
+    assert cli.main([command, f"{path}:loss"]) == 2
+    assert f"{path} uses torch. What to do: write `import pullback as torch` in it." in capsys.readouterr().err
+
+
+@pytest.mark.torch
+def test_a_file_that_uses_both_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "both.py"
+    path.write_text(
+        "import torch\nfrom pullback import ones\nloss = ones(2, requires_grad=True).sum()\nloss.backward()\n"
+    )
+    assert cli.main(["explain", f"{path}:loss"]) == 1
+    assert "uses torch" not in capsys.readouterr().err

@@ -1068,6 +1068,26 @@ def test_next_functions_lead_to_what_made_the_inputs() -> None:
     assert Product.apply(second, y).grad_fn.next_functions[0] == (second.grad_fn, 1)
 
 
+@pytest.mark.torch
+def test_next_functions_have_no_place_for_what_is_no_tensor() -> None:
+    def places(lib: Any) -> list[list[tuple[Any, int]]]:
+        class Scaled(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, k: float, name: str, y: Any = None) -> Any:
+                return x * k
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g, None, None, None
+
+        x = lib.ones(2, requires_grad=True)
+        calls = [(x, 1.5, "s"), (x, 1.5, "s", None), (x, 1.5, "s", lib.ones(2)), (x, 1.5, "s", x)]
+        nodes = [Scaled.apply(*args).grad_fn for args in calls]
+        return [[(node and node.name().rpartition("::")[2], i) for node, i in n.next_functions] for n in nodes]
+
+    assert places(pullback) == places(pytest.importorskip("torch"))
+
+
 # -- needs_input_grad --------------------------------------------------------------------------------------------------
 
 

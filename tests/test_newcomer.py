@@ -55,6 +55,17 @@ def integers_into_a_convolution(lib: Any) -> Any:
     return lib.nn.Conv2d(1, 4, 3)(lib.ones(1, 1, 8, 8, dtype=lib.int64))
 
 
+@program
+def one_hot_integers_as_the_target(lib: Any) -> Any:
+    return lib.nn.functional.cross_entropy(lib.ones(2, 2), lib.tensor([[1, 0], [0, 1]]))
+
+
+@program
+def an_optimizer_of_two_groups(lib: Any) -> Any:
+    x = lib.ones(2, requires_grad=True)
+    return repr(lib.optim.SGD([{"params": [x]}, {"params": [lib.ones(1, requires_grad=True)], "lr": 2}], lr=0.1))
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
 def test_as_in_torch(program: Program) -> None:
@@ -83,11 +94,7 @@ def test_arguments_are_called_tensors_where_tensors_were_passed() -> None:
     assert "ndarray" not in str(caught.value)
 
 
-def test_there_is_no_data_loader_and_the_message_says_what_to_write() -> None:
-    with pytest.raises(
-        AttributeError, match=r"pullback\.utils.*'data'.*\n  What to do: .*randperm\(n\)\.split\(size\)"
-    ):
-        torch.utils.data  # noqa: B018
+def test_what_is_missing_in_utils_says_so() -> None:
     with pytest.raises(
         AttributeError, match=r"'nothing': it is not in pullback, or not yet .README\.md says what is.\.$"
     ):
@@ -113,3 +120,30 @@ def test_numpy_refuses_to_write_where_a_gradient_is_lost() -> None:
     with pytest.raises(TypeError, match="cannot be written into out="):
         torch.func.vmap(lambda t: np.add(1.0, t, out=total))(torch.ones(3, 2))
     assert total.tolist() == tensor.tolist() == [0.0, 0.0]
+
+
+def test_a_target_that_is_one_hot_is_told_of() -> None:
+    with pytest.raises(RuntimeError, match=r"as target.*\n.*target\.float\(\)"):
+        torch.nn.functional.cross_entropy(torch.ones(2, 2), torch.tensor([[1, 0], [0, 1]]))
+
+
+def test_logits_where_probabilities_belong() -> None:
+    with pytest.raises(RuntimeError, match=r"pass sigmoid.* or give the logits to binary_cross_entropy_with_logits"):
+        torch.nn.functional.binary_cross_entropy(torch.tensor([2.0]), torch.tensor([1.0]))
+    with pytest.raises(RuntimeError, match="pass probabilities as target"):
+        torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([2.0]))
+
+
+def test_a_name_that_is_nearly_right() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'softmax'"):
+        torch.sotfmax  # noqa: B018
+    with pytest.raises(AttributeError) as raised:
+        torch.qwerty  # noqa: B018
+    assert "did you mean" not in str(raised.value)
+
+
+def test_distributions_say_what_there_is_instead() -> None:
+    with pytest.raises(ImportError, match=r"scipy\.stats"):
+        from pullback.distributions import Normal  # noqa: F401
+    with pytest.raises(ImportError, match=r"pullback\.normal"):
+        torch.distributions.Normal  # noqa: B018

@@ -335,3 +335,29 @@ def test_a_tap_that_is_put_in_and_out_often_stays() -> None:
     del cell.value
     with pytest.raises(AttributeError):
         _ = cell.value
+
+
+STATE = "h = h.detach()"
+EARLIER = "It belongs to an earlier pass"
+
+
+def loop(x: Any) -> None:
+    h = pullback.zeros(3)
+    for _ in range(2):
+        h = pullback.tanh(h * x + 1)
+        h.sum().backward()
+
+
+def twice(x: Any) -> None:
+    loss = (x * x).sum()
+    loss.backward()
+    loss.backward()
+
+
+def test_the_state_of_a_loop_is_to_be_cut_off(x: Any) -> None:
+    for program, earlier in ((loop, True), (twice, False)):
+        for run in (program, record_origins()(program)):
+            with pytest.raises(RuntimeError, match="retain_graph=True") as raised:
+                run(pullback.ones(3, requires_grad=True))
+            assert STATE in str(raised.value)
+            assert (EARLIER in str(raised.value)) == (earlier and run is not program)

@@ -221,3 +221,24 @@ def test_the_page_in_a_browser(x: Any, tmp_path: Path) -> None:
         page.click("#all")
         assert page.js("to - from") == pytest.approx(found.total)
         assert page.problems == []
+
+
+def test_functions_are_called_by_their_names() -> None:
+    logits, y = pullback.randn(2, 3), pullback.tensor([1, 2])
+
+    def both() -> Any:
+        return nn.functional.cross_entropy(logits, y) + nn.functional.mse_loss(logits, logits + 1)
+
+    assert {"cross_entropy", "mse_loss"} <= set(names(timeline(both), "forward"))
+    assert not {"call", "__call__", "<lambda>"} & {s.name for s in timeline(both).spans}
+
+
+def test_a_compiled_function_is_called_by_its_name(x: Any) -> None:
+    found = timeline(pullback.compile(total), x)
+    assert found.spans[0].name == "compiled total"
+    assert not {"call", "__call__", "<lambda>"} & {s.name for s in found.spans}
+
+
+def test_a_tensor_is_no_function(x: Any) -> None:
+    with pytest.raises(TypeError, match="pass the function that computes it"):
+        timeline(x.sum())  # type: ignore[arg-type]

@@ -131,7 +131,8 @@ if _TYPE_CHECKING:
 def __getattr__(name: str) -> _Any:
     if name in ("testing", "distributions"):  # which few programs need: no part of the cost of importing the library
         return _importlib.import_module(f"pullback.{name}")
-    close = _importlib.import_module("difflib").get_close_matches(name, [known for known in globals() if not known.startswith("_")], 1, 0.7)
+    names = [known for known in globals() if not known.startswith("_")]
+    close = _importlib.import_module("difflib").get_close_matches(name, names, 1, 0.7)
     raise AttributeError(
         f"module 'pullback' has no attribute {name!r}: "
         + (f"did you mean {close[0]!r}? Else it" if close else "it")

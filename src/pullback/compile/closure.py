@@ -54,7 +54,7 @@ class Environment:
 
     def label(self, value: Any) -> str:
         """What a function calls something that it reaches; "" for what it does not reach."""
-        return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", self._labels.get(id(value), ""))
+        return as_written(self._labels.get(id(value), ""))
 
     def reached(self) -> list[Any]:
         """The functions, objects and containers that can be reached."""
@@ -166,6 +166,11 @@ class Environment:
         instance = made[id(value)] = object.__new__(type(value))
         instance.__dict__.update({k: again(v) for k, v in vars(value).items()})
         return instance
+
+
+def as_written(label: str) -> str:
+    """The name of a parameter, buffer or module of a module as a user writes it."""
+    return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", label)
 
 
 def content(cell: Any) -> Any:

@@ -7,7 +7,6 @@ import os
 from .. import errors
 
 
-
 def _at_first() -> int:
     """What the environment says (`OMP_NUM_THREADS`, as NumPy's and other libraries take it), or all processors."""
     said = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()

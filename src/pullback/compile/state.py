@@ -14,7 +14,7 @@ from typing import Any
 from ..autograd.places import formatted
 from ..autograd.structure import leaves
 from ..interpreters.traced import TracedTensor, TraceError
-from .closure import PLAIN, Environment, content, equal, is_object, names_of
+from .closure import PLAIN, Environment, as_written, content, equal, is_object, names_of
 
 _MISSING = object()
 
@@ -43,7 +43,7 @@ class _Place:
                 continue
             counted = isinstance(old, PLAIN) and isinstance(new, PLAIN)
             if self.copied or counted or any(isinstance(v, TracedTensor) for v in leaves(new)):
-                yield self.form.format(self.label, name)
+                yield as_written(self.form.format(self.label, name))
 
     def put_back(self) -> None:
         """What was there before."""

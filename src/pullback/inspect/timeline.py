@@ -26,14 +26,12 @@ from ..autograd.api import backward, grad
 from ..autograd.engine import execute
 from ..autograd.node import Node
 from ..autograd.places import at, is_ours, locals_of, place_of, title_of
-from ..compile.function import Compiled
 from ..errors import describe, message
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from .memory import size
 
 _EXECUTE = execute.__code__
-_COMPILED = Compiled.__call__.__code__
 _HERE = __file__
 
 
@@ -224,8 +222,8 @@ class _Recorder:
         kind = "backward" if self._within_pass or code in _PASSES else "forward"
         if code.co_name == "__call__" and isinstance(owner, Module):
             return type(owner).__name__, kind
-        if code is _COMPILED and isinstance(owner, Compiled):
-            fn = owner.traced_function
+        fn = getattr(owner, "traced_function", None)  # of compile, which is loaded when it is used
+        if code.co_name == "__call__" and fn is not None:
             return f"compiled {getattr(fn, '__name__', type(fn).__name__).strip('<>')}", kind
         if is_ours(caller) and caller.f_code.co_filename != _HERE:
             return None

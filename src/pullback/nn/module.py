@@ -140,6 +140,8 @@ class Module(HookedCall, Stateful):
             self._set_parameter(name, value)
             self._forget(name, own, self._buffers, self._modules)
         elif name in self._parameters:
+            if value is self._parameters[name]:  # after module.p -= ..., where a transform or a trace has p's place
+                return
             if value is not None:
                 raise _cannot_assign(
                     value,

@@ -145,7 +145,8 @@ class Audit:
     """The result of `audit`: the findings, most severe first, and which checks were made.
 
     function: the name of the Function. checks: the titles of the checks that were made. skipped: those that do not
-    apply, each with the reason. accepted: the findings that were to be ignored, which fail nothing. Its text is for a terminal; `as_markdown` and `as_dict` are for pages and programs.
+    apply, each with the reason. accepted: the findings that were to be ignored, which fail nothing. Its text is for a
+    terminal; `as_markdown` and `as_dict` are for pages and programs.
     """
 
     function: str

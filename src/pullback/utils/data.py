@@ -131,7 +131,16 @@ def default_collate(batch: Sequence[Any]) -> Any:
             raise RuntimeError("each element in list of batch should be of equal size")
         parts = [default_collate(part) for part in zip(*batch, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else parts
-    return tuple(batch) if isinstance(first, str) else list(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
+    raise TypeError(
+        errors.message(
+            "default_collate(): batch",
+            expected="tensors, arrays, numbers, strings, dicts, tuples or lists",
+            found=errors.describe(first),
+            do="pass a collate_fn that makes a batch of a list of them",
+        )
+    )
 
 
 class DataLoader(Generic[T]):
@@ -179,7 +188,7 @@ class DataLoader(Generic[T]):
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.sampler, self.shuffle, self.generator = sampler, bool(shuffle), generator
         self.num_workers, self.pin_memory = num_workers, pin_memory
-        self.collate_fn = collate_fn or (default_collate if batch_size is not None else _alone)
+        self.collate_fn = collate_fn or (default_collate if batch_size is not None else default_convert)
 
     def __iter__(self) -> Iterator[Any]:
         order = iter(self._order())
@@ -205,6 +214,13 @@ class DataLoader(Generic[T]):
         return range(len(self.dataset))
 
 
-def _alone(item: Any) -> Any:
-    """An item that is no part of a batch: numbers and arrays as tensors."""
-    return as_tensor(item) if isinstance(item, np.ndarray) else item
+def default_convert(item: Any) -> Any:
+    """An item that is no part of a batch: arrays as tensors, in tuples, lists and dicts too; a tuple becomes a list."""
+    if isinstance(item, (np.ndarray, np.generic)):
+        return as_tensor(item)
+    if isinstance(item, Mapping):
+        return {key: default_convert(value) for key, value in item.items()}
+    if isinstance(item, (tuple, list)):
+        parts = [default_convert(part) for part in item]
+        return type(item)(*parts) if hasattr(item, "_fields") else parts
+    return item

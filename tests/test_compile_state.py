@@ -1,0 +1,382 @@
+"""What a compiled function does besides computing: `.grad`, variables and attributes that outlive the call. A program
+has neither, so each is an error with the line and the way out, and never a difference in silence."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pullback
+import pullback.nn.functional as F
+from pullback import Tensor, nn
+from pullback.interpreters.traced import TraceError
+
+compiled = pullback.compile(backend="numpy")
+
+
+def ones(n: int = 2) -> Tensor:
+    return pullback.ones(n)
+
+
+def weight(grad: bool = True) -> Tensor:
+    w = pullback.ones(2, requires_grad=True)
+    w.grad = ones() if grad else None
+    return w
+
+
+# -- .grad -------------------------------------------------------------------------------------------------------------
+
+
+def _step(w: Tensor, x: Tensor) -> Any:
+    pullback.optim.SGD([w], lr=0.1).step()
+
+
+def _read(w: Tensor, x: Tensor) -> Any:
+    return w.grad
+
+
+def _set(w: Tensor, x: Tensor) -> Any:
+    w.grad = x * 2
+
+
+def _set_none(w: Tensor, x: Tensor) -> Any:
+    w.grad = None
+
+
+def _delete(w: Tensor, x: Tensor) -> Any:
+    del w.grad
+
+
+def _clip(w: Tensor, x: Tensor) -> Any:
+    nn.utils.clip_grad_norm_([w], 1.0)
+
+
+def _zero(w: Tensor, x: Tensor) -> Any:
+    pullback.optim.SGD([w], lr=0.1).zero_grad()
+
+
+def _backward(w: Tensor, x: Tensor) -> Any:
+    (w * x).sum().backward()
+
+
+def _retain(w: Tensor, x: Tensor) -> Any:
+    (w * x).retain_grad()
+
+
+def _hook(w: Tensor, x: Tensor) -> Any:
+    w.register_post_accumulate_grad_hook(print)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize(
+    "act", [_step, _read, _set, _set_none, _delete, _clip, _zero, _backward, _retain, _hook], ids=lambda f: f.__name__
+)
+def test_grad_in_a_function_is_an_error_that_names_the_line(act: Callable[..., Any], grad: bool) -> None:
+    w = weight(grad)
+
+    @compiled
+    def fn(x: Tensor) -> Tensor:
+        act(w, x)
+        return (w * x).sum()
+
+    with pytest.raises(TraceError, match=rf"in {act.__name__}\n(.|\n)*backward\(\) and step\(\) outside") as caught:
+        fn(ones())
+    assert "grad_and_value" in str(caught.value)
+    assert w.tolist() == [1, 1]
+    assert (w.grad is not None) == grad
+
+
+def test_an_optimizer_made_outside_and_the_step_everyone_writes_first() -> None:
+    model = nn.Linear(4, 3)
+    opt = pullback.optim.SGD(model.parameters(), lr=0.1)
+    x, y = pullback.ones(5, 4), pullback.zeros(5, dtype=pullback.int64)
+
+    @compiled
+    def zero_first(x: Tensor, y: Tensor) -> Tensor:
+        opt.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        return loss
+
+    @compiled
+    def backward_first(x: Tensor, y: Tensor) -> Tensor:
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        return loss
+
+    with pytest.raises(TraceError, match=r"opt\.zero_grad\(\)\n"):
+        zero_first(x, y)
+    with pytest.raises(TraceError, match=r"loss\.backward\(\)\n"):
+        backward_first(x, y)
+
+
+def test_the_function_backward_is_an_error_and_leaves_nothing_behind() -> None:
+    w = weight(False)
+
+    @compiled
+    def fn(x: Tensor) -> Tensor:
+        pullback.autograd.backward([(x * w).sum()])
+        return x
+
+    with pytest.raises(TraceError, match="func.grad"):
+        fn(ones())
+    assert w.grad is None
+
+
+def test_with_fallback_such_a_function_runs_as_it_is_written() -> None:
+    w = weight(False)
+
+    def fn(x: Tensor) -> Tensor:
+        (w * x).sum().backward()
+        return x * 2
+
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        pullback.compile(fn, fallback=True)(ones())
+    assert w.grad is not None
+    assert w.grad.tolist() == [1, 1]
+
+
+def test_a_parameter_that_is_written_to_is_named_with_the_line() -> None:
+    net = nn.Linear(2, 1, bias=False)
+    before = net.weight.detach().clone()
+
+    @compiled
+    def fn(x: Tensor) -> Tensor:
+        with pullback.no_grad():
+            net.weight -= 0.1 * x
+        return x * 2
+
+    with pytest.raises(TraceError, match=r"net\.weight .* requires grad\n.*in fn\n.*net\.weight -= 0\.1 \* x"):
+        fn(ones())
+    assert pullback.equal(net.weight, before)
+
+
+# -- what outlives a call ----------------------------------------------------------------------------------------------
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+        self.register_buffer("c", pullback.zeros(2))
+
+    def forward(self, x: Tensor, what: str) -> Tensor:
+        if what == "number":
+            self.n += 1
+        elif what == "buffer":
+            self.c = self.c + x
+        elif what == "new":
+            self.h = x * 2
+        else:
+            self.c.add_(x)
+        return self.c * x
+
+
+@pytest.mark.parametrize(("what", "name"), [("number", "self.n"), ("buffer", "self.c"), ("new", "self.h")])
+def test_attributes_that_are_set_are_an_error(what: str, name: str) -> None:
+    module = Counting()
+    fn = pullback.compile(module, backend="numpy")
+    with pytest.raises(TraceError, match=rf"compile: {name} was changed"):
+        fn(ones(), what)
+    assert (module.n, module.c.tolist(), hasattr(module, "h")) == (0, [0, 0], False)
+
+
+def test_a_buffer_that_is_written_in_place_is_part_of_the_program() -> None:
+    module = Counting()
+    fn = pullback.compile(module, backend="numpy")
+    assert [fn(ones(), "in place").tolist() for _ in range(3)] == [[1, 1], [2, 2], [3, 3]]
+    assert module.c.tolist() == [3, 3]
+
+
+class Bag:
+    """Holds no tensor until one is set."""
+
+    h: Any = None
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+def test_variables_items_and_plain_objects_that_are_set_are_an_error() -> None:
+    t, count, cache, kept, bag = ones(), 0, {"h": ones()}, [], Bag()
+
+    def nonlocal_tensor(x: Tensor) -> Tensor:
+        nonlocal t
+        t = t + x
+        return t
+
+    def nonlocal_number(x: Tensor) -> Tensor:
+        nonlocal count
+        count += 1
+        return x * 2
+
+    def item(x: Tensor) -> Tensor:
+        cache["h"] = cache["h"] + x
+        return cache["h"]
+
+    def appended(x: Tensor) -> Tensor:
+        kept.append(x * 2)
+        return x * 3
+
+    def attribute(x: Tensor) -> Tensor:
+        bag.h = x * 2
+        return x * 3
+
+    def number(x: Tensor) -> Tensor:
+        bag.n += 1
+        return x * 3
+
+    names = {"nonlocal_tensor": "t", "nonlocal_number": "count", "item": r"cache\['h'\]", "appended": r"kept\[0\]"}
+    names |= {"attribute": r"bag\.h", "number": r"bag\.n"}
+    for fn in (nonlocal_tensor, nonlocal_number, item, appended, attribute, number):
+        with pytest.raises(TraceError, match=rf"compile: {names[fn.__name__]} was changed(.|\n)*in {fn.__name__}"):
+            compiled(fn)(ones())
+    assert (t.tolist(), count, cache["h"].tolist(), kept, vars(bag)) == ([1, 1], 0, [1, 1], [], {"n": 0})
+
+
+STATE = pullback.zeros(2)
+
+
+def test_globals_that_are_set_are_an_error() -> None:
+    @compiled
+    def fn(x: Tensor) -> Tensor:
+        global STATE
+        STATE = STATE + x
+        return STATE
+
+    with pytest.raises(TraceError, match="compile: STATE was changed"):
+        fn(ones())
+    assert STATE.tolist() == [0, 0]
+
+
+def test_an_argument_that_items_are_set_in_is_an_error() -> None:
+    @compiled
+    def fn(state: dict[str, Tensor], x: Tensor) -> Tensor:
+        state["h"] = state["h"] + x
+        return state["h"]
+
+    with pytest.raises(TraceError, match=r"an argument\['h'\] was changed"):
+        fn({"h": ones()}, ones())
+
+
+def test_what_is_counted_in_a_list_of_its_own_happens_once() -> None:
+    calls: list[str] = []
+
+    @compiled
+    def fn(x: Tensor) -> Tensor:
+        calls.append("traced")
+        return x * 2
+
+    fn(ones())
+    fn(ones())
+    assert calls == ["traced"]
+
+
+def test_with_fallback_what_is_set_is_set_once_in_each_call() -> None:
+    module = Counting()
+    fn = pullback.compile(module, backend="numpy", fallback=True)
+    with pytest.warns(UserWarning, match=r"self\.n was changed"):
+        fn(ones(), "number")
+    fn(ones(), "number")
+    assert module.n == 2
+
+
+# -- modules -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_compiled_module_is_a_module() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.enc = pullback.compile(nn.Linear(4, 3), backend="numpy")
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: Tensor) -> Any:
+            return self.head(self.enc(x))
+
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == [
+        *("enc._orig_mod.weight", "enc._orig_mod.bias", "head.weight", "head.bias")
+    ]
+    assert isinstance(net.enc, nn.Module)
+    assert net.enc.weight is net.enc._orig_mod.weight
+    assert "(_orig_mod): Linear(in_features=4, out_features=3, bias=True)" in repr(net.enc)
+    x = pullback.ones(2, 4)
+    net(x).sum().backward()
+    assert net.enc.weight.grad is not None
+    assert "Backward" in net.enc(x).grad_fn.name()
+    assert "nothing has been compiled" not in net.enc.explain()
+    net.eval()
+    assert not net.enc._orig_mod.training
+    whole = pullback.compile(net, backend="numpy")
+    assert pullback.allclose(whole(x), net(x))
+    net.enc.bias = nn.Parameter(pullback.zeros(3))
+    assert net.enc._orig_mod.bias.tolist() == [0, 0, 0]
+
+
+def test_a_compiled_module_in_a_container_and_copies() -> None:
+    m = pullback.compile(nn.Sequential(nn.Linear(2, 2)), backend="numpy")
+    x = pullback.ones(1, 2)
+    expected = m(x)
+    assert nn.Sequential(m, nn.ReLU())(x).shape == (1, 2)
+    assert isinstance(m[0], nn.Linear)
+    assert len(m) == 1
+    for other in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
+        assert isinstance(other, type(m))
+        assert other[0].weight is not m[0].weight
+        assert pullback.equal(other(x), expected)
+    assert copy.copy(m)[0] is m[0]
+
+
+def test_a_module_compiles_its_forward_in_place() -> None:
+    m = nn.Linear(2, 2)
+    x = pullback.ones(1, 2)
+    expected = m(x)
+    m.compile(backend="numpy")
+    assert pullback.allclose(m(x), expected)
+    assert m(x).grad_fn.name() == "ForwardBackward"
+    assert list(m.state_dict()) == ["weight", "bias"]
+    other = copy.deepcopy(m)
+    with pullback.no_grad():
+        other.weight.zero_()
+    assert pullback.equal(other(x)[0], other.bias)
+    assert pullback.allclose(m(x), expected)
+
+
+# -- torch's keywords --------------------------------------------------------------------------------------------------
+
+
+def test_keywords_of_torch_are_taken() -> None:
+    def double(x: Tensor) -> Tensor:
+        return x * 2
+
+    for keywords in ({"mode": "max-autotune"}, {"dynamic": True}, {"options": {"trace": 1}}, {"fullgraph": True}):
+        assert pullback.compile(double, **keywords)(ones()).tolist() == [2, 2]
+    assert pullback.compile(double, backend="inductor")(ones()).tolist() == [2, 2]
+    for keywords in ({"disable": True}, {"backend": "eager"}, {"backend": "aot_eager"}):
+        assert pullback.compile(double, **keywords) is double
+    with pytest.raises(ValueError, match="leave backend= out"):
+        pullback.compile(double, backend="cudagraphs")
+    with pytest.raises(ValueError, match="leave one of them out"):
+        pullback.compile(double, fullgraph=True, fallback=True)
+
+
+def test_reasons_are_told_in_words() -> None:
+    fn = compiled(lambda x, y: F.cross_entropy(x, y))
+    fn(pullback.zeros(2, 3), pullback.tensor([0, 2]))
+    assert "Symbol" not in fn.explain()
+    assert "(its code asks for the smallest element)" in fn.explain()
+
+
+def test_the_environment_says_how_many_threads_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pullback.compile import settings
+
+    for said, expected in (("3", 3), ("2,1", 2), ("", settings.os.cpu_count()), ("many", settings.os.cpu_count())):
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+        assert settings._at_first() == expected
