@@ -922,5 +922,5 @@ def test_the_inner_loop_is_vectorised(folder):
 
 
 def test_the_headers_are_part_of_the_package():
-    for name in ("elementary.h", "arithmetic.h"):
+    for name in ("sharing.h", "elementary.h", "arithmetic.h"):
         assert Path(c.__file__).with_name(name).is_file()

@@ -399,48 +399,11 @@ class _Writer:
 
 # -- the whole source --------------------------------------------------------------------------------------------------
 
-_SHARE = """
-/* Groups of tasks are shared out among threads that live for one loop: starting one takes some 20 microseconds, and
-   there is nobody that waits idly, nobody that a fork leaves behind, and no OpenMP library whose settings belong to
-   whoever loaded it first. Where a thread cannot be had, the others do its work. */
-typedef void pb_group(const int64_t *, char *const *, char *, int64_t);
-typedef struct {
-    pb_group *group;
-    const int64_t *d;
-    char *const *p;
-    char *memory;
-    int64_t next, groups;
-} pb_work;
-
-static void *pb_worker(void *given) {
-    pb_work *const work = given;
-    for (int64_t k; (k = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < work->groups;)
-        work->group(work->d, work->p, work->memory, k);
-    return NULL;
-}
-
-static inline void pb_share(pb_group *group, const int64_t *d, char *const *p, char *memory, int64_t groups,
-                            int threads) {
-    if (threads <= 1 || groups <= 1) {
-        for (int64_t k = 0; k < groups; k++) group(d, p, memory, k);
-        return;
-    }
-    pb_work work = {group, d, p, memory, 0, groups};
-    pthread_t others[63];
-    int started = 0;
-    while (started < 63 && started < threads - 1 && started < groups - 1) {
-        if (pthread_create(&others[started], NULL, pb_worker, &work)) break;
-        started++;
-    }
-    pb_worker(&work);
-    while (started) pthread_join(others[--started], NULL);
-}
-"""
-
 _MAIN = """
 /* What Python calls, a function of the stable interface (METH_FASTCALL) that takes the inputs and the outputs: as cheap
    a call as there is. Its self is a bytes object that holds the numbers: [0] the type ndarray; [1] the number of
-   threads; [2] whether other Python threads may run meanwhile; then sizes and strides. An ndarray has the address of its elements right after its type. */
+   threads; [2] whether other Python threads may run meanwhile; then sizes and strides. An ndarray has the address of
+   its elements right after its type. */
 typedef struct _object PyObject;
 extern PyObject _Py_NoneStruct, *PyExc_TypeError;
 extern char *PyBytes_AsString(PyObject *);
@@ -543,6 +506,5 @@ def source(loop: Loop) -> tuple[str, list[int]]:
         inputs=len(loop.inputs), outputs=len(loop.outputs), offset=object.__basicsize__, calls="\n".join(calls)
     )
     turning = any(step.name in ("sin", "cos", "tan") and step.dtype == np.float32 for step in loop.steps)
-    headers = "#include <pthread.h>\n#include <stdlib.h>\n"
-    parts = [headers, _header("elementary.h"), _header("arithmetic.h"), _SHARE, *functions, main]
+    parts = [*map(_header, ("sharing.h", "elementary.h", "arithmetic.h")), *functions, main]
     return (_turns() if turning else "") + "\n".join(parts), numbers

@@ -141,7 +141,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Opaque):
         return str(error)
     if isinstance(error, AttributeError) and isinstance(error.obj, Symbol):
-        return _ASKED.get(error.name, f"its code asks an array for {error.name}, for which there is no loop")
+        return _ASKED.get(str(error.name), f"its code asks an array for {error.name}, for which there is no loop")
     return "its code is for arrays and works with what is in them"
 
 

@@ -79,9 +79,8 @@ class State:
                 add(_Place("", value.__globals__, "{1}", copied, names))
         elif isinstance(value, (dict, list)):
             add(_Place(label, value, "{0}[{1!r}]", copied))
-        elif not isinstance(value, (types.MethodType, tuple)) and not hasattr(value, "traced_function"):
-            if is_object(value):
-                add(_Place(label, vars(value), "{0}.{1}", copied))
+        elif is_object(value) and not (isinstance(value, tuple) or hasattr(value, "traced_function")):
+            add(_Place(label, vars(value), "{0}.{1}", copied))
 
     def _note_arguments(self, part: Any, label: str = "") -> None:
         """Lists and dicts among the arguments: `part` of them."""

@@ -3,7 +3,7 @@
 from typing import Any as _Any
 
 from . import functional, init, utils
-from .compiled import CompiledModule as _CompiledModule  # noqa: F401 - a module knows how it is compiled
+from .compiled import CompiledModule as _CompiledModule
 from .containers import Identity, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers.activation import (
     CELU,

@@ -15,7 +15,7 @@ class CompiledModule(Module):
     """A module whose call is compiled; made by ``pullback.compile(module)``.
 
     It holds the module as `_orig_mod`, so that it can be part of others, be listed, converted and saved (under
-    ``_orig_mod.``, as in torch). What is not a module's in general (``weight``) is the attribute of the module it holds.
+    ``_orig_mod.``, as in torch). What not every module has (``weight``) is the attribute of the module it holds.
 
     >>> import pullback
     >>> net = pullback.nn.Sequential(pullback.compile(pullback.nn.Linear(2, 1)), pullback.nn.ReLU())
