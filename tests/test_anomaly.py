@@ -14,6 +14,7 @@ from side_by_side import Program, leaf, name_of, outcome, outcomes, programs
 import pullback
 from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
 from pullback.autograd.nans import all_finite
+from pullback.autograd.watching import TENSORS
 
 PROGRAMS, program = programs()
 
@@ -404,3 +405,23 @@ def test_an_infinity_has_its_sign() -> None:
     words = r"log\(\) returned -inf for 1 of 2 elements"
     with np.errstate(all="ignore"), detect_anomaly(), pytest.raises(RuntimeError, match=words):
         (x.log() * 0).sum().backward()
+
+
+def test_a_nan_is_known_however_many_tensors_were_made_before_it_that_no_node_took() -> None:
+    x = leaf(pullback, [-1.0])
+    with detect_anomaly():
+        with pullback.no_grad():
+            kept = [pullback.tensor(float("nan")) for _ in range(1001)]
+        y = x.log()
+        with pytest.raises(RuntimeError, match="made nan"), warnings.catch_warnings(action="ignore"):
+            y.backward()
+    assert len(kept) == 1001
+
+
+def test_a_thread_that_ends_in_anomaly_mode_listens_no_more() -> None:
+    thread = threading.Thread(target=lambda: set_detect_anomaly(True))
+    thread.start()
+    thread.join()
+    with detect_anomaly():
+        pass
+    assert not TENSORS._users

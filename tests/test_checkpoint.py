@@ -1144,3 +1144,19 @@ def test_selective_parts_die_by_reference_count() -> None:
             assert node() is None
     finally:
         gc.enable()
+
+
+def test_what_is_set_for_all_parts_is_set_for_one_thread() -> None:
+    found: list[Any] = []
+    x = leaf(pullback, [1.0])
+
+    def other() -> None:
+        with pullback.utils.checkpoint.GraphExecGroup():  # not nested in the other thread's
+            found.append(checkpoint(lambda x: x.exp(), x, use_reentrant=False).tolist())
+        found.append(checkpoint(lambda x: x * 2, x, use_reentrant=True).tolist())  # which debug does not go with
+
+    with pullback.utils.checkpoint.GraphExecGroup(), pullback.utils.checkpoint.set_checkpoint_debug_enabled(True):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert found == [x.exp().tolist(), [2.0]]

@@ -13,7 +13,6 @@ import pytest
 import pullback
 from pullback import Tensor, nn
 from pullback.interpreters.traced import TraceError
-from pullback.nn import functional as F
 
 compiled = pullback.compile(backend="numpy")
 
@@ -98,14 +97,14 @@ def test_an_optimizer_made_outside_and_the_step_everyone_writes_first() -> None:
     @compiled
     def zero_first(x: Tensor, y: Tensor) -> Tensor:
         opt.zero_grad()
-        loss = F.cross_entropy(model(x), y)
+        loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         opt.step()
         return loss
 
     @compiled
     def backward_first(x: Tensor, y: Tensor) -> Tensor:
-        loss = F.cross_entropy(model(x), y)
+        loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         opt.step()
         return loss
@@ -368,7 +367,7 @@ def test_keywords_of_torch_are_taken() -> None:
 
 
 def test_reasons_are_told_in_words() -> None:
-    fn = compiled(lambda x, y: F.cross_entropy(x, y))
+    fn = compiled(lambda x, y: nn.functional.cross_entropy(x, y))
     fn(pullback.zeros(2, 3), pullback.tensor([0, 2]))
     assert "Symbol" not in fn.explain()
     assert "(its code asks for the smallest element)" in fn.explain()

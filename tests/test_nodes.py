@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import warnings
 import weakref
 from typing import Any
 
@@ -605,3 +606,58 @@ def test_the_node_of_an_index_is_its_last_step() -> None:
 def test_as_torch_does(program: Program) -> None:
     ours, torchs = outcomes(program)
     assert ours == torchs
+
+
+def test_a_leaf_lets_go_of_the_payload_it_had() -> None:
+    x = leaf(pullback, [1.0, 2.0])
+    y = x + 1  # which saves no operand
+    old = weakref.ref(x._data)
+    x.data = pullback.tensor([3.0, 4.0], dtype=x.dtype)
+    assert old() is None
+    accumulator = y.grad_fn.next_functions[0][0]
+    del x
+    assert accumulator.variable.tolist() == [3.0, 4.0]  # a leaf that is made again has its last values
+
+
+def leaves_that_out_resizes(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    (x * 1).sum().backward()
+    x.grad = None
+    with lib.no_grad(), warnings.catch_warnings(action="ignore"):
+        lib.add(lib.ones(3), lib.ones(3), out=x)
+    (x * 1).sum().backward()
+    return x.grad.tolist()
+
+
+def test_a_leaf_that_out_resizes_has_gradients_of_its_new_shape() -> None:
+    assert leaves_that_out_resizes(pullback) == [1.0, 1.0, 1.0]
+
+
+def test_the_gradient_of_a_leaf_that_only_the_graph_knows_is_gone_with_the_leaf_that_was_made_again() -> None:
+    # torch keeps the leaf in its graph (docs/differences.md)
+    w = leaf(pullback, [1.0])
+    y = w * 2
+    accumulator = y.grad_fn.next_functions[0][0]
+    del w
+    y.backward(retain_graph=True)
+    assert accumulator.variable.grad is None
+    held = accumulator.variable
+    y.backward()
+    assert held.grad.tolist() == [2.0]
+
+
+def test_gradients_of_many_leaves_become_theirs_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    unshared: list[bool] = []
+    accumulate = AccumulateGrad.accumulate
+
+    def noted(self: Any, g: Any, taped: bool, own: bool) -> None:
+        unshared.append(own)
+        accumulate(self, g, taped, own)
+
+    monkeypatch.setattr(AccumulateGrad, "accumulate", noted)
+    leaves = [leaf(pullback, [1.0, 2.0]) for _ in range(3)]
+    sum((t * 2).sum() for t in leaves).backward()
+    assert unshared == [True] * 3
+    a, b = leaf(pullback, [1.0]), leaf(pullback, [1.0])
+    (a + b).backward()
+    assert not all(unshared[3:])  # both have got the same array

@@ -361,3 +361,36 @@ def test_the_state_of_a_loop_is_to_be_cut_off(x: Any) -> None:
                 run(pullback.ones(3, requires_grad=True))
             assert STATE in str(raised.value)
             assert (EARLIER in str(raised.value)) == (earlier and run is not program)
+
+
+def test_leaving_inference_mode_leaves_the_place_where_the_mode_around_it_was_entered(x: Any) -> None:
+    with record_origins():
+        with pullback.no_grad():
+            line = sys._getframe().f_lineno - 1
+            with pullback.inference_mode():
+                z = x * 3
+            inner = sys._getframe().f_lineno - 2
+            y = x * 2
+    assert f"test_origins.py:{line}," in str(pullback.explain(y))
+    assert f"test_origins.py:{inner}," in str(pullback.explain(z))
+
+
+def test_a_write_of_forwards_is_noted_once() -> None:
+    class Writes(Function):
+        @staticmethod
+        def forward(ctx: Any, t: Any) -> Any:
+            t.zero_()
+            ctx.mark_dirty(t)
+            return t
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 0
+
+    with record_origins():
+        t = pullback.ones(4, requires_grad=True).clone()
+        view = t[:2]
+        Writes.apply(t)
+    # one write by zero_(), one by mark_dirty(), and none by what gives the view its new place in the graph
+    assert [write.version for write in WRITTEN[t._version_of]] == [1, 2]
+    assert view._version == 2

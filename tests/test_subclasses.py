@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -461,3 +463,14 @@ def test_operations_look_for_no_class_where_there_is_none() -> None:
     code = "import pullback; from pullback._state import LEVELS; print(LEVELS.n)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "0"
+
+
+def test_a_class_derived_from_tensor_is_forgotten_with_the_last_that_knows_it() -> None:
+    class Derived(pullback.Tensor):
+        pass
+
+    known = weakref.ref(Derived)
+    assert type(pullback.ones(2).as_subclass(Derived) + 1) is Derived
+    del Derived
+    gc.collect()
+    assert known() is None

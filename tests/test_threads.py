@@ -16,7 +16,7 @@ import pytest
 from side_by_side import Program, constant, function, leaf, name_of, outcomes, programs, refused
 
 import pullback
-from pullback.autograd import Function, backward, grad
+from pullback.autograd import Function, backward, grad, nesting
 
 PROGRAMS, program = programs()
 
@@ -404,3 +404,22 @@ def test_a_write_in_one_thread_is_noticed_in_another() -> None:
 def test_as_torch_does(program: Program) -> None:
     ours, torchs = outcomes(program)
     assert ours == torchs
+
+
+def test_a_nested_pass_that_is_interrupted_ends_before_its_thread_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    again, ran = threading.Event(), []
+
+    class Interrupted(threading.Thread):
+        interrupted = False
+
+        def join(self, timeout: float | None = None) -> None:
+            if not self.interrupted:
+                self.interrupted = True
+                raise KeyboardInterrupt
+            again.set()
+            super().join(timeout)
+
+    monkeypatch.setattr(nesting.threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        nesting.on_an_empty_stack(lambda: ran.append(again.wait(5)))
+    assert ran == [True]  # and it writes to the modes of this thread no more

@@ -18,12 +18,14 @@ class Modes:
     """
 
     __slots__ = (
+        "__weakref__",
         "anomaly",
         "check_inf",
         "check_nan",
         "forward_enabled",
         "grad_asked",
         "grad_enabled",
+        "hooks_disabled",
         "inference",
         "levels",
         "multithreading",
@@ -52,6 +54,7 @@ class Modes:
         self.levels: list[Any] = []
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
+        self.hooks_disabled: str | None = None  # why none may be put there
         self.origins = 0  # 0: places of nodes are not noted; 1: the line; 2: the stack
         self.recording = 0  # the same for `record_origins`, which notes those of tensors as well
         self.tells_nodes: tuple[Any, ...] = ()

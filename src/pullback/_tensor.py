@@ -314,9 +314,17 @@ class Tensor(Methods):
             )
         if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        old, self._data = self._data, value._data
-        if self._leaf is not None and (old.shape != self._data.shape or old.dtype != self._data.dtype):
+        self._set_payload(value._data)
+
+    def _set_payload(self, data: Any) -> None:
+        """Hold another payload; of a leaf, tell what stands for it in graphs."""
+        old, self._data = self._data, data
+        if self._leaf is None:
+            return
+        if old.shape != data.shape or old.dtype != data.dtype:
             self._leaf[0].renew()  # its edge described those
+        else:
+            self._leaf[0]._data = data
 
     @data.deleter
     def data(self) -> None:

@@ -6,6 +6,7 @@ It becomes `Lost`: its values can be read, but whoever would record an operation
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ PLAIN.add(Lost)
 _slot_of_edge: Any = Tensor.__dict__["_edge"]
 
 
-_LOST: dict[Any, Any] = {Tensor: Lost}
+_LOST: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary({Tensor: Lost})
 """`Lost`, and for each class derived from Tensor that was met one that is both."""
 
 
@@ -64,9 +65,10 @@ def lose(view: Tensor) -> None:
     """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
     cls = type(view)
     if not isinstance(view, Lost):
-        if cls not in _LOST:
-            _LOST[cls] = type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
-        view.__class__ = _LOST[cls]
+        lost = _LOST.get(cls)
+        if lost is None:
+            lost = _LOST[cls] = type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
+        view.__class__ = lost
     view._requires_grad = True
 
 

@@ -10,6 +10,7 @@ Nobody pays for this who does not use it: operations look for such instances onl
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from . import errors
 from ._state import LEVELS, thread
 from ._tensor import Lifted, Tensor, wrap_as
 
-_DERIVED: set[type] = set()
+_DERIVED: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -420,7 +420,7 @@ def _reduce(self: Tensor, protocol: Any) -> Any:
                 warnings.warn(
                     f"the hook {hook!r} on a tensor is not among what is pickled or copied.\n  What to do: register it "
                     "on what comes back; if that is as it should be, set hook.__torch_unserializable__ = True.",
-                    stacklevel=2,
+                    stacklevel=errors.callers_level(),
                 )
     return _rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
 

@@ -82,8 +82,11 @@ def backward(
     if not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     wanted = [_tensor_at(t) for t in wanted]
-    leaves = {(t._edge or leaf_edge(t))[0] for t in wanted if t._edge is None and t._requires_grad}
-    inner = list({id(t): t for t in wanted if t._edge is not None or not t._requires_grad}.values())  # each once
+    for i, t in enumerate(wanted):
+        if not t._requires_grad:
+            raise _requires_none(i)
+    leaves = {leaf_edge(t)[0] for t in wanted if t._edge is None}
+    inner = list({id(t): t for t in wanted if t._edge is not None}.values())  # each once
     for t, g in zip(inner, _gradients(outputs, grads, inner, keep, create_graph, leaves), strict=True):
         if g is not None and not t.retains_grad:
             retain(t, g, create_graph)
@@ -171,6 +174,10 @@ def _of_levels(*tensors: Sequence[Any]) -> bool:
     return LEVELS.n > 0 and any(isinstance(t, Lifted) for ts in tensors for t in ts)
 
 
+def _requires_none(i: int) -> RuntimeError:
+    return RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
+
+
 def _gradients(
     outputs: Sequence[Tensor],
     vectors: Sequence[Any],
@@ -189,7 +196,7 @@ def _gradients(
         elif t._requires_grad:
             edge = t._edge or t._leaf or leaf_edge(t)
         else:
-            raise RuntimeError(f"One of the differentiated Tensors (inputs[{len(edges)}]) does not require grad")
+            raise _requires_none(len(edges))
         edges.append(edge)
         node = edge[0]
         targets.add(node)

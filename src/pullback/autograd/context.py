@@ -216,8 +216,7 @@ class FunctionNode(Node):
 
     def _flat(self, result: Any) -> Sequence[Any]:
         """What backward returned as one gradient for each tensor among the arguments, which nest."""
-        if self._arguments is None:
-            return (result,)
+        assert self._arguments is not None
         one = len(self._arguments) == 1 and matches(result, self._arguments[0])  # not a row of gradients
         if one or not isinstance(result, (tuple, list)):
             result = (result,)

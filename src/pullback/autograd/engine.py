@@ -2,7 +2,7 @@
 
     pop the newest node that waits -> its hooks -> its rule -> gradients along its edges -> leaves' .grad
 
-`execute` is that loop. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then
+`_loop` is that loop, and `execute` what surrounds it. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then
 the pass is itself recorded. What travels is kept in this function's own dictionary, never on the nodes, so an
 exception leaves the graph as it was. Whatever a rule returns is made to fit the edge it travels along, here and
 nowhere else: a broadcast is summed away, a dtype is cast back.
@@ -70,8 +70,8 @@ def execute(
     try:
         arrived = _loop(edges, [g for _, g in roots], keep, taped, needed, captures, accumulate)
         if accumulate:
-            while arrived:
-                _arrive(*_first(arrived), taped)
+            for node in list(arrived):
+                _arrive(*_taken(arrived, node), taped)
         for callback in modes.running_pass.callbacks:
             callback()
     finally:
@@ -79,9 +79,8 @@ def execute(
     return arrived
 
 
-def _first(arrived: dict[Any, Any]) -> tuple[bool, AccumulateGrad, Any]:
-    """Take out the gradient that arrived first: whether nobody else can see it, its leaf's node, and it."""
-    node = next(iter(arrived))
+def _taken(arrived: dict[Any, Any], node: AccumulateGrad) -> tuple[bool, AccumulateGrad, Any]:
+    """Take out the gradient that arrived at a leaf: whether nobody else can see it, the leaf's node, and it."""
     g = arrived.pop(node)
     return getrefcount(g) <= _ONE_LOCAL, node, g
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .. import errors
 from .._memory import WRITES, next_write
 from .._state import INFERENCES, thread
 from .._tensor import Tensor
@@ -60,7 +61,7 @@ class _Mode:
         warnings.warn(
             f"Decorating classes is deprecated: only {cls.__name__}.__init__ runs in this mode. Decorate that itself.",
             FutureWarning,
-            stacklevel=3,
+            stacklevel=errors.callers_level(),
         )
         cls.__init__ = self(cls.__init__)
         return cls

@@ -309,7 +309,7 @@ def _check(problem: Problem, options: Options) -> None:
         warnings.warn(
             f"{problem.title}: nothing was checked, because no output depends on the inputs. func is called with "
             "copies of them, so it has to use its arguments, not tensors from outside.",
-            stacklevel=4,
+            stacklevel=errors.callers_level(),
         )
 
 

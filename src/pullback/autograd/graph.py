@@ -78,8 +78,8 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
 
     def __enter__(self) -> None:
         modes = thread.modes
-        if modes.pack_hooks and modes.pack_hooks[-1][0] is None:
-            raise RuntimeError(modes.pack_hooks[-1][1])
+        if modes.hooks_disabled is not None:
+            raise RuntimeError(modes.hooks_disabled)
         modes.pack_hooks = (*modes.pack_hooks, (self.pack_hook, self.unpack_hook))
         changed()
 
@@ -128,7 +128,7 @@ class _Mutable:
 
     def __init__(self) -> None:
         self._all: list[weakref.ref[_Kept]] = []
-        self._memories: list[Any] = []
+        self._keepers: list[tuple[Any, Callable[[], None]]] = []  # and the memory that each is of
         self._over = False
 
     def pack(self, t: Tensor) -> _Kept:
@@ -136,8 +136,13 @@ class _Mutable:
         kept, memory = _Kept(t), t._share_version()
         ref = weakref.ref(kept)
         self._all.append(ref)
-        self._memories.append(memory)
-        KEEPERS.setdefault(id(memory), []).append(lambda: kept.keep() if (kept := ref()) is not None else None)
+
+        def keep() -> None:
+            if (found := ref()) is not None:
+                found.keep()
+
+        self._keepers.append((memory, keep))
+        KEEPERS.setdefault(id(memory), []).append(keep)
         return kept
 
     def unpack(self, kept: _Kept) -> Tensor:
@@ -162,12 +167,15 @@ class _Mutable:
     def clear(self) -> None:
         """Forget everything: what was saved cannot be used any more."""
         self._over = True
-        for memory in self._memories:
-            KEEPERS.pop(id(memory), None)
+        own = {keep for _, keep in self._keepers}
+        for memory, _ in self._keepers:
+            others = [keep for keep in KEEPERS.pop(id(memory), ()) if keep not in own]  # of another thread
+            if others:
+                KEEPERS[id(memory)] = others
         for ref in self._all:
             if (kept := ref()) is not None:
                 kept.saved = None
-        self._all, self._memories = [], []
+        self._all, self._keepers = [], []
 
 
 @contextlib.contextmanager
@@ -199,20 +207,21 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutable]:
 
 
 class disable_saved_tensors_hooks:  # noqa: N801 - torch's name
-    """Within it, `saved_tensors_hooks` raises a RuntimeError with this message."""
+    """Within it, `saved_tensors_hooks` raises a RuntimeError with this message; so does this where one is on."""
 
     def __init__(self, error_message: str) -> None:
         self._message = error_message
+        self._before: list[str | None] = []
 
     def __enter__(self) -> None:
-        self._before = thread.modes.pack_hooks
-        thread.modes.pack_hooks = ((None, self._message),)
-        if self._before:
-            changed()
+        modes = thread.modes
+        if modes.pack_hooks:
+            raise RuntimeError(self._message)
+        self._before.append(modes.hooks_disabled)
+        modes.hooks_disabled = self._message
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.pack_hooks = self._before
-        changed()
+        thread.modes.hooks_disabled = self._before.pop()
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -241,36 +250,39 @@ class _Handles:
 
 
 class _State:
-    """What of some tensors' gradients the backward pass that is running has computed."""
+    """What of some tensors' gradients each of the backward passes that run has computed.
+
+    It holds neither the passes nor the nodes: the tensors' hooks hold it.
+    """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self._edges = [t._edge or leaf_edge(t) for t in tensors]
+        self._nodes = [weakref.ref((t._edge or leaf_edge(t))[0]) for t in tensors]
         self._lock = threading.Lock()
-        self._pass: Any = None
-        self._grads: list[Tensor | None] = []
-        self._missing = 0
-
-    def _enter(self) -> bool:
-        """Begin anew with a pass that has not been seen; whether it was so."""
-        if self._pass is thread.modes.running_pass:
-            return False
-        self._pass = thread.modes.running_pass
-        self._grads = [None] * len(self._edges)
-        self._missing = sum(self._pass.reaches(edge[0]) for edge in self._edges)
-        return True
+        self._known: weakref.WeakKeyDictionary[Any, tuple[list[Tensor | None], int]] = weakref.WeakKeyDictionary()
 
     def first(self) -> bool:
         """Whether a gradient that is known now is the first one in its pass."""
+        running = thread.modes.running_pass
         with self._lock:
-            return self._enter()
+            seen = running in self._known
+            self._known[running] = [], 0
+            return not seen
 
     def arrived(self, i: int, grad: Tensor) -> list[Tensor | None] | None:
         """All of the gradients, if this was the last that was missing."""
+        running = thread.modes.running_pass
         with self._lock:
-            self._enter()
-            self._grads[i] = grad
-            self._missing -= 1
-            return None if self._missing else self._grads
+            grads, missing = self._known.get(running) or ([None] * len(self._nodes), self._reached(running))
+            grads[i] = grad
+            if missing > 1:
+                self._known[running] = grads, missing - 1
+                return None
+            self._known.pop(running, None)
+            return grads
+
+    def _reached(self, running: Any) -> int:
+        """How many of the gradients a pass will compute."""
+        return sum(node is not None and running.reaches(node) for node in (ref() for ref in self._nodes))
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> Any:

@@ -90,6 +90,5 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
 
 def _last_writer(node: Any, t: Tensor) -> Any:
     """The node of the recorded write that changed `t` after `node` saved it, if the tensor itself tells."""
-    if t._edge is not None and t._edge[0]._order < node._order:
-        return t._edge[0]
-    return None
+    edge = t._place  # a view that lost it does not tell, but had one
+    return edge[0] if edge is not None and edge[0]._order < node._order else None

@@ -13,6 +13,7 @@ import math
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,13 +61,16 @@ class Bad:
 BAD: ByTensor[Bad] = ByTensor()
 
 
+_MANY = 1000
+
+
 class _Pending(threading.local):
     def __init__(self) -> None:
-        self.tensors: list[weakref.ref[Tensor]] = []  # those that are not finite, since a node was last made
+        # those that are not finite, since a node was last made: the last of them
+        self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=_MANY)
 
 
 _pending = _Pending()
-_MANY = 1000
 
 
 def all_finite(a: np.ndarray[Any, Any]) -> bool:
@@ -102,8 +106,7 @@ def look_at_tensor(t: Tensor) -> None:
     if modes.running is not None and not modes.grad_enabled:  # a gradient: `check_nan` looks at those
         return
     BAD.put(t, _first(t, data))
-    if len(_pending.tensors) < _MANY:
-        _pending.tensors.append(weakref.ref(t))
+    _pending.tensors.append(weakref.ref(t))
 
 
 def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:

@@ -43,7 +43,14 @@ def on_an_empty_stack(work: Callable[[], T]) -> T:
 
     other = threading.Thread(target=run, name="pullback, nested backward", daemon=True)
     other.start()
-    other.join()
+    interrupted: BaseException | None = None
+    while other.is_alive():
+        try:
+            other.join()
+        except BaseException as error:  # Ctrl-C: but the modes of this thread are the other's until that ends
+            interrupted = error
+    if interrupted is not None:
+        raise interrupted
     if raised:
         try:
             raise raised[0]

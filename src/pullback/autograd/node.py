@@ -4,7 +4,7 @@ A node knows the edges along which it sends gradients on, the place it takes in 
 What it does when a gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions
 (`function.py`) and `AccumulateGrad` below are the three kinds.
 
-Order. Every node takes the next number when it is made, counting *down*: a node's consumers are all made after it, so
+Order. Every node but a leaf's takes the next number when it is made, counting *down*: a node's consumers are all made after it, so
 the smallest number among the nodes that wait is always one whose consumers have all run. The count is shared by all
 threads, because a graph may be built by several.
 """
@@ -175,7 +175,7 @@ class AccumulateGrad(Node):
         self.hooks: dict[int, Callable[..., Any]] = {}
         self.post_hooks: dict[int, Callable[..., Any]] = {}
         self.transform: Any = None  # of a leaf that a transform of `func` made: whether it runs
-        self._order = 1 - 2**64
+        self._order = 1 - 2**64  # `_sequence_nr` is then 2**64 - 1, as torch's: the number of what runs at once
 
     @property
     def variable(self) -> Tensor:

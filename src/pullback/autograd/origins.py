@@ -30,12 +30,12 @@ from .context import FunctionNode
 from .contract import place as place_of_function
 from .engine import execute
 from .function import Function
-from .grad_mode import _Mode, set_grad_enabled
+from .grad_mode import _Mode, inference_mode, set_grad_enabled
 from .misuse import WRITTEN, Write
 from .nans import reachable
 from .node import AccumulateGrad
 from .places import Call, Place, arguments, is_ours, locals_of, user_place
-from .watching import GRADIENTS_SET, TENSORS, ByTensor, Tap, changed
+from .watching import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, changed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -216,7 +216,12 @@ def _note_gradient(t: Tensor, old: Any, new: Any) -> None:
 
 def _note_write(version: Version, old: Any, new: Any) -> None:
     """Note that memory was written to."""
-    if new and thread.modes.recording:
+    if old is MISSING or not thread.modes.recording:
+        return
+    if new < old:  # one write was counted twice
+        if version in WRITTEN and WRITTEN[version]:
+            WRITTEN[version].pop()
+    else:
         call = Call(sys._getframe(2))
         WRITTEN.setdefault(version, deque(maxlen=64)).append(Write(new, call.place, call.title()))
 
@@ -380,6 +385,7 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (FunctionNode, "_run", _running),
     (_Mode, "__enter__", _entering),
     (_Mode, "__exit__", _leaving),
+    (inference_mode, "__enter__", _entering),
     (set_grad_enabled, "__enter__", _entering),
     (set_grad_enabled, "__init__", _setting),
     (api, "execute", _executing),
@@ -390,14 +396,15 @@ class _Replacement:
     """Puts `_REPLACED` in and out; as with a `Tap`, what was put in and out often stays, and asks if it is wanted."""
 
     def __init__(self) -> None:
-        self._users = self._times = 0
+        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # as a Tap's
+        self._times = 0
         self._before: list[Any] = []
         self._lock = threading.Lock()
 
     def open(self) -> None:
         """Put the replacements in, unless they are there."""
         with self._lock:
-            self._users += 1
+            self._users[thread.modes] = self._users.get(thread.modes, 0) + 1
             if not self._before:
                 for owner, name, replacement in _REPLACED:
                     self._before.append(vars(owner)[name])
@@ -406,7 +413,9 @@ class _Replacement:
     def close(self) -> None:
         """Put back what was there, if nobody else records."""
         with self._lock:
-            self._users -= 1
+            left = self._users.pop(thread.modes, 1) - 1
+            if left:
+                self._users[thread.modes] = left
             if not self._users and self._times < Tap.STAYS:
                 self._times += 1
                 for owner, name, _ in reversed(_REPLACED):

@@ -100,8 +100,6 @@ def watch(node: Any) -> None:
         tell(node)
     if modes.pack_hooks:
         pack, unpack = modes.pack_hooks[-1]
-        if pack is None:
-            raise RuntimeError(unpack)
         node._pack(pack, unpack)
 
 
@@ -129,7 +127,9 @@ class Tap:
         self._cls, self._name, self._told, self._listens = cls, slot, told, listens
         self._slot = cls.__dict__[slot]
         self._get, self._set, self._delete = self._slot.__get__, self._slot.__set__, self._slot.__delete__
-        self._users = self._times = 0
+        # by the modes of their threads, how often each listens: a thread may end without having closed
+        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._times = 0
         self._lock = threading.Lock()
 
     def __get__(self, t: Any, owner: Any = None) -> Any:
@@ -152,14 +152,16 @@ class Tap:
     def open(self) -> None:
         """Put the tap in, unless it is there."""
         with self._lock:
-            self._users += 1
+            self._users[thread.modes] = self._users.get(thread.modes, 0) + 1
             if vars(self._cls)[self._name] is not self:
                 setattr(self._cls, self._name, self)
 
     def close(self) -> None:
         """Put the slot back, if nobody else listens."""
         with self._lock:
-            self._users -= 1
+            left = self._users.pop(thread.modes, 1) - 1
+            if left:
+                self._users[thread.modes] = left
             if not self._users and self._times < self.STAYS:
                 self._times += 1
                 setattr(self._cls, self._name, self._slot)

@@ -211,7 +211,7 @@ class Compiled:
     def _warn(self, text: str) -> None:
         if text not in self._warned:
             self._warned.add(text)
-            warnings.warn(f"compile: {text}", stacklevel=4)
+            warnings.warn(f"compile: {text}", stacklevel=errors.callers_level())
 
     def explain(self) -> str:
         """What was compiled, for each signature so far: loops, calls, what is saved and what is computed again."""

@@ -277,9 +277,10 @@ def _seen_from(t: Tensor, loss: Tensor) -> Explanation:
     end = edge[0] if edge is not None else None
     if loss is not t and not any(node is end for node in nodes):
         return _not_reached(t, nodes)
+    leading = _leading_to(end, nodes)
     for node in nodes:
         for target, said in node.metadata.get("returned_none", {}).items():
-            if any(other is end for other in reachable([target])):
+            if target in leading:
                 return _returned_none(*said)
     freed = next((node for node in nodes if _is_freed(node)), None)
     if freed is None:
@@ -295,10 +296,27 @@ def _is_freed(node: Any) -> bool:
     return getattr(node, "saved", None) is FREED or getattr(node, "_saved", None) is FREED
 
 
+def _leading_to(target: Any, nodes: Sequence[Any]) -> set[Any]:
+    """Those of the nodes of a graph from which a gradient goes to `target`, and it itself."""
+    consumers: dict[Any, list[Any]] = {}
+    for node in nodes:
+        for edge in node._edges:
+            if edge:
+                consumers.setdefault(edge[0], []).append(node)
+    found, stack = {target}, [target]
+    while stack:
+        for node in consumers.get(stack.pop(), ()):
+            if node not in found:
+                found.add(node)
+                stack.append(node)
+    return found
+
+
 def _freed(t: Tensor, nodes: Sequence[Any], target: Any, freed: Any) -> Explanation:
     """A backward pass has run through the graph, and yet no gradient is there."""
     first = freed.metadata.get("freed")
-    between = [n for n in nodes if isinstance(n, FunctionNode) and any(m is target for m in reachable([n]))]
+    leading = _leading_to(target, nodes)
+    between = [n for n in nodes if isinstance(n, FunctionNode) and n in leading][:_NOTES]
     notes = [
         f"- {n._forward_cls.__name__}.backward ({place_of_function(n._forward_cls.backward)}) lies between them, and "
         "may have returned None;"

@@ -55,7 +55,7 @@ def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
     node.writes = WRITES.n
     node.versions = None
     node._edges = edges
-    node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
+    node._order = next_order()
     out = blank() if type(r) is _ndarray else wrap(r)
     out._data = r
     out._edge = (node, 0, r.shape, r.dtype)
@@ -410,7 +410,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
                 input._edge or input._leaf or leaf_edge(input),
                 other._edge or other._leaf or leaf_edge(other),
             )
-        node._order = next_order()  # after the edges: a leaf's AccumulateGrad may have been made for them
+        node._order = next_order()
         result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
         if writes:
             seal(node)

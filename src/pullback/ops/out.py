@@ -66,7 +66,7 @@ def _put_out(out: Tensor, result: Tensor) -> Tensor:
                 f"does not match the required output shape {list(result._data.shape)}.",
                 stacklevel=errors.callers_level(),
             )
-        out._data = np.empty(result._data.shape, out._data.dtype)
+        out._set_payload(np.empty(result._data.shape, out._data.dtype))
     keep_values(out)
     out._data[...] = result._data
     out._bump()

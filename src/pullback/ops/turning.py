@@ -38,7 +38,7 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     """Let `t` look as `new` does, a view of `old`, which is what it was. ``back(t, *args)`` is `old` again."""
     version = t._share_version()
     if version is INFERENCE:
-        t._data = new._data
+        t._set_payload(new._data)
         return t
     refs = [ref for ref in version.views if ref() is not None and ref() is not new]
     children = [view for view in (ref() for ref in refs) if view is not None and view._view and view._view.parent is t]
@@ -52,13 +52,11 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     else:
         old._view = View(t, back, args)
         version.views = [weakref.ref(old), *refs]
-    t._data = new._data
+    t._set_payload(new._data)
     if new._edge is not None:
         if old._edge is not None:
             carry_retained(t, old._edge, new._edge)
         t._edge, t._requires_grad = new._edge, True
-    elif t._leaf is not None:
-        t._leaf[0].renew()  # its edge described the old shape
     t._bump()
     return t
 

@@ -13,14 +13,16 @@ import numpy as np
 from .._tensor import Tensor, wrap
 from ..autograd import context
 from ..autograd._problem import Array, copied
+from ..ops import calls
 from .derivatives import compare
 from .findings import Finding, Line
 from .running import largest_gap
 from .source import described, executed, line_of_error, replaced, shape_of, text, works
 from .subject import Run, Subject, drawn
 
-CONTEXT = str(context.__file__)
-"""The file of ctx, whose work of saying what is wanted is none of backward's."""
+APART = (str(context.__file__), str(calls.__file__))
+"""The files of ctx and of what calls an operation: the work of saying what is wanted, and of recording, is none of
+backward's."""
 
 
 def _gradient_line(subject: Subject, i: int, form: str = "{}") -> tuple[Line | None, str]:
@@ -155,7 +157,7 @@ def check_needs_input_grad(subject: Subject) -> Iterator[Finding]:
             yield _unneeded(subject, i, "unneeded-gradient", "a gradient")
             continue
         full, less = (functools.partial(r.vjp, seeds) for r in (reference, run))
-        if not works(executed(full, backward, CONTEXT) - executed(less, backward, CONTEXT)):
+        if not works(executed(full, backward, APART) - executed(less, backward, APART)):
             yield _unneeded(subject, i, "unneeded-work", "None, after the same computations as for a gradient")
 
 

@@ -258,15 +258,15 @@ def _locals(run: Callable[[], Any], method: Method) -> list[tuple[int, dict[str,
     return found
 
 
-def executed(run: Callable[[], Any], method: Method, but: str) -> Counter[Instruction]:
-    """How often each instruction runs in a method and in what it calls, but for the functions of one file."""
+def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Counter[Instruction]:
+    """How often each instruction runs in a method and in what it calls, but for the functions of some files."""
     found: Counter[Instruction] = Counter()
     inside: list[FrameType] = []
 
     def call(frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code is method.fn.__code__:
             inside.append(frame)
-        if not inside or frame.f_code.co_filename == but:
+        if not inside or frame.f_code.co_filename in but:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return each

@@ -15,6 +15,7 @@ import contextlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from .. import autograd, errors
@@ -65,31 +66,33 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _Set:
-    """What is set for all parts, whatever `checkpoint` is told; None: nothing."""
-
-    early_stop: bool | None = None
-    debug: bool | None = None
+# What is set for all parts, whatever `checkpoint` is told; None: nothing. A thread does not hear of another's, but that
+# of a nested backward pass, which has the context of the one that waits for it.
+_EARLY_STOP: ContextVar[bool | None] = ContextVar("early_stop", default=None)
+_DEBUG: ContextVar[bool | None] = ContextVar("debug", default=None)
+_GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether a part that runs again stops once all that was needed is there, whatever `checkpoint` was told."""
-    before, _Set.early_stop = _Set.early_stop, enable
+    before = _EARLY_STOP.get()
+    _EARLY_STOP.set(enable)
     try:
         yield
     finally:
-        _Set.early_stop = before
+        _EARLY_STOP.set(before)
 
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Whether parts made within it are made with `debug`, whatever `checkpoint` was told; None: as it was told."""
-    before, _Set.debug = _Set.debug, enabled
+    before = _DEBUG.get()
+    _DEBUG.set(enabled)
     try:
         yield
     finally:
-        _Set.debug = before
+        _DEBUG.set(before)
 
 
 class GraphExecGroup:
@@ -106,16 +109,14 @@ class GraphExecGroup:
     ...     b.backward()
     """
 
-    _current: GraphExecGroup | None = None
-
     def __enter__(self) -> GraphExecGroup:
-        if GraphExecGroup._current is not None:
+        if _GROUP.get() is not None:
             raise RuntimeError("GraphExecGroup cannot be nested.\n  What to do: leave the inner one away.")
-        GraphExecGroup._current = self
+        _GROUP.set(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        GraphExecGroup._current = None
+        _GROUP.set(None)
 
 
 def checkpoint(
@@ -152,7 +153,7 @@ def checkpoint(
     See https://docs.pytorch.org/docs/stable/checkpoint.html.
     """
     if use_reentrant:
-        if context_fn is not noop_context_fn or debug or _Set.debug:
+        if context_fn is not noop_context_fn or debug or _DEBUG.get():
             raise ValueError(
                 "Passing context_fn or debug is only supported when use_reentrant=False.\n"
                 "  What to do: leave use_reentrant away."
@@ -174,7 +175,7 @@ def checkpoint(
     if not thread.modes.grad_enabled or any(isinstance(t, Lifted) for t in leaves((args, kwargs))):
         return function(*args, **kwargs)  # a transform's tensors are gone when the part would run again
     first, again = context_fn()
-    stops = early_stop if _Set.early_stop is None else _Set.early_stop
+    stops = early_stop if (asked := _EARLY_STOP.get()) is None else asked
     part = _Part(function, args, kwargs, again, determinism_check == "default", stops, preserve_rng_state)
     with saved_tensors_hooks(part.pack, lambda packed: packed.value()), first:
         found = _run(first, function, args, kwargs)
@@ -190,7 +191,7 @@ def _run(context: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> 
 def check_backward_validity(inputs: Any) -> None:
     """Warn if none of the inputs is a tensor that requires grad: a checkpoint with reentrance then passes on none."""
     if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3)
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=errors.callers_level())
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -273,7 +274,7 @@ class _Part:
 
     def value(self, number: _Number) -> Tensor:
         """The tensor of that number, computed again if that has not been done in this backward pass."""
-        passing = GraphExecGroup._current or thread.modes.running_pass
+        passing = _GROUP.get() or thread.modes.running_pass
         if passing is None or self.passing() is not passing:  # outside of a pass, each time
             self.passing, self.found, self.given = weakref.ref(passing) if passing else (lambda: None), {}, set()
         if number.n in self.given:
