@@ -276,7 +276,7 @@ ROWS = [
     _swish_row("swish-1e7", 10_000_000, 0.2, 2.0, 0.06),
     Row(
         "sparse",
-        f"sparse ({N} x {N}, {NNZ} values) @ dense ({N} x {COLUMNS}): product, gradients of the values and of the dense",
+        f"sparse ({N} x {N}, {NNZ} values) @ dense ({N} x {COLUMNS}): product, gradients of the values and the dense",
         1,
         0.02,
         {"torch": _sparse, "pullback": _sparse, "scipy": _sparse_by_hand},

@@ -6,6 +6,7 @@ name in all three; "compiled" is pullback with `pullback.compile`, "jit" JAX com
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -33,7 +34,7 @@ def _numpy(arrays: Any) -> Arrays:
 # -- MLP 784-256-256-10, one step of Adam ------------------------------------------------------------------------------
 
 _SIZES = (784, 256, 256, 10)
-_WEIGHTS = [_normal(b, a, scale=1 / math.sqrt(a)) for a, b in zip(_SIZES, _SIZES[1:], strict=False)]
+_WEIGHTS = [_normal(b, a, scale=1 / math.sqrt(a)) for a, b in itertools.pairwise(_SIZES)]
 _BIASES = [np.zeros(n, np.float32) for n in _SIZES[1:]]
 RATE, BETA1, BETA2, EPS = 1e-3, 0.9, 0.999, 1e-8
 
@@ -205,7 +206,7 @@ _TRANSFORMER = (
 
 def _convolved(b: Basics, x: Any, kernel: Any) -> Any:
     """A 3 x 3 convolution without padding: the sum over the nine places of a product with the kernel's matrix there."""
-    n, h, w, c = x.shape
+    _, h, w, _ = x.shape
     total = None
     for i in range(3):
         for j in range(3):
@@ -272,6 +273,8 @@ ROWS = [
     _mlp_row(64),
     _mlp_row(512),
     _model_row("rnn", "tanh RNN of 200 steps, batch 32, hidden 128", _rnn, _RNN, 1.2),
-    _model_row("transformer", "transformer block, d 128, 4 heads, sequence 64, batch 8", _transformer, _TRANSFORMER, 1.2),
+    _model_row(
+        "transformer", "transformer block, d 128, 4 heads, sequence 64, batch 8", _transformer, _TRANSFORMER, 1.2
+    ),
     _model_row("convnet", "convnet on 64 images of 8 x 8", _convnet, _CONVNET, None),
 ]

@@ -262,3 +262,55 @@ def test_findings_can_be_accepted() -> None:
 def test_what_is_ignored_has_to_exist() -> None:
     with pytest.raises(ValueError, match="did you mean 'wrong-derivative'"):
         audit(Unaccepted, torch.ones(2), ignore=("wrong_derivative",))
+
+
+def test_work_of_an_operation_that_takes_the_general_way_is_not_that_of_saying_what_is_wanted() -> None:
+    class Product(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            ga, gb = g @ b.T, a.T @ g
+            return ga if ctx.needs_input_grad[0] else None, gb if ctx.needs_input_grad[1] else None
+
+    found = audit(Product, torch.randn(2, 3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64))
+    assert "unneeded-work" in [finding.code for finding in found.findings]
+
+
+a = torch.ones(3, requires_grad=True)  # of the name of an attribute below
+
+
+def test_an_attribute_is_not_the_tensor_from_outside_of_the_same_name() -> None:
+    class Keeps(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.a = 2.0
+            return x * ctx.a
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.a
+
+    found = audit(Keeps, torch.randn(3, dtype=torch.float64))
+    assert "hidden-parameter" not in [finding.code for finding in found.findings]
+
+
+def test_an_output_of_another_dtype_is_converted_where_it_is_returned() -> None:
+    class Single(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = torch.empty_like(x, dtype=torch.float32)
+            y.copy_(x)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    found = audit(Single, torch.ones(3, dtype=torch.float64))
+    (finding,) = [finding for finding in found.findings if finding.code == "output-dtype"]
+    assert finding.corrected == "return y.to(x.dtype)"

@@ -376,7 +376,44 @@ def test_never_used(w: Any) -> None:
 def test_backward_was_not_called(w: Any) -> None:
     loss = (w * 2).sum()
     assert explain(w).cause == "no-backward"
-    assert "backward() has not been called on the loss" in explain(w, loss).why
+    assert "most likely backward() has not been called on the loss" in explain(w, loss).why
+
+
+def test_a_function_that_saves_nothing_and_returns_none_is_named(w: Any) -> None:
+    class Drops(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return None
+
+    loss = Drops.apply(w)
+    loss.backward()
+    found = str(explain(w, loss))
+    assert "most likely backward() has not been called" in found
+    assert "Drops.backward" in found
+    assert "may have returned None" in found
+
+
+def test_of_many_functions_in_between_the_first_are_named(w: Any) -> None:
+    class Once(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    y = w
+    for _ in range(30):
+        y = Once.apply(y)
+    loss = y.sum()
+    pullback.autograd.grad(loss, w)
+    assert str(explain(w, loss)).count("Once.backward") == 20
 
 
 def test_of_the_loss_itself() -> None:

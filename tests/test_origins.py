@@ -364,13 +364,12 @@ def test_the_state_of_a_loop_is_to_be_cut_off(x: Any) -> None:
 
 
 def test_leaving_inference_mode_leaves_the_place_where_the_mode_around_it_was_entered(x: Any) -> None:
-    with record_origins():
-        with pullback.no_grad():
-            line = sys._getframe().f_lineno - 1
-            with pullback.inference_mode():
-                z = x * 3
-            inner = sys._getframe().f_lineno - 2
-            y = x * 2
+    with record_origins(), pullback.no_grad():
+        line = sys._getframe().f_lineno - 1
+        with pullback.inference_mode():
+            z = x * 3
+        inner = sys._getframe().f_lineno - 2
+        y = x * 2
     assert f"test_origins.py:{line}," in str(pullback.explain(y))
     assert f"test_origins.py:{inner}," in str(pullback.explain(z))
 

@@ -316,6 +316,10 @@ class Tensor(Methods):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._set_payload(value._data)
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete the tensor instead.")
+
     def _set_payload(self, data: Any) -> None:
         """Hold another payload; of a leaf, tell what stands for it in graphs."""
         old, self._data = self._data, data
@@ -325,10 +329,6 @@ class Tensor(Methods):
             self._leaf[0].renew()  # its edge described those
         else:
             self._leaf[0]._data = data
-
-    @data.deleter
-    def data(self) -> None:
-        raise RuntimeError("Deleting tensor data is not allowed. Delete the tensor instead.")
 
     # Out of the library ---------------------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
     pop the newest node that waits -> its hooks -> its rule -> gradients along its edges -> leaves' .grad
 
-`_loop` is that loop, and `execute` what surrounds it. It works on raw payloads; when the pass is *taped* (`create_graph=True`) on Tensors, and then
-the pass is itself recorded. What travels is kept in this function's own dictionary, never on the nodes, so an
-exception leaves the graph as it was. Whatever a rule returns is made to fit the edge it travels along, here and
-nowhere else: a broadcast is summed away, a dtype is cast back.
+`_loop` is that loop, and `execute` what surrounds it. It works on raw payloads; when the pass is *taped*, on Tensors:
+as it is where the pass is itself recorded (`create_graph=True`), or where the payloads are those of a transform. What
+travels is kept in the loop's own dictionaries, never on the nodes, so an exception leaves the graph as it was. Whatever
+a rule returns is made to fit the edge it travels along, here and nowhere else: a broadcast is summed away, a dtype is
+cast back.
 """
 
 from __future__ import annotations

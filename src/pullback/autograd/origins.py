@@ -219,8 +219,8 @@ def _note_write(version: Version, old: Any, new: Any) -> None:
     if old is MISSING or not thread.modes.recording:
         return
     if new < old:  # one write was counted twice
-        if version in WRITTEN and WRITTEN[version]:
-            WRITTEN[version].pop()
+        if noted := WRITTEN.get(version):
+            noted.pop()
     else:
         call = Call(sys._getframe(2))
         WRITTEN.setdefault(version, deque(maxlen=64)).append(Write(new, call.place, call.title()))

@@ -179,6 +179,7 @@ def _operation(node: Any) -> str:
 
 
 _MANY = 10_000
+_NOTES = 20
 
 
 def _leaves(node: Any) -> list[Tensor]:
@@ -286,8 +287,9 @@ def _seen_from(t: Tensor, loss: Tensor) -> Explanation:
     if freed is None:
         return Explanation(
             "no-backward",
-            "grad is None: the loss leads to this tensor, but backward() has not been called on the loss.",
+            "grad is None: the loss leads to this tensor, but most likely backward() has not been called on the loss.",
             "call loss.backward(). (autograd.grad() returns gradients, and leaves .grad alone.)",
+            notes=_may_return_none([n for n in nodes if n in leading]),
         )
     return _freed(t, nodes, end, freed)
 
@@ -312,16 +314,21 @@ def _leading_to(target: Any, nodes: Sequence[Any]) -> set[Any]:
     return found
 
 
+def _may_return_none(between: Sequence[Any]) -> tuple[str, ...]:
+    """What is to be said of the Functions among the nodes that lie between a loss and a tensor: of the first of them."""
+    return tuple(
+        f"- {n._forward_cls.__name__}.backward ({place_of_function(n._forward_cls.backward)}) lies between them, and "
+        "may have returned None;"
+        for n in [n for n in between if isinstance(n, FunctionNode)][:_NOTES]
+    )
+
+
 def _freed(t: Tensor, nodes: Sequence[Any], target: Any, freed: Any) -> Explanation:
     """A backward pass has run through the graph, and yet no gradient is there."""
     first = freed.metadata.get("freed")
     leading = _leading_to(target, nodes)
-    between = [n for n in nodes if isinstance(n, FunctionNode) and n in leading][:_NOTES]
-    notes = [
-        f"- {n._forward_cls.__name__}.backward ({place_of_function(n._forward_cls.backward)}) lies between them, and "
-        "may have returned None;"
-        for n in between
-    ]
+    between = [n for n in nodes if n in leading]
+    notes = _may_return_none(between)
     retained = ["- retain_grad() was called on it only after that pass;"] if t._edge is not None else []
     return Explanation(
         "freed",

@@ -100,7 +100,8 @@ def _precision(t: Tensor) -> int:
 
 def _changed_precision(subject: Subject, k: int, t: Tensor, dtype: Any) -> Finding:
     forward = subject.method("forward")
-    found = forward.gradient(k) if forward else None
+    returned = forward.returned() if forward else None
+    found = (returned[0], returned[1][k]) if returned is not None and k < len(returned[1]) else None
     return Finding(
         "output-dtype",
         f"an output of the precision of the inputs, {dtype.name}",

@@ -47,7 +47,9 @@ CODES = {
     ),
     "wrong-second-derivative": Code(FAULT, "The derivative of backward and finite differences of it disagree."),
     "second-derivative-raises": Code(FAULT, "backward cannot be recorded, and is not marked `once_differentiable`."),
-    "forward-mode": Code(FAULT, "`jvp` and backward are not the two sides of one Jacobian: `<u, Jv>` is not `<J^T u, v>`."),
+    "forward-mode": Code(
+        FAULT, "`jvp` and backward are not the two sides of one Jacobian: `<u, Jv>` is not `<J^T u, v>`."
+    ),
     "vmap-rule": Code(FAULT, "Under `vmap` it gives something else than in a loop."),
     "needs-input-grad": Code(FAULT, "A gradient changes, or goes missing, when that of another input is not wanted."),
     "unneeded-gradient": Code(WARNING, "backward computes and returns a gradient that nobody wants."),

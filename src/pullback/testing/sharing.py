@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Iterator
 from typing import Any
@@ -99,7 +100,7 @@ def state_of(subject: Subject) -> dict[str, Any]:
     """What the class and the module of a Function hold, by name."""
     found: dict[str, Any] = {}
     for cls in subject.function.__mro__:
-        if issubclass(cls, FunctionNode) or cls.__dict__.get("_is_root") or cls is object:
+        if cls.__dict__.get("_is_root"):
             break
         found |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if name != "_contract"}
     held = getattr(subject.method("forward").fn, "__globals__", {})
@@ -183,7 +184,8 @@ def check_outside(subject: Subject) -> Iterator[Finding]:
         used = inspect.getclosurevars(forward.fn)
     except (TypeError, ValueError):
         return
-    outside = {**used.globals, **used.nonlocals}
+    read = {i.argval for i in dis.get_instructions(forward.fn) if i.opname == "LOAD_GLOBAL"}  # and not an attribute
+    outside = {**{name: value for name, value in used.globals.items() if name in read}, **used.nonlocals}
     for cls in (value for value in (*outside.values(), subject.function) if isinstance(value, type)):
         outside |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if name in used.unbound}
     for name, value in outside.items():

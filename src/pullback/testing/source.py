@@ -13,7 +13,7 @@ import sys
 import textwrap
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import CodeType, FrameType
 from typing import Any
 

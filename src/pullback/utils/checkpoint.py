@@ -191,7 +191,9 @@ def _run(context: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> 
 def check_backward_validity(inputs: Any) -> None:
     """Warn if none of the inputs is a tensor that requires grad: a checkpoint with reentrance then passes on none."""
     if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=errors.callers_level())
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=errors.callers_level()
+        )
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
