@@ -1154,3 +1154,14 @@ def strides_of_a_gradient(lib: Any) -> Any:
 def test_as_torch_does(program: Program) -> None:
     ours, torchs = outcomes(program)
     assert ours == torchs
+
+
+def inputs_of_which_the_second_requires_no_gradient(lib: Any) -> str:
+    x, c = lib.ones(2, requires_grad=True), lib.ones(2)
+    with pytest.raises(RuntimeError) as refused:
+        (x * c).sum().backward(inputs=[x, c])
+    return str(refused.value)
+
+
+def test_the_input_that_requires_no_gradient_is_named_by_its_number() -> None:
+    assert "(inputs[1])" in inputs_of_which_the_second_requires_no_gradient(pullback)

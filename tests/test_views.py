@@ -467,3 +467,13 @@ def test_writing_a_tensor_into_an_array_says_what_to_do() -> None:
     with pullback.no_grad():
         array[2] = t
     assert array.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_view_that_was_saved_and_lost_its_place_is_told_to_have_been_written_to() -> None:
+    base = pullback.ones(4, requires_grad=True).clone()
+    with pullback.no_grad():
+        view = base[:2]
+    y = pullback.ones(2, requires_grad=True) * view
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()

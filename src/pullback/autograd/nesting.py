@@ -32,25 +32,30 @@ def on_an_empty_stack(work: Callable[[], T]) -> T:
     """The result of some work, done in a thread of its own that takes the place of this one; it may raise."""
     result: list[T] = []
     raised: list[BaseException] = []
+    begin, done = threading.Event(), threading.Event()
     modes, context = thread.modes, contextvars.copy_context()
 
     def run() -> None:
+        begin.wait()  # this thread may be interrupted while it starts the other
         thread.modes = modes
         try:
             result.append(context.run(work))
         except BaseException as error:
             raised.append(error)
+        finally:
+            done.set()
 
     other = threading.Thread(target=run, name="pullback, nested backward", daemon=True)
     other.start()
     interrupted: BaseException | None = None
-    while other.is_alive():
+    while not done.is_set():  # `join` may take a thread for ended that goes on, where it is interrupted
         try:
-            other.join()
+            begin.set()
+            done.wait()
         except BaseException as error:  # Ctrl-C: but the modes of this thread are the other's until that ends
             interrupted = error
     if interrupted is not None:
-        raise interrupted
+        raised[:] = [interrupted]
     if raised:
         try:
             raise raised[0]

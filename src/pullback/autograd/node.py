@@ -4,9 +4,9 @@ A node knows the edges along which it sends gradients on, the place it takes in 
 What it does when a gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions
 (`function.py`) and `AccumulateGrad` below are the three kinds.
 
-Order. Every node but a leaf's takes the next number when it is made, counting *down*: a node's consumers are all made after it, so
-the smallest number among the nodes that wait is always one whose consumers have all run. The count is shared by all
-threads, because a graph may be built by several.
+Order. Every node but a leaf's takes the next number when it is made, counting *down*: a node's consumers are all made
+after it, so the smallest number among the nodes that wait is always one whose consumers have all run. The count is
+shared by all threads, because a graph may be built by several.
 """
 
 from __future__ import annotations

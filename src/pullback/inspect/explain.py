@@ -315,7 +315,7 @@ def _leading_to(target: Any, nodes: Sequence[Any]) -> set[Any]:
 
 
 def _may_return_none(between: Sequence[Any]) -> tuple[str, ...]:
-    """What is to be said of the Functions among the nodes that lie between a loss and a tensor: of the first of them."""
+    """What is to be said of the Functions among the nodes between a loss and a tensor: of the first of them."""
     return tuple(
         f"- {n._forward_cls.__name__}.backward ({place_of_function(n._forward_cls.backward)}) lies between them, and "
         "may have returned None;"
