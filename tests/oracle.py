@@ -156,7 +156,7 @@ def difference_of_values(
 
 
 def difference_of_gradients(ours: Any, theirs: Any, scale: float = 100.0, normwise: bool = False) -> str:
-    """What differs between two lists of gradients (None is as good as zeros, to rounding), or between two exceptions."""
+    """What differs between two lists of gradients (None is as good as zeros to rounding), or between two exceptions."""
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         return _difference_of_errors(ours, theirs)
     found = []
