@@ -561,8 +561,8 @@ def test_a_gradient_edge_of_ones_own_needs_a_gradient() -> None:
 
 def test_what_was_saved_is_told_where_an_attribute_is_missing() -> None:
     node = leaf(pullback, [[1.0, 2.0]]).sum(1).grad_fn
-    with pytest.raises(AttributeError, match=r"_saved_nothing.*_saved_input_shape, _saved_dim"):
-        node._saved_nothing  # noqa: B018 - the attribute is what raises
+    with pytest.raises(AttributeError, match=r"_saved_result.*_saved_input_shape, _saved_dim"):
+        node._saved_result  # noqa: B018 - the attribute is what raises
     with pytest.raises(AttributeError, match="object has no attribute 'nothing'"):
         node.nothing  # noqa: B018
 

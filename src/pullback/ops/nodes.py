@@ -128,11 +128,8 @@ class OpNode(Node):
         found = tuple(None if following is None else next(each) for following, _ in self.next_functions)
         return found[0] if len(found) == 1 else found
 
-    def __getattr__(self, name: str) -> Any:
-        """``_saved_<argument>`` is what was saved of an argument, ``_saved_result`` the result, under torch's names."""
-        if not name.startswith("_saved_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        title = name.removeprefix("_saved_")
+    def saved_under(self, title: str) -> Any:
+        """The value of ``_saved_<title>``: what was saved of an argument, or of the result."""
         for wanted in (title, *_TORCHS_NAMES.get(title, ())):
             if wanted in self.plan.names:
                 self.check()
@@ -141,7 +138,7 @@ class OpNode(Node):
             if wanted in self.op.rules:  # a tensor that the gradients wanted do without
                 return None
         kept = ", ".join(f"_saved_{n}" for n in self.plan.names) or "nothing"
-        raise AttributeError(f"{self.name()} has no attribute {name!r}; it saved {kept}")
+        raise AttributeError(f"{self.name()} has no attribute '_saved_{title}'; it saved {kept}")
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -167,6 +164,25 @@ _TORCHS_NAMES = {
     "self_sizes": ("input_shape",),
     "indices": ("index",),
 }
+
+
+def saved_attributes(params: Sequence[str]) -> dict[str, property]:
+    """What the class of an operation's nodes has: ``_saved_<argument>`` and the like, also under torch's names.
+
+    They are properties because a ``__getattr__`` would make every attribute of a node slow.
+    """
+    titles = {*params, *(f"{p}_shape" for p in params), "out", *_TORCHS_NAMES}
+    return {f"_saved_{title}": property(_Saved(title)) for title in titles}
+
+
+class _Saved:
+    """Gets one of them."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __call__(self, node: OpNode) -> Any:
+        return node.saved_under(self.title)
 
 
 def _place(value: Tensor) -> int | None:

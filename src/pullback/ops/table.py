@@ -39,7 +39,7 @@ from .._tensor import NUMPY, Tensor
 from ..interpreters.levels import call_body
 from ..overrides import dispatch, overriding
 from .calls import any_narrow, apply, binary, general, join, operand, unary, write_out
-from .nodes import ComplexNode, ManyNode, OpNode, TupleNode
+from .nodes import ComplexNode, ManyNode, OpNode, TupleNode, saved_attributes
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
 
@@ -244,7 +244,8 @@ class Op:
     def _node_class(self, base: Any) -> Any:
         title = "".join(part.capitalize() for part in re.split("[._]", self.name.removeprefix("nn.functional.")))
         name = self.about.node if isinstance(self.about.node, str) and self.about.node else f"{title}Backward0"
-        return type(name, (base,), {"__slots__": (), "op": self, "__module__": __name__})
+        named = {"__slots__": (), "op": self, "__module__": __name__}
+        return type(name, (base,), {**saved_attributes(self.params), **named})
 
     def domain(self, what: str) -> list[Any]:
         """Its "samples", "kinks", "refused" calls, or what "differs" from torch."""
