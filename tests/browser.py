@@ -128,11 +128,14 @@ class Page:
         return self.js(f"document.querySelector({json.dumps(selector)}).textContent")  # type: ignore[no-any-return]
 
     def click(self, selector: str, *, times: int = 1) -> None:
-        """Press the mouse in the middle of an element, once or twice."""
-        x, y = self.js(
-            f"(() => {{ const r = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
-            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        """Scroll an element into view and press the mouse in the middle of it, once or twice."""
+        x, y, hit = self.js(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoViewIfNeeded();"
+            "const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;"
+            "const hit = document.elementFromPoint(x, y);"
+            "return [x, y, e.contains(hit) ? '' : hit ? hit.outerHTML.slice(0, 200) : 'nothing']; })()"
         )
+        assert not hit, f"a click on {selector} at ({x:.0f}, {y:.0f}) would hit {hit}"
         for count in range(1, times + 1):
             for kind in ("mousePressed", "mouseReleased"):
                 self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
