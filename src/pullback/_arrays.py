@@ -81,6 +81,10 @@ def spread(g: Any, shape: Shape) -> Any:
     return np.broadcast_to(g, shape)
 
 
+_LEADING = tuple(range(64))  # the axes of an array: NumPy has no more
+_add_up: Any = np.add.reduce  # any, for its type knows of no axes by position
+
+
 def sum_to_shape(g: Any, shape: Shape) -> Any:
     """Undo a broadcast: sum `g` over the axes along which an array of `shape` was repeated to `g`'s shape.
 
@@ -89,9 +93,9 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     """
     lead = len(g.shape) - len(shape)
     if g.shape[lead:] == shape:
-        axes = tuple(range(lead))
+        axes = _LEADING[:lead]
         if axes and type(g) is np.ndarray:
-            return np.asarray(np.add.reduce(g, axes))
+            return np.asarray(_add_up(g, axes))
     else:
         axes = tuple([i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1)])
     # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are

@@ -149,7 +149,10 @@ def _loop(
     # `newest` waits outside of both, with its gradient `newest_g`: it is most often the next node
     node, newest, newest_g = cast(Any, None), cast(Any, None), cast(Any, None)
     while True:
-        for edge, g in zip(edges, grads):  # noqa: B905 - a keyword costs on the hot path
+        i, count = 0, len(grads)
+        while i < count:  # most often once, for which the iterator of a `for` costs too much
+            edge, g = edges[i], grads[i]
+            i += 1
             if g is None or not edge:
                 if edge and newest is not edge[0] and (needed is None or edge[0] in needed):
                     _expect(waiting, heap, empty, edge)
@@ -161,7 +164,10 @@ def _loop(
                 g = fit(g, edge, node)
             if not target._edges:  # a leaf's
                 if target in arrived:
-                    arrived[target] = _plus(arrived[target], g, own, target, taped)
+                    if target in own:  # as `_plus` does, without a call
+                        _add_into(arrived[target], g, arrived[target])
+                    else:
+                        arrived[target] = _plus(arrived[target], g, own, target, taped)
                 elif not (target.hooks or target.post_hooks or target._hooks):
                     arrived[target] = g
                 else:
@@ -185,21 +191,34 @@ def _loop(
             g = waiting.pop(node)
         else:
             return arrived
-        if node._hooks is not None:
-            g = _before(node, g, taped)
         edges = node._edges
-        if captures and node in captures and not _capture(captures[node], g, node, needed):
-            grads = ()
-        elif not edges:
-            grads = _run_leaf(node, g, arrived, taped, accumulate)
-        elif anomaly or g is None or node._hooks is not None:
-            grads = (_watched_run if anomaly else _hooked_run)(node, g, empty.get(node), taped, needed, keep)
+        if edges and node._hooks is None and g is not None and not (anomaly or (captures and node in captures)):
+            grads = node._run(g, taped, needed, keep)  # as most do
         else:
-            grads = node._run(g, taped, needed, keep)
+            grads = _turn(node, g, empty.get(node), arrived, captures, taped, needed, keep, accumulate)
 
 
-def _run_leaf(node: AccumulateGrad, g: Any, arrived: dict[Any, Any], taped: bool, accumulate: bool) -> Sequence[Any]:
-    """What `_loop` does where a leaf with hooks has its turn; it sends nothing on."""
+def _turn(
+    node: Any,
+    g: Any,
+    like: Any,
+    arrived: dict[Any, Any],
+    captures: Any,
+    taped: bool,
+    needed: set[Any] | None,
+    keep: bool,
+    accumulate: bool,
+) -> Sequence[Any]:
+    """What `_loop` does with a node that has hooks, or is captured, or a leaf, or got None, or where all are watched.
+
+    like: as `_run` has it, if no gradient came. Returns what the node sends on.
+    """
+    if node._hooks is not None:
+        g = _before(node, g, taped)
+    if captures and node in captures and not _capture(captures[node], g, node, needed):
+        return ()
+    if node._edges:
+        return (_watched_run if thread.modes.anomaly else _hooked_run)(node, g, like, taped, needed, keep)
     if accumulate:
         _arrive(False, node, g, taped)
     else:
@@ -289,11 +308,15 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
     """Make a gradient that `node` sends along `edge` the shape and dtype of what it is the gradient of."""
     _, _, shape, dtype = edge
     data = g._data if isinstance(g, Tensor) else g
-    if data.shape != shape or data.dtype != dtype:
+    found = data.shape
+    if dtype is None:  # of a leaf whose `grad_dtype` is
+        dtype = data.dtype
+    if found != shape or data.dtype != dtype:
         if node is not None:
             node._check_gradient(data, edge)
-        if data.shape != shape:
-            g = spread(g, shape) if broadcasts_to(data.shape, shape) else sum_to_shape(g, shape)
+        if found != shape:
+            repeated = len(found) <= len(shape) and broadcasts_to(found, shape)
+            g = spread(g, shape) if repeated else sum_to_shape(g, shape)
         if data.dtype != dtype:
             if data.dtype.kind == "c" and dtype.kind != "c":
                 g = np.real(g)
@@ -481,3 +504,4 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
 
 
 _AGE = attrgetter("_order")
+_add_into: Any = np.add  # any, for its type knows of no result by position
