@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import _check, cli
+from pullback import _script, cli
 from pullback.autograd import Function
 from pullback.testing import inputs
 
@@ -167,7 +167,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
     write(DOUBLE)
     assert check(capsys, "mine.py")[2] == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress = _check.Progress("Double")
+    progress = _script.Progress("Double")
     progress("first derivatives", 5, 20)
     assert capsys.readouterr().err == ""
     progress.show()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pullback import _graph, cli
+from pullback import _script, cli
 
 MODEL = """
 import sys
@@ -188,23 +188,24 @@ def test_colours_only_on_a_terminal(model: str, monkeypatch: pytest.MonkeyPatch)
         assert ("\033[" in stream.getvalue()) is coloured
 
 
-def test_a_step_that_takes_long_is_told_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_take_long_are_told_and_taken_back(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Timer:
         """Time that has passed at once."""
 
         def __init__(self, seconds: float, function: Any) -> None:
-            assert seconds == _graph.PATIENCE
+            assert seconds == _script.PATIENCE
             self.start = function
 
         def cancel(self) -> None: ...
 
-        def join(self) -> None: ...
+        def is_alive(self) -> bool:
+            return False
 
-    monkeypatch.setattr(_graph.threading, "Timer", Timer)
+    monkeypatch.setattr(_script.threading, "Timer", Timer)
     terminal, plain = Terminal(), io.StringIO()
     for stream in (terminal, plain):
         monkeypatch.setattr(sys, "stderr", stream)
-        with _graph._step(2, "computing"):
-            pass
-    assert terminal.getvalue() == "\r[##..] computing ...\r\033[K"
+        assert cli.main(["graph", model]) == 0
+    assert f"[##........] running {model} ..." in terminal.getvalue()
+    assert terminal.getvalue().endswith("[##########] drawing the graph ...\r\033[K")
     assert plain.getvalue() == ""

@@ -90,7 +90,18 @@ torch.randn(2, dtype=torch.complex64).dtype | torch.randn(0).shape | torch.randi
 torch.randint(2, 5, (2, 2)).shape | torch.randint(0, 1, (3,)) | torch.randint(3, (2,), dtype=torch.float32).dtype
 torch.randperm(4).dtype | torch.randperm(0) | torch.rand_like(x).shape | torch.randn_like(x.double()).dtype
 torch.randint_like(i, 3).dtype | torch.randint_like(x, 2, 4).dtype | torch.Tensor([1, 2])
-torch.Tensor([[1.5]]).dtype
+torch.Tensor([[1.5]]).dtype | torch.Tensor(3).shape | torch.Tensor(2, 3).dtype | torch.Tensor() | torch.Tensor(0, 2)
+torch.Tensor(torch.Size([2, 3])).shape | torch.Tensor(range(3)) | torch.Tensor(array).dtype | torch.LongTensor([1, 2])
+torch.LongTensor([1.7, -1.7]) | torch.LongTensor((1, 2)) | torch.LongTensor() | torch.LongTensor(range(3))
+torch.FloatTensor(2, 3).shape | torch.FloatTensor(2, 3).dtype | torch.FloatTensor(torch.Size([2])).shape
+torch.DoubleTensor(array) | torch.FloatTensor(array) | torch.FloatTensor([torch.tensor(1.0), 2]) | torch.IntTensor(0)
+torch.BoolTensor([0, 2]) | torch.HalfTensor([1]) | torch.BFloat16Tensor([1.0]).dtype | torch.ByteTensor([1, 2])
+torch.CharTensor([-1]) | torch.ShortTensor([[1], [2]]) | torch.LongTensor(3).shape | torch.FloatTensor(x) is x
+torch.FloatTensor(x).data_ptr() == x.data_ptr() | torch.FloatTensor(w).requires_grad | torch.FloatTensor.dtype
+torch.FloatTensor.__name__ | torch.FloatTensor.is_cuda | isinstance(x, torch.FloatTensor)
+isinstance(x, torch.DoubleTensor) | isinstance(i, torch.LongTensor) | isinstance(1, torch.LongTensor)
+isinstance(x.int(), torch.IntTensor) | isinstance(torch.nn.Parameter(x), torch.FloatTensor) | x.type(torch.LongTensor)
+x.type(torch.FloatTensor) is x | w.type(torch.DoubleTensor).requires_grad | x.type_as(torch.LongTensor([1]))
 """)
 
 CREATION_ERRORS = cases("""
@@ -105,7 +116,11 @@ torch.arange() | torch.arange(5, 0) | torch.arange(0, 5, 0) | torch.arange(0, 5,
 torch.linspace(0, 1, -1) | torch.rand(2, dtype=torch.int64) | torch.randn(2, dtype=torch.int64)
 torch.randint(0, (2,)) | torch.randint(3, 3, (2,)) | torch.randint(5) | torch.randint(5, 3) | torch.randperm(-1)
 torch.rand(-1) | torch.device('nonsense') | torch.device('cpu:x') | torch.zeros(2, device='cuda:x')
-torch.tensor(2**70)
+torch.tensor(2**70) | torch.Tensor(True) | torch.Tensor(1.5) | torch.Tensor(None) | torch.Tensor([1], [2])
+torch.Tensor(-1) | torch.Tensor(2, device='cuda:x') | torch.LongTensor(2.5) | torch.LongTensor(None)
+torch.LongTensor(x) | torch.LongTensor([1], [2]) | torch.LongTensor(2, 2.5) | torch.FloatTensor(True)
+torch.FloatTensor(-1) | torch.LongTensor('a') | torch.LongTensor([1], requires_grad=True) | x.type(3)
+torch.FloatTensor(2, dtype=torch.float64)
 """)
 
 PROPERTIES = cases("""
@@ -463,3 +478,11 @@ def test_what_is_not_there_says_so() -> None:
         _ = pullback.nn.NoSuchLayer
     assert not pullback.cuda.is_available()
     assert pullback.cuda.device_count() == 0
+    for text in ("manual_seed(1)", "manual_seed_all(1)", "empty_cache()"):  # what scripts call all the same
+        assert eval(f"lib.cuda.{text}", {"lib": pullback}) is None
+    with pytest.raises(AttributeError, match=r"tensors lie on the CPU.*\n.*leave autocast and GradScaler out"):
+        _ = pullback.cuda.amp
+    with pytest.raises(AttributeError, match=r"pullback.cuda.Stream.\n.*ask pullback.cuda.is_available"):
+        _ = pullback.cuda.Stream
+    with pytest.raises(RuntimeError, match=r"found meta.\n.*make the tensor with pullback.empty"):
+        pullback.zeros(1, device="meta")

@@ -10,8 +10,6 @@ import os
 import shutil
 import sys
 import textwrap
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,6 @@ from pullback import _dtypes, _script
 from pullback._script import TargetError
 from pullback.autograd.function import Function
 from pullback.testing import Audit, audit, findings, inputs
-
-PATIENCE = 1.0
-"""Seconds after which it says what it does."""
 
 DTYPES = {name: getattr(_dtypes, name) for name in ("float16", "float32", "float64")}
 COLOURS = {"fault": "31;1", "warning": "33;1", "note": "36;1", "  a": "2", "  -": "31", "  +": "32"}
@@ -144,48 +139,11 @@ def _audits(
         return
     for number, (args, kwargs) in enumerate(sets, 1):
         label = f"{place}, inputs {number} of {len(sets)}" if len(sets) > 1 else place
-        with Progress(function.__name__) as progress:
+        with _script.Progress(function.__name__) as progress:
             try:
                 yield label, audit(function, *args, kwargs=kwargs, progress=progress, **options)
             except (TypeError, ValueError, RuntimeError) as error:
                 problems.append(f"{function.__name__}: {error}")
-
-
-class Progress:
-    """Says on a terminal which check is being made, once it has taken longer than `PATIENCE`; and takes it back."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.now = name, ("", 0, 1)
-        self.start, self.shown = time.monotonic(), False
-        self.lock = threading.Lock()
-        self.timer = threading.Timer(PATIENCE, self.show)
-
-    def __enter__(self) -> Progress:
-        if sys.stderr.isatty():
-            self.timer.daemon = True
-            self.timer.start()
-        return self
-
-    def __call__(self, title: str, number: int, total: int) -> None:
-        """Go on to the next check."""
-        self.now = title, number, total
-        if self.shown:
-            self.show()
-
-    def show(self) -> None:
-        """Write the line."""
-        with self.lock:
-            title, number, total = self.now
-            self.shown = True
-            bar = "#" * (10 * number // total)
-            print(f"\r\033[K[{bar:.<10}] {self.name}: {title} ...", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *exc: object) -> None:
-        self.timer.cancel()
-        if self.timer.is_alive():
-            self.timer.join()
-        if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _text(results: list[tuple[str, Audit]], failed: list[Audit]) -> str:

@@ -198,7 +198,8 @@ def real_of(d: np.dtype[Any]) -> np.dtype[Any]:
 def promote_types(type1: Any, type2: Any) -> dtype:
     """The smallest dtype of the higher category of the two that holds both.
 
-    As in torch, uint16, uint32 and uint64 promote with floating point types only, else RuntimeError.
+    RuntimeError for uint64 and a signed integer type, because no integer type holds the numbers of both. (PyTorch
+    refuses uint16 and uint32 with other integer types, too.)
 
     >>> import pullback
     >>> pullback.promote_types(pullback.int64, pullback.float32)
@@ -217,25 +218,23 @@ def can_cast(from_: Any, to: Any) -> builtins.bool:
     return CATEGORY[to_numpy(from_).kind] <= CATEGORY[to_numpy(to).kind]
 
 
-_APART = {np.dtype(n) for n in ("uint16", "uint32", "uint64")}
-
-
 def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     """`promote_types` on NumPy's dtypes."""
     if a == b:
         return a
     rank_a, rank_b = CATEGORY[a.kind], CATEGORY[b.kind]
-    if (a in _APART or b in _APART) and max(rank_a, rank_b) != 2:
-        raise RuntimeError(
-            errors.message(
-                "type promotion",
-                expected="types that go together (uint16, uint32 and uint64 do with floating point types only)",
-                found=f"{a} and {b}",
-                do="convert one of them with .to(dtype)",
-            )
-        )
     if max(rank_a, rank_b) <= 1:
-        return np.promote_types(a, b)
+        found = np.promote_types(a, b)
+        if found.kind == "f":  # NumPy's way out
+            raise RuntimeError(
+                errors.message(
+                    "type promotion",
+                    expected="types that go together (uint64 and signed integers do not)",
+                    found=f"{a} and {b}",
+                    do="convert one of them with .to(dtype)",
+                )
+            )
+        return found
     if min(rank_a, rank_b) <= 1:
         return a if rank_a > rank_b else b
     if rank_a == rank_b == 2 and "V" in (a.kind, b.kind):
@@ -415,14 +414,11 @@ CPU = device("cpu")
 def check_device(value: Any) -> None:
     """Refuse a device other than the CPU, where NumPy's arrays lie."""
     if value is not None and device(value).type != "cpu":
-        raise RuntimeError(
-            errors.message(
-                "device",
-                expected="cpu (the payloads are NumPy arrays)",
-                found=str(device(value)),
-                do="leave device out, or wrap the GPU kernel as a pullback.autograd.Function",
-            )
-        )
+        do = "leave device out, or wrap the GPU kernel as a pullback.autograd.Function"
+        if device(value).type == "meta":  # a tensor without values, made to know its shape or to be filled later
+            do = "leave device out: make the tensor with pullback.empty(...), or compute shapes with np.broadcast_shapes"
+        expected = "cpu (the payloads are NumPy arrays)"
+        raise RuntimeError(errors.message("device", expected=expected, found=str(device(value)), do=do))
 
 
 def get_default_device() -> device:

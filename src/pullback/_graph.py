@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import inspect
 import json
 import math
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,6 @@ from pullback._script import TargetError
 from pullback._tensor import Tensor
 from pullback.autograd import record_origins
 from pullback.inspect.graphs import FORMS, Graph, graph
-
-PATIENCE = 1.0
-"""Seconds after which a step of the work says what it does."""
 
 DEFAULT = "loss"
 """The variable that is drawn if there is one of that name and none was named."""
@@ -65,19 +60,22 @@ def run(arguments: argparse.Namespace) -> int:
     if out is not None and not out.parent.is_dir():
         raise TargetError(f"there is no folder {out.parent} to write {out.name} to")
     path, name = _script.split(arguments.target)
-    with record_origins():
-        with _step(1, f"running {path}"):
+    with _script.Progress() as progress:
+        with record_origins():
+            progress(f"running {path}", 1, 4)
             variables = _script.run(path)
-        with _step(2, f"computing {name or 'the tensor'}"):
+            progress(f"computing {name or 'the tensor'}", 2, 4)
             found, names = _tensor(path, name, variables)
-    if arguments.backward and math.prod(found.shape) != 1:
-        raise TargetError(f"--backward needs a tensor of one element, a loss; found one of shape {list(found.shape)}")
-    with _step(3, "running the backward pass" if arguments.backward else "reading the graph"):
+        if arguments.backward and math.prod(found.shape) != 1:
+            raise TargetError(
+                f"--backward needs a tensor of one element, a loss; found one of shape {list(found.shape)}"
+            )
+        progress("running the backward pass" if arguments.backward else "reading the graph", 3, 4)
         try:
             picture = graph(found, names, fold=arguments.fold, backward=arguments.backward)
         except Exception as error:
             raise TargetError(_script.failed("the backward pass raised", error)) from error
-    with _step(4, f"drawing {out or 'the graph'}"):
+        progress(f"drawing {out or 'the graph'}", 4, 4)
         shown = _show(picture, out, arguments.json)
     print(shown)
     return 0
@@ -163,26 +161,3 @@ def _called(path: Path, name: str, fn: Callable[[], Any]) -> tuple[Any, dict[str
         raise TargetError(_script.failed(f"{path}:{name}() raised", error)) from error
     finally:
         sys.setprofile(before)
-
-
-@contextlib.contextmanager
-def _step(number: int, what: str) -> Iterator[None]:
-    """Say on a terminal what goes on, if it takes longer than `PATIENCE`, and take it back when it is done."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    told = threading.Event()
-
-    def tell() -> None:
-        told.set()
-        print(f"\r[{'#' * number}{'.' * (4 - number)}] {what} ...", end="", file=sys.stderr, flush=True)
-
-    timer = threading.Timer(PATIENCE, tell)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        if told.is_set():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)

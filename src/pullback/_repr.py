@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf, isfinite, isnan
-from typing import Any
+from math import inf, isfinite, isnan, log2
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+
+if TYPE_CHECKING:  # which takes its time to import
+    from numpy.typing import DTypeLike
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -329,3 +331,16 @@ def _is_scientific(smallest: float, largest: float, options: _PrintOptions) -> b
         return options.sci_mode
     # The quotient, not the product 1000 * smallest: it rounds as PyTorch's, which decides when the factor is just 1000.
     return largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
+
+
+def count_of_bytes(n: float) -> str:
+    """A number of bytes as people write it.
+
+    >>> count_of_bytes(12), count_of_bytes(1536), count_of_bytes(3 * 2**20)
+    ('12 B', '1.5 KiB', '3.0 MiB')
+    """
+    if n < 1024:
+        return f"{n:.0f} B"
+    units = ("KiB", "MiB", "GiB")
+    power = min(int(log2(n)) // 10, len(units))
+    return f"{n / 1024**power:.1f} {units[power - 1]}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+import threading
 import traceback
 import types
 from pathlib import Path
@@ -16,6 +17,10 @@ from typing import Any
 
 NAME = "__pullback__"
 """What ``__name__`` is in a file that is run for a command."""
+
+
+PATIENCE = 1.0
+"""Seconds after which a command says what it does."""
 
 
 class TargetError(Exception):
@@ -98,3 +103,44 @@ def failed(what: str, error: BaseException) -> str:
     place = "".join(traceback.format_list(frames)).rstrip()
     told = "".join(traceback.format_exception_only(error)).strip()
     return f"{what} {told}" + (f"\n{place}" if place else "")
+
+
+class Progress:
+    """Says on a terminal what a command does, once it has taken longer than `PATIENCE`; and takes it back.
+
+    about: what all the steps are about. A step is begun by calling it, with what is done, which of how many it is.
+    """
+
+    def __init__(self, about: str = "") -> None:
+        self.about, self.now = about, ("", 0, 1)
+        self.shown = False
+        self.lock = threading.Lock()
+        self.timer = threading.Timer(PATIENCE, self.show)
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            self.timer.daemon = True
+            self.timer.start()
+        return self
+
+    def __call__(self, title: str, number: int, total: int) -> None:
+        """Go on to the next step."""
+        self.now = title, number, total
+        if self.shown:
+            self.show()
+
+    def show(self) -> None:
+        """Write the line."""
+        with self.lock:
+            title, number, total = self.now
+            self.shown = True
+            bar = "#" * (10 * number // total)
+            about = f"{self.about}: " if self.about else ""
+            print(f"\r\033[K[{bar:.<10}] {about}{title} ...", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *exc: object) -> None:
+        self.timer.cancel()
+        if self.timer.is_alive():
+            self.timer.join()
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from .._repr import count_of_bytes
 from .entry import Entry
 from .fuse import LoopStage
 from .loop import Loop, Step
@@ -25,7 +25,7 @@ def explained(name: str, entries: Sequence[Entry]) -> str:
             saved = entry.saving.saved
             lines.append(f"  saved for backward: {', '.join(_shown(v) for v in saved) or 'nothing'}")
             kept = sum(v.nbytes for v in entry.kept)
-            lines.append(f"    of which {_bytes(kept)} beside arguments and results")
+            lines.append(f"    of which {count_of_bytes(kept)} beside arguments and results")
             again = sorted((v for v in entry.saving.recomputed if v.kind == "map"), key=lambda v: v.number)
             lines.append(f"  computed again: {', '.join(f'{v} {v.fn}' for v in again) or 'nothing'}")
             for plan in entry.backward_plans():
@@ -53,7 +53,7 @@ def _of_loop(stage: LoopStage, backend: str, reason: str) -> list[str]:
     loop = stage.loop
     moved = sum(v.nbytes for v in (*stage.inputs, *stage.outputs))
     why = f" ({reason})" if reason else ""
-    lines = [f"    loop over {list(loop.shape)}, {backend}{why}, {_bytes(moved)} read and written:"]
+    lines = [f"    loop over {list(loop.shape)}, {backend}{why}, {count_of_bytes(moved)} read and written:"]
     lines.append(f"      {_formulas(loop, stage.inputs)}")
     for out, value in zip(loop.outputs, stage.outputs, strict=True):
         reduced = f"{out.reduce} over axes {list(out.axes)} of " if out.reduce else ""
@@ -76,11 +76,3 @@ def _formula(step: Step, inputs: Sequence[Value]) -> str:
 
 def _shown(value: Value) -> str:
     return f"{value} {value.dtype}{list(value.shape)}"
-
-
-def _bytes(number: Any) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if number < 10240:
-            return f"{number:.0f} {unit}"
-        number /= 1024
-    return f"{number:.0f} GiB"

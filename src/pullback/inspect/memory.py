@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._repr import count_of_bytes as size
 from .._tensor import Tensor
 from ..autograd.nans import reachable
 from ..autograd.node import FREED, AccumulateGrad
@@ -215,20 +216,6 @@ class GraphMemory:
 
 _ROWS = 12
 _UNKNOWN = "(line not recorded)"
-
-
-def size(n: int) -> str:
-    """Bytes in words.
-
-    >>> size(512), size(3 * 2**20)
-    ('512 B', '3.0 MiB')
-    """
-    if n < 1024:
-        return f"{n} B"
-    value, unit = float(n), 0
-    while value >= 1024 and unit < 4:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {'KMGT'[unit - 1]}iB"
 
 
 def _short(text: str, n: int) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from .._repr import count_of_bytes as size
 from .._tensor import Tensor
 from ..autograd.api import backward, grad
 from ..autograd.engine import execute
@@ -29,7 +30,6 @@ from ..autograd.places import at, is_ours, locals_of, place_of, title_of
 from ..errors import describe, message
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
-from .memory import size
 
 _EXECUTE = execute.__code__
 _HERE = __file__

@@ -5,24 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ..._repr import count_of_bytes
 from .description import LEAF, LOSS, Description, NodeInfo, Values
 from .folding import Group
 
 WIDEST = 34  # characters of a line in a box
-
-
-def count_of_bytes(n: int) -> str:
-    """A number of bytes as people write it.
-
-    >>> count_of_bytes(12), count_of_bytes(1536), count_of_bytes(3 * 2**20)
-    ('12 B', '1.5 KiB', '3.0 MiB')
-    """
-    size = float(n)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{n} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..._repr import count_of_bytes
 from . import labels, svg
 from .description import Description, NodeInfo, Values
 from .folding import Folding, first_of, rank_of
@@ -60,7 +61,7 @@ def page(
             }
             for step in steps
         ],
-        "saved": labels.count_of_bytes(description.nbytes),
+        "saved": count_of_bytes(description.nbytes),
     }
     parts = {
         "TITLE": html.escape(title),
@@ -90,7 +91,7 @@ def _node(info: NodeInfo) -> dict[str, Any]:
         "state": info.state,
         "variable": info.variable,
         "saved": [
-            {"name": s.name, "bytes": labels.count_of_bytes(s.nbytes), "owner": s.owner, "values": _values(s.values)}
+            {"name": s.name, "bytes": count_of_bytes(s.nbytes), "owner": s.owner, "values": _values(s.values)}
             for s in info.saved
         ],
         "attributes": info.attributes,

@@ -6,6 +6,7 @@ import html
 import itertools
 from collections.abc import Collection
 
+from ..._repr import count_of_bytes
 from . import labels
 from .description import LEAF, LOSS, Description
 from .folding import Folding, visible
@@ -113,7 +114,7 @@ def _tip(description: Description, folding: Folding, is_group: bool, i: int) -> 
         return ", ".join(labels.of_group(description, folding.groups[i]))
     info = description.nodes[i]
     lines = [f"{labels.title(info)} {labels.outputs(info)}"]
-    lines += [f"saves {s.name}: {s.values}, {labels.count_of_bytes(s.nbytes)}, {s.owner}" for s in info.saved]
+    lines += [f"saves {s.name}: {s.values}, {count_of_bytes(s.nbytes)}, {s.owner}" for s in info.saved]
     if info.origin:
         lines.append(f"{info.origin[0]}:{info.origin[1]}")
     return "\n".join(lines)

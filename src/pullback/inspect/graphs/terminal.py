@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..._repr import count_of_bytes
 from . import labels
 from .description import LEAF, LOSS, USER, Description
 from .folding import Folding, visible
@@ -75,4 +76,4 @@ class _Line:
 def _total(description: Description) -> str:
     nodes = labels.counted(len(description.operations), "node")
     leaves = labels.counted(sum(info.kind == LEAF for info in description.nodes), "leaf", "leaves")
-    return f"{nodes}, {leaves}, {labels.count_of_bytes(description.nbytes)} saved"
+    return f"{nodes}, {leaves}, {count_of_bytes(description.nbytes)} saved"
