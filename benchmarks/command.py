@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import arrays, models, report
+from benchmarks import arrays, models, processes, report
 from benchmarks.harness import measure
 from benchmarks.rows import ROWS as NODES
 
-ROWS = [*NODES, *arrays.ROWS, *models.ROWS]
+ROWS = [*NODES, *arrays.ROWS, *models.ROWS, *processes.ROWS]
 
 # The sides, the reference first: the package of each, and what has to be imported besides.
 SIDES: dict[str, list[str]] = {
@@ -27,6 +27,7 @@ SIDES: dict[str, list[str]] = {
     "jit": ["jax"],
     "scipy": ["scipy", "scipy.sparse"],
     "memory": ["numpy"],
+    "numpy": ["numpy"],
 }
 
 

@@ -35,12 +35,14 @@ class Program:
 
     `work` is what is timed. It takes what `prepare` made, which is not timed, and returns results that `arrays` turns
     into NumPy arrays for the comparison. A program with a `prepare` does its work once a run, any other as often as
-    fills the run.
+    fills the run. Where there is a `figure`, that of the results is what a run is worth, in the row's unit, and not the
+    time of the work.
     """
 
     work: Callable[[Any], Any]
     arrays: Callable[[Any], Arrays]
     prepare: Callable[[], Any] | None = None
+    figure: Callable[[Any], float] | None = None
 
     def once(self) -> Any:
         """Prepare and work, untimed."""
@@ -53,7 +55,9 @@ class Row:
 
     `operations` is how many it is made of, `budget` what pullback's time over PyTorch's may be at most; `sides` has the
     function that makes each side's program from the side's module. `limits` are further budgets: what the first side's
-    time over the second's may be. `tolerance`: how far results may differ, relative to their size.
+    time over the second's may be. `tolerance`: how far results may differ, relative to their size. `unit`: what the
+    figures are in, "us" (microseconds an operation) where the work is timed; `most`: a further budget, what pullback's
+    own figure may be.
     """
 
     name: str
@@ -63,11 +67,13 @@ class Row:
     sides: Mapping[str, Callable[[ModuleType], Program]]
     limits: Mapping[tuple[str, str], float] = field(default_factory=dict)
     tolerance: float = 1e-5
+    unit: str = "us"
+    most: float | None = None
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of one side's runs, in microseconds an operation."""
+    """The times of one side's runs, in microseconds an operation; or figures in the row's unit."""
 
     runs: Sequence[float]
 
@@ -99,9 +105,13 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether pullback keeps the budget; None where there is none, or nothing to compare with."""
-        ratio = self.ratio("pullback")
-        return None if ratio is None or self.row.budget is None else ratio <= self.row.budget
+        """Whether pullback keeps its budgets; None where there is none, or nothing to compare with."""
+        ratio, kept = self.ratio("pullback"), []
+        if ratio is not None and self.row.budget is not None:
+            kept.append(ratio <= self.row.budget)
+        if "pullback" in self.timings and self.row.most is not None:
+            kept.append(self.timings["pullback"].median <= self.row.most)
+        return all(kept) if kept else None
 
 
 def compared(row: Row, modules: Mapping[str, ModuleType]) -> dict[str, Program]:
@@ -163,7 +173,11 @@ def measure(
         for turn in range(repeat):
             sides = list(programs)
             for side in sides[turn % len(sides) :] + sides[: turn % len(sides)]:
-                elapsed = _run(programs[side], counts[side], collector, clock)
+                program = programs[side]
+                if program.figure:
+                    runs[side].append(program.figure(program.once()))
+                    continue
+                elapsed = _run(program, counts[side], collector, clock)
                 runs[side].append(elapsed / counts[side] / row.operations * 1e6)
     finally:
         gc.unfreeze()
@@ -187,8 +201,8 @@ def _run(program: Program, count: int, collector: bool, clock: Clock) -> float:
 
 
 def _count(program: Program, seconds: float, clock: Clock) -> int:
-    """How often a program's work fits into a run of `seconds`; once where it needs what `prepare` made."""
-    if program.prepare:
+    """How often a program's work fits into a run of `seconds`; once where it needs a `prepare`, or is not timed."""
+    if program.prepare or program.figure:
         return 1
     elapsed = min(_run(program, 1, True, clock) for _ in range(3))
     return max(1, round(seconds / max(elapsed, 1e-7)))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import importlib.metadata
+import itertools
 import os
 import platform
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Result
+import numpy as np
+
+from benchmarks.harness import Result, Row
 
 HEADINGS = ("row", "side", "us per op", "quartiles", "x torch", "budget", "met")
 
@@ -21,13 +25,14 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
     for result in results:
         for side, timing in result.timings.items():
             ratio = result.ratio(side)
-            budget = "" if side != "pullback" or result.row.budget is None else f"{result.row.budget:.2f}"
+            unit = "" if result.row.unit == "us" else f" {result.row.unit}"
+            budget = _budget(result.row, unit) if side == "pullback" else ""
             met = {None: "", True: "yes", False: "NO"}[result.met if side == "pullback" else None]
             table.append(
                 (
                     result.row.name,
                     side,
-                    _number(timing.median),
+                    _number(timing.median) + unit,
                     "..".join(map(_number, timing.quartiles)),
                     "" if ratio is None else f"{ratio:.3f}",
                     budget,
@@ -37,9 +42,15 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
     return table
 
 
-def _number(microseconds: float) -> str:
+def _budget(row: Row, unit: str) -> str:
+    """What pullback may take: of PyTorch's figure, and in the unit of the row."""
+    share = [] if row.budget is None else [f"{row.budget:.2f}"]
+    return ", ".join(share + ([] if row.most is None else [f"{row.most:g}{unit}"]))
+
+
+def _number(figure: float) -> str:
     """Three digits, and no exponent."""
-    return f"{microseconds:.{2 if microseconds < 10 else 1 if microseconds < 100 else 0}f}"
+    return f"{figure:.{2 if figure < 10 else 1 if figure < 100 else 0}f}"
 
 
 def notes(results: Iterable[Result]) -> list[str]:
@@ -107,15 +118,16 @@ def as_json(results: Iterable[Result], about: dict[str, Any]) -> dict[str, Any]:
             "title": result.row.title,
             "operations": result.row.operations,
             "budget": result.row.budget,
+            f"most_{result.row.unit}": result.row.most,
             "met": result.met,
             "further": {" / ".join(pair): result.ratio(*pair) for pair in result.row.limits},
             "void": result.void,
             "sides": {
                 side: {
-                    "median_us": timing.median,
-                    "quartiles_us": timing.quartiles,
+                    f"median_{result.row.unit}": timing.median,
+                    f"quartiles_{result.row.unit}": timing.quartiles,
                     "ratio_to_torch": result.ratio(side),
-                    "runs_us": list(timing.runs),
+                    f"runs_{result.row.unit}": list(timing.runs),
                 }
                 for side, timing in result.timings.items()
             },
@@ -131,10 +143,24 @@ def machine(packages: Iterable[str]) -> dict[str, Any]:
         "CPU": _cpu(),
         "cores": os.cpu_count(),
         "threads": os.environ.get("OPENBLAS_NUM_THREADS", "not set"),
+        "OpenBLAS": openblas_kernel(),
         "Python": platform.python_version(),
         **{name: _version(name) for name in ("numpy", *packages)},
         "date": datetime.date.today().isoformat(),
     }
+
+
+def openblas_kernel() -> str:
+    """The processor whose kernels NumPy's own OpenBLAS has chosen, e.g. "SkylakeX"; "not known" of another library."""
+    package = Path(np.__file__).parent
+    for file in [*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")]:
+        library = ctypes.CDLL(str(file))
+        for prefix, suffix in itertools.product(("scipy_", ""), ("64_", "")):
+            function = getattr(library, f"{prefix}openblas_get_corename{suffix}", None)
+            if function is not None:
+                function.restype = ctypes.c_char_p
+                return str(function().decode())
+    return "not known"
 
 
 def _version(package: str) -> str:

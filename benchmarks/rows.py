@@ -3,7 +3,7 @@
 A maker takes a library's module and returns a `Program`. PyTorch and pullback share their makers, for the code is the
 same; HIPS autograd, MyGrad and JAX (op by op, not compiled) have their own where the work can be said in them: MyGrad's
 operations have one output, and its backward pass recurses, so it has no part in the wide and the long rows; a graph of
-1e5 nodes takes JAX minutes.
+1e5 nodes takes JAX minutes, and one of 1e6 is built by PyTorch and pullback alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.harness import Arrays, Program, Row
 X = np.array([0.5, -1.25, 2.0], np.float32)
 C = np.array([1.0, 1 - 2**-20, 1 + 2**-20], np.float32)  # so near to 1 that no chain overflows
 G = np.array([1.0, -2.0, 0.25], np.float32)
-SHORT, LONG = 100, 100_000
+SHORT, LONG, MILLION = 100, 100_000, 1_000_000
 
 WIDE = [np.array([i, i + 0.5, -i], np.float32) for i in range(13)]
 WIDE_G = (G, np.array([3.0, 0.5, -1.0], np.float32))
@@ -232,16 +232,16 @@ def _jax_wide(jax: ModuleType, variant: str) -> Program:
     return Program(gradients, _numpy)
 
 
-# -- a long chain: a graph of 1e5 nodes, kept until the clock has stopped; and what it takes to free one ---------------
+# -- a long chain: a graph of 1e5 or 1e6 nodes, kept until the clock has stopped; and what it takes to free one -------
 
 
-def _torch_long(torch: ModuleType) -> Program:
+def _torch_long(torch: ModuleType, length: int) -> Program:
     x, c, g = torch.tensor(X, requires_grad=True), torch.tensor(C), torch.tensor(G)
 
     def work(kept: list[Any]) -> Any:
         x.grad = None
         y = x
-        for _ in range(LONG):
+        for _ in range(length):
             y = y * c
         kept.append(y)
         y.backward(g)
@@ -250,12 +250,12 @@ def _torch_long(torch: ModuleType) -> Program:
     return Program(work, _detached, prepare=list)
 
 
-def _torch_freed(torch: ModuleType) -> Program:
+def _torch_freed(torch: ModuleType, length: int) -> Program:
     x, c, g = torch.tensor(X, requires_grad=True), torch.tensor(C), torch.tensor(G)
 
     def build() -> list[Any]:
         y = x
-        for _ in range(LONG):
+        for _ in range(length):
             y = y * c
         return [y]
 
@@ -305,12 +305,26 @@ def _wide(variant: str) -> dict[str, Maker]:
     }
 
 
+def _long(name: str, length: int, *makers: Maker) -> list[Row]:
+    """The two rows of a chain of that length; autograd has makers of its own, or no part in them."""
+
+    def both(maker: Callable[[ModuleType, int], Program]) -> dict[str, Maker]:
+        return dict.fromkeys(("torch", "pullback"), lambda module: maker(module, length))
+
+    built, freed = [{"autograd": maker} for maker in makers] or [{}, {}]
+    chain = f"chain of {length:.0e} multiplications"
+    return [
+        Row(name, f"{chain}, build + backward, per node", length, 0.8, both(_torch_long) | built),
+        Row(f"{name}-freed", f"{chain}, freeing the graph, per node", length, 0.8, both(_torch_freed) | freed),
+    ]
+
+
 ROWS = [
     Row(
         "chain",
         f"built-in multiplication of 3 float32, chain of {SHORT}, forward + backward",
         SHORT,
-        0.5,
+        0.45,
         {
             "torch": _torch_chain,
             "pullback": _torch_chain,
@@ -323,7 +337,7 @@ ROWS = [
         "function",
         f"custom Function x * c of 3 float32, chain of {SHORT}, forward + backward",
         SHORT,
-        0.4,
+        0.35,
         {
             "torch": _torch_function_chain,
             "pullback": _torch_function_chain,
@@ -336,18 +350,6 @@ ROWS = [
     Row("wide-recorded", "Function of 13 inputs and 2 outputs: apply, recorded", 1, 0.4, _wide("recorded")),
     Row("wide-gradients", "Function of 13 inputs and 2 outputs: apply + 13 gradients", 1, 0.4, _wide("gradients")),
     Row("wide-saved", "Function of 13 inputs and 2 outputs: the same, all 13 saved", 1, 0.4, _wide("saved")),
-    Row(
-        "long",
-        f"chain of {LONG:.0e} multiplications, build + backward, per node",
-        LONG,
-        0.8,
-        {"torch": _torch_long, "pullback": _torch_long, "autograd": _autograd_long},
-    ),
-    Row(
-        "long-freed",
-        f"chain of {LONG:.0e} multiplications, freeing the graph, per node",
-        LONG,
-        0.8,
-        {"torch": _torch_freed, "pullback": _torch_freed, "autograd": _autograd_freed},
-    ),
+    *_long("long", LONG, _autograd_long, _autograd_freed),
+    *_long("million", MILLION),
 ]

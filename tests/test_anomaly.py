@@ -144,6 +144,22 @@ def test_without_forward_information_that_is_said() -> None:
     assert "No forward pass information available" in text
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("lib", ["pullback", "torch"])
+def test_where_warnings_are_errors_the_error_is_still_that_of_the_backward(lib: Any, capsys: Any) -> None:
+    lib = pytest.importorskip(lib)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with lib.autograd.detect_anomaly():
+            y = leaf(lib, [1.0, 2.0]) + 1
+            z = y**2
+            y += 1
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                z.sum().backward()
+    assert "Error detected in PowBackward0" in capsys.readouterr().err
+
+
 def test_the_backward_call_that_made_a_node_is_named() -> None:
     x = pullback.tensor([0.0, 1.0], requires_grad=True)
     with detect_anomaly(check_nan=True):

@@ -27,6 +27,10 @@ Q = np.array([[True, True, False], [False, True, True]])
 Z = A + 1j * B
 S = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
 V = np.array([0.5, 2.0, -1.0])
+W = V.astype("float32")
+N = np.array([[250, 2, 3], [1, 0, 7], [9, 9, 1]], "uint8")
+N16 = N.astype("uint16")
+MORE = np.array(300.25)  # without dimensions, and of a wider dtype
 
 _ONE = {
     **dict.fromkeys("abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor".split(), A),
@@ -137,6 +141,30 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("fft.fftfreq", (5,), {"d": 0.5}),
     ("fft.rfftfreq", (6,), {}),
     ("isin", (I, J), {}),
+    # an axis of none is no axis
+    *((name, (A,), {"axis": ()}) for name in "max mean min prod std sum var linalg.vector_norm".split()),
+    *((name, (A,), {"axis": (), "keepdims": True}) for name in "mean sum linalg.vector_norm".split()),
+    *((name, (M,), {"axis": ()}) for name in ("all", "any")),
+    # totals of unsigned integers are unsigned, and truth is bool
+    *((name, (N,), {}) for name in "sum prod all any linalg.trace".split()),
+    *((name, (N,), {"axis": 1}) for name in "sum prod cumulative_sum cumulative_prod all any".split()),
+    *((name, (N,), {"axis": 0, "dtype": "uint8"}) for name in "sum prod cumulative_sum cumulative_prod".split()),
+    ("linalg.trace", (N,), {"dtype": "uint16", "offset": -1}),
+    # dtypes go together by the standard, those of arrays without dimensions, too
+    *((name, (W, MORE), {}) for name in "add atan2 divide equal less maximum multiply subtract".split()),
+    *((name, (N, N16), {}) for name in "add bitwise_xor equal greater matmul multiply tensordot".split()),
+    *((name, (N[0], N16[1]), {}) for name in "vecdot linalg.cross linalg.outer linalg.vecdot".split()),
+    ("add", (N16, np.int8(-1)[None]), {}),
+    ("linalg.solve", (S, W), {}),
+    ("where", (M, W, MORE), {}),
+    ("where", (M, N16[:2], N[:2]), {}),
+    ("concat", ([W, V],), {}),
+    ("stack", ([N, N16],), {"axis": 2}),
+    ("clip", (A,), {}),
+    ("round", (Z,), {}),
+    ("sign", (np.array([np.nan, -0.5, 0.0, 2.0]),), {}),
+    ("reshape", (A, (6,)), {"copy": True}),
+    ("reshape", (A, (-1,)), {"copy": False}),
     ("arange", (5,), {}),
     ("arange", (1, 7, 2), {}),
     ("arange", (0.0, 1.0, 0.25), {}),
@@ -170,7 +198,7 @@ def _called(lib: Any, name: str, args: Any, kwargs: Any) -> Any:
             return lib.asarray(value, copy=True)
         if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
             return [made(v) for v in value]
-        if isinstance(value, str) and value in ("float32", "float64", "int64"):
+        if isinstance(value, str) and value in ("float32", "float64", "int64", "uint8", "uint16"):
             return getattr(lib, value)
         return value
 
@@ -249,6 +277,69 @@ def test_dtypes_and_what_is_known_of_them() -> None:
         pullback.ones(1).__array_namespace__(api_version="1999.01")
 
 
+def test_dtypes_are_known_of_arrays_too() -> None:
+    assert xp.finfo(xp.ones(2, dtype=xp.complex128)).dtype is xp.float64
+    assert xp.iinfo(xp.ones(2, dtype=xp.uint16)).dtype is xp.uint16
+    assert xp.can_cast(xp.ones(2, dtype=xp.uint8), xp.uint16)
+    assert not xp.can_cast(xp.uint16, xp.int8)
+    assert not xp.can_cast(xp.int64, xp.uint64)
+    assert xp.result_type(xp.uint16, xp.ones((), dtype=xp.int8), 3) is xp.int32
+    assert xp.result_type(xp.ones(2), xp.ones((), dtype=xp.float64)) is xp.float64
+
+
+def test_arguments_are_called_as_in_the_standard() -> None:
+    assert xp.zeros(shape=2).shape == xp.ones(shape=2).shape == xp.empty(shape=2).shape == (2,)
+    assert xp.full(shape=2, fill_value=3).dtype is xp.int64
+    assert xp.clip(xp.asarray([1, 5]), max=xp.asarray(3.5, dtype=xp.float64)).tolist() == [1, 3]
+    assert xp.zeros.__name__ == "zeros"
+    assert xp.squeeze(xp.ones((1, 2, 1)), axis=(0, 2)).shape == (2,)
+
+
+def test_quotients_with_infinity_are_rounded_as_true_ones() -> None:
+    inf = xp.inf
+    found = xp.floor_divide(xp.asarray([inf, -inf, 1.0, -1.0, 7.0, inf]), xp.asarray([2.0, 2.0, -inf, inf, 2.0, inf]))
+    assert str(found.tolist()) == "[inf, -inf, -0.0, -0.0, 3.0, nan]"
+    assert xp.floor_divide(xp.asarray([7, -7]), 2).tolist() == [3, -4]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: xp.squeeze(xp.ones((1, 2)), 1), "axes of length 1"),
+        (lambda: xp.nonzero(xp.asarray(1.0)), "an array with dimensions"),
+        (lambda: xp.vecdot(xp.ones(1), xp.ones(3)), "vectors of the length 1"),
+        (lambda: xp.linalg.cross(xp.ones(2), xp.ones(2)), "vectors of the length 3"),
+    ],
+)
+def test_what_the_standard_refuses(wrong: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        wrong()
+
+
+def test_a_function_of_mixed_dtypes_can_be_differentiated() -> None:
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    y = pullback.tensor(3.0, dtype=pullback.float64, requires_grad=True)
+    z = xp.multiply(x, y)
+    assert z.dtype is xp.float64
+    xp.sum(xp.concat([z, x])).backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert (x.grad.dtype, x.grad.tolist()) == (xp.float32, [4.0, 4.0])
+    assert (y.grad.dtype, y.grad.item()) == (xp.float64, 3.0)
+
+
+def test_what_arrays_do_themselves_is_as_in_pytorch() -> None:
+    x, y = xp.ones(2), xp.ones((), dtype=xp.float64)
+    assert (x + y).dtype is xp.float32
+    assert xp.add(x, y).dtype is xp.float64
+    assert callable(x.size)
+    with pytest.raises(ValueError, match="step"):
+        x[::-1]
+    with pytest.raises(RuntimeError, match="go together"):
+        xp.ones(2, dtype=xp.uint16) + xp.ones(2, dtype=xp.int8)
+    assert np.isnan((x * xp.inf // 2)[0].item())
+
+
 def test_memory_is_shared_or_copied_as_asked() -> None:
     array = np.ones(2)
     assert np.shares_memory(xp.asarray(array).numpy(), array)
@@ -256,3 +347,5 @@ def test_memory_is_shared_or_copied_as_asked() -> None:
     assert np.shares_memory(xp.from_dlpack(array).numpy(), array)
     x = pullback.ones(1)
     assert x.to_device("cpu") is x
+    assert np.shares_memory(xp.reshape(x, (1, 1), copy=False).numpy(), x.numpy())
+    assert not np.shares_memory(xp.reshape(x, (1, 1), copy=True).numpy(), x.numpy())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import math
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +17,7 @@ import numpy as np
 import pytest
 
 import pullback
-from benchmarks import command, report, rows
+from benchmarks import command, probe, processes, report, rows
 from benchmarks.harness import Program, Result, Row, Timing, compared, measure
 
 NOTHING = ModuleType("nothing")
@@ -238,6 +241,30 @@ def test_the_table_with_rich(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(word in shown for word in ("planted", "pullback", "1.50..2.50", "yes", "NO"))
 
 
+def test_figures_have_their_unit_and_budgets_of_both_kinds_are_shown() -> None:
+    figures = {"torch": Timing([800.0, 800.0]), "pullback": Timing([360.0, 360.0])}
+    small = Row("memory", "bytes", 1, 0.5, {}, unit="B", most=400)
+    line = ("memory", "pullback", "360 B", "360..360", "0.450", "0.50, 400 B", "yes")
+    assert report.lines([Result(small, figures)])[1] == line
+    written = report.as_json([Result(small, figures)], {})["rows"][0]
+    assert written["most_B"] == 400
+    assert written["sides"]["torch"] == {
+        "median_B": 800.0,
+        "quartiles_B": (800.0, 800.0),
+        "ratio_to_torch": 1.0,
+        "runs_B": [800.0, 800.0],
+    }
+
+
+def test_the_machine_says_which_kernels_openblas_has_chosen() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    chosen = {library["architecture"] for library in threadpoolctl.threadpool_info() if "numpy" in library["filepath"]}
+    if not chosen:
+        pytest.skip("NumPy brings no OpenBLAS of its own here")
+    assert {report.openblas_kernel()} == chosen
+    assert report.machine(["pullback"])["OpenBLAS"] == report.openblas_kernel()
+
+
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
@@ -273,14 +300,120 @@ def test_the_command_refuses_too_few_runs(capsys: pytest.CaptureFixture[str]) ->
     assert "quartiles need at least 2 runs" in capsys.readouterr().err
 
 
+def python(*arguments: str, **variables: str) -> str:
+    """What a fresh interpreter prints, in the checkout, with these variables set."""
+    path = os.pathsep.join([str(Path(pullback.__file__).parents[1]), str(processes.ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path, **variables}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=processes.ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_no_library_is_held_to_an_older_processor_nor_loaded_before_that_is_said() -> None:
+    program = "import benchmarks.environment, os, sys; print('numpy' in sys.modules, 'OPENBLAS_CORETYPE' in os.environ)"
+    assert python("-c", program, OPENBLAS_CORETYPE="Prescott").split() == ["False", "False"]
+    kernel = "from benchmarks import environment, report; print('OpenBLAS:', report.openblas_kernel() + ';')"
+    argv = ["-m", "benchmarks", "--rows", "wide-plain", "--sides", "pullback", "--repeat", "2", "--markdown"]
+    assert python("-c", kernel).strip() in python(*argv, OPENBLAS_CORETYPE="Prescott")
+
+
+# -- rows in processes of their own ------------------------------------------------------------------------------------
+
+
+def test_a_figure_is_recorded_in_the_place_of_a_time() -> None:
+    clock, figures = PlantedClock(), iter([9.0, 3.0, 5.0, 4.0])
+    program = Program(lambda _: next(figures), lambda _: [], figure=float)
+    planted = Row("planted", "planted", 100, None, {"pullback": lambda _: program}, unit="MB", most=4.0)
+    result = run(planted, clock, repeat=3)
+    assert result.timings["pullback"].runs == [3.0, 5.0, 4.0]  # the first was compared, and not counted
+    assert result.met
+    assert clock.asked == 0
+    assert Result(row({}, budget=None), result.timings).met is None
+
+
+@pytest.mark.parametrize(("most", "met"), [(3.9, False), (4.0, True)])
+def test_a_budget_of_its_own_counts_besides_that_of_the_ratio(most: float, met: bool) -> None:
+    figures = {"torch": Timing([10.0, 10.0]), "pullback": Timing([4.0, 4.0])}
+    assert Result(Row("planted", "planted", 1, 0.5, {}, most=most), figures).met is met
+    assert Result(Row("planted", "planted", 1, 0.3, {}, most=most), figures).met is False
+
+
+PROCESSES = {row.name: row for row in processes.ROWS}
+FEW = 300
+
+
+def chain(module: ModuleType) -> Program:
+    """The row of memory, with fewer nodes."""
+    return processes.probed("memory", module, nodes=FEW, x=rows.X.tolist(), c=rows.C.tolist(), g=rows.G.tolist())
+
+
+def test_what_the_row_of_memory_computes() -> None:
+    found = chain(pullback).once()
+    y, gradient = rows.X, rows.G
+    for _ in range(FEW):
+        y, gradient = y * rows.C, gradient * rows.C
+    np.testing.assert_allclose(found["arrays"], [y, gradient], rtol=1e-6)
+    assert math.isfinite(found["figure"])
+
+
+@pytest.mark.torch
+def test_both_sides_of_the_row_of_memory_compute_the_same() -> None:
+    torch = pytest.importorskip("torch")
+    planted = row({"torch": chain, "pullback": chain})
+    assert list(compared(planted, {"torch": torch, "pullback": pullback})) == ["torch", "pullback"]
+
+
+def test_the_row_of_importing_computes_with_what_was_imported() -> None:
+    programs = compared(PROCESSES["import"], {"pullback": pullback, "numpy": np})
+    for program in programs.values():
+        found = program.once()
+        assert found["arrays"] == [[2.0, 2.0, 2.0]]
+        assert found["figure"] > 0
+
+
+def test_a_process_that_fails_makes_the_row_void() -> None:
+    nothing = ModuleType("nothing")
+    nothing.__file__ = "nowhere/nothing/__init__.py"
+    refused = run(row({"pullback": lambda _: processes.probed("importing", nothing)}), PlantedClock())
+    assert refused.void == "pullback fails: RuntimeError: nothing: ModuleNotFoundError: No module named 'nothing'"
+
+
+def test_the_size_is_that_of_the_package_and_of_what_it_requires() -> None:
+    programs = compared(PROCESSES["size"], {"pullback": pullback, "numpy": np})
+    ours, numpys = programs["pullback"].once(), programs["numpy"].once()
+    assert (ours["of"], numpys["of"]) == (["numpy", "pullback"], ["numpy"])
+    source = [file for file in Path(pullback.__file__).parent.rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    size = sum(file.stat().st_size for file in source) / 1e6
+    assert ours["figure"] - numpys["figure"] == pytest.approx(size, rel=0.1)
+
+
+def test_what_is_required_is_told_without_extras() -> None:
+    assert list(probe._required("pullback")) == ["numpy"]
+
+
+def test_the_budgets_are_those_that_the_documentation_promises() -> None:
+    budgets = {row.name: row.most or row.budget for row in command.ROWS}
+    promised = {"chain": 0.45, "function": 0.35, "mixed": 0.6, "long": 0.8, "million": 0.8, "size": 62, "sparse": 0.02}
+    promised |= {"import": 120, "million-memory": 800, "million-freed": 0.8, "leaf-large": 0.9, "leaf-small": 0.5}
+    promised |= dict.fromkeys(["wide-plain", "wide-recorded", "wide-gradients", "wide-saved"], 0.4)
+    promised |= dict.fromkeys(["swish-1e4", "swish-1e6", "swish-1e7"], 0.7)
+    assert {name: budgets.get(name) for name in promised} == promised
+
+
 # -- the rows ----------------------------------------------------------------------------------------------------------
+
+
+# The chain of a million nodes is long enough to be computed once: its rows are tested with fewer.
+NODES = {"long": rows.LONG, "million": 3000}
+TESTED = ROWS | {row.name: row for row in rows._long("million", NODES["million"])}
 
 
 def expected(name: str) -> list[np.ndarray]:
     """What a row's programs return, by NumPy alone."""
     if not name.startswith("wide"):
         y, gradient = rows.X, rows.G
-        for _ in range(rows.LONG if name.startswith("long") else rows.SHORT):
+        for _ in range(NODES.get(name.partition("-")[0], rows.SHORT)):
             y, gradient = y * rows.C, gradient * rows.C
         return [y, gradient]
     ys = [rows.WIDE[0] + rows.WIDE[1], rows.WIDE[2] + rows.WIDE[3]]
@@ -290,9 +423,9 @@ def expected(name: str) -> list[np.ndarray]:
     return [*ys, g0 * rows.WIDE[0] if name == "wide-saved" else g0, *[g0] * 6, *[g1] * 6]
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", TESTED)
 def test_pullback_computes_what_a_row_says(name: str) -> None:
-    program = compared(ROWS[name], {"pullback": pullback})["pullback"]
+    program = compared(TESTED[name], {"pullback": pullback})["pullback"]
     found = program.arrays(program.once())
     assert len(found) == len(expected(name))
     for array, right in zip(found, expected(name), strict=True):
@@ -300,8 +433,16 @@ def test_pullback_computes_what_a_row_says(name: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", TESTED)
 def test_torch_computes_what_a_row_says(name: str) -> None:
     torch = pytest.importorskip("torch")
-    programs = compared(ROWS[name], {"torch": torch, "pullback": pullback})
+    programs = compared(TESTED[name], {"torch": torch, "pullback": pullback})
     assert list(programs) == ["torch", "pullback"]
+
+
+@pytest.mark.slow
+def test_a_million_nodes_are_built_and_run_backward() -> None:
+    program = ROWS["million"].sides["pullback"](pullback)
+    y, gradient = program.arrays(program.once())
+    powers = rows.C.astype(np.float64) ** rows.MILLION
+    np.testing.assert_allclose([y, gradient], [rows.X * powers, rows.G * powers], rtol=1e-2)

@@ -841,6 +841,42 @@ def what_a_policy_is_told_the_first_time(lib: Any) -> Any:
 
 
 @program
+def a_policy_is_asked_when_the_part_runs_first(lib: Any) -> Any:
+    """What it said then holds, also if it would say something else later."""
+    asked: list[Any] = []
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> bool:
+        asked.append(ctx.is_recompute)
+        return len(asked) == 2
+
+    return _selective(lib, policy, lambda x, w: x.sin().sin().sin().sum()), asked
+
+
+@program
+def the_part_sees_constants_as_they_are_and_saves_them(lib: Any) -> Any:
+    x, constant = leaf(lib, [1.0, 2.0]), lib.ones(2, dtype=lib.float64)
+    seen: list[bool] = []
+
+    class Same(lib.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any, c: Any) -> Any:
+            ctx.save_for_backward(c)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.append(ctx.saved_tensors[0] is constant)
+            return g, None
+
+    def part(x: Any, c: Any) -> Any:
+        seen.append(c is constant)
+        return Same.apply(x, c)
+
+    _checkpoint(lib)(part, x, constant, use_reentrant=False).sum().backward()
+    return x.grad, seen
+
+
+@program
 def a_kept_result_that_is_written_to(lib: Any) -> Any:
     return _selective(lib, _operations(lib, "mm"), lambda x, w: lib.mm(x, w).mul_(2).sin().sum())
 
@@ -987,6 +1023,34 @@ def test_what_is_recomputed_is_checked_unless_told_otherwise() -> None:
     checkpoint(wrong(), x, determinism_check="none").backward()
     with pytest.raises(ValueError, match="'default' or 'none'"):
         checkpoint(wrong(), x, determinism_check="all")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("lib", ["pullback", "torch"])
+def test_what_is_wrong_with_a_part_is_said_in_the_same_words(lib: Any) -> None:
+    lib = pytest.importorskip(lib)
+    run = _checkpoint(lib)
+    x = leaf(lib, [0.5])
+
+    def changing(*parts: Any) -> Any:
+        each = iter(parts)
+        return lambda x: next(each)(x)
+
+    with pytest.raises(RuntimeError, match="A different number of tensors was saved"):
+        run(changing(lambda x: x.sin().exp().sin(), lambda x: x.sin().exp()), x, use_reentrant=False).backward()
+    with (
+        lib.utils.checkpoint.set_checkpoint_early_stop(False),
+        pytest.raises(RuntimeError, match="trying to save more tensors during recomputation"),
+    ):
+        run(changing(lambda x: x.sin().exp(), lambda x: x.sin().exp().sin()), x, use_reentrant=False).backward()
+    wider = changing(lambda x: x.sin().exp(), lambda x: x.sin() * lib.ones(2, dtype=lib.float64))
+    with pytest.raises(RuntimeError, match="Recomputed values for the following tensors have different metadata"):
+        run(wider, x, use_reentrant=False).backward()
+    y = run(lambda x: x.sin().cos(), x, use_reentrant=False)
+    with lib.utils.checkpoint.GraphExecGroup():
+        y.sum().backward(retain_graph=True)
+        with pytest.raises(RuntimeError, match="Performing two backward calls that overlap"):
+            y.sum().backward()
 
 
 def test_contexts_of_the_first_and_of_the_second_run() -> None:

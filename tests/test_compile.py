@@ -630,6 +630,89 @@ def test_a_training_step_is_compiled_whole() -> None:
         assert not p.requires_grad
 
 
+# Products of matrices -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes"),
+    [
+        (lambda x, y: (x @ y).T * 2, [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y).T, [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y, (x @ y).T * 2), [(4, 3), (3, 5)]),
+        (lambda x, y: ((x @ y).T, (x @ y).T), [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y).T @ x + (x @ y).T.exp().sum(0)[0], [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y).T.reshape(-1) * 2, [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y).T.exp()[1:] + (x @ y).reshape(-1)[:4], [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y).transpose(-1, -2) * 3, [(2, 4, 3), (2, 3, 5)]),
+        (lambda x, y: (x @ y).permute(1, 0, 2) * 3, [(2, 4, 3), (2, 3, 5)]),
+        (lambda x, y: (x @ y).permute(2, 1, 0) * 3, [(2, 4, 3), (2, 3, 5)]),
+        (lambda x, y: (x @ y).permute(1, 2, 0) * 3, [(2, 4, 3), (2, 3, 5)]),
+        (lambda x, y: (x @ y).permute(0, 2, 1, 3).reshape(2, 4, -1).tanh(), [(2, 3, 4, 3), (2, 3, 3, 5)]),
+        (lambda x, y: ((x @ y).T[None] * 2 - (x @ y).T[:, None]).sum(0), [(4, 3), (3, 4)]),
+        (lambda x, y: (x @ y).T.expand(2, 5, 4) * 2, [(4, 3), (3, 5)]),
+        (lambda x, y: (x.T @ (x @ y).relu()).T.sum(0), [(4, 3), (3, 5)]),
+        (lambda x, y: (x @ y) * 2, [(2, 4, 3), (3, 5)]),
+        (lambda x, y: (x @ y) * 2, [(2, 2, 4, 3), (3, 5)]),
+        (lambda x, y: x @ y + 1, [(4, 1), (1, 5)]),
+        (lambda x, y: x @ y + 1, [(3, 4, 1), (1, 5)]),
+        (lambda x, y: x @ y + 1, [(3, 4, 1), (3, 1, 5)]),
+        (lambda x, y: x @ y, [(1, 1), (1, 1)]),
+        (lambda x, y: x @ y, [(2, 0, 3), (3, 5)]),
+        (lambda x, y: x @ y, [(2, 4, 0), (0, 5)]),
+        (lambda x, y: x @ y, [(2, 4, 3), (3,)]),
+        (lambda x, y: x @ y + 1, [(1,), (1, 5)]),
+    ],
+)
+def test_products_however_they_lie_in_memory(fn: Any, shapes: Any) -> None:
+    same_as_eager(fn, *shapes)
+
+
+def test_the_gradient_of_a_transposed_weight_is_written_as_it_lies() -> None:
+    """It is the transposed of a product: no other memory, and no copy of it."""
+    w = randn(5, 3, requires_grad=True)
+    compiled = numpy_backend(lambda x: (x @ w.T).exp().sum())
+    compiled(randn(4, 3)).backward()
+    gradient = w.grad.numpy()
+    assert gradient.flags.c_contiguous
+    assert gradient.base is None
+    (entry,) = next(iter(compiled._entries.values()))
+    (plan,) = entry.backward_plans()
+    assert ".transpose((1, 0))" in plan.source
+    assert "owned" not in plan.source
+    assert "contiguous(v" not in plan.source
+
+
+def test_a_product_of_many_matrices_by_one_is_one_product() -> None:
+    w = randn(3, 5, requires_grad=True)
+    compiled = numpy_backend(lambda x: (x @ w).exp().sum())
+    x = randn(2, 7, 4, 3, seed=1)
+    compiled(x).backward()
+    assert all("float64[56, 5]" in line or "float64[3, 5]" in line for line in _calls_of("matmul", compiled))
+    close(w.grad, pullback.autograd.grad((x @ w).exp().sum(), w)[0])
+
+
+def test_a_product_of_a_column_and_a_row_joins_a_loop() -> None:
+    compiled = numpy_backend(lambda x, y: (x @ y).exp())
+    compiled(randn(4, 1), randn(1, 5))
+    assert not _calls_of("matmul", compiled)
+
+
+def _calls_of(name: str, compiled: Any) -> list[str]:
+    return [line for line in compiled.explain().splitlines() if f"= {name}(" in line]
+
+
+def test_of_two_values_the_one_that_the_other_is_made_of_is_kept() -> None:
+    """The derivative of maximum needs y and y * 0."""
+    w, v = randn(5, 5, seed=2), randn(5, 5, seed=3)
+
+    def fn(x: Tensor) -> Tensor:
+        y = x @ w + x @ v
+        return pullback.maximum(y, y * 0) @ w
+
+    (entry,) = next(iter(same_as_eager(fn, (4, 5))._entries.values()))
+    assert [(v.fn, v.shape) for v in entry.kept] == [("add", (4, 5))]
+
+
 def test_one_compiled_function_in_another() -> None:
     w = randn(3, requires_grad=True)
     inner = numpy_backend(lambda x: x * w)
@@ -714,6 +797,115 @@ def test_forward_and_backward_of_a_function() -> None:
         close(g, pullback.autograd.grad((x * pullback.sigmoid(x * 2)).sum(), x)[0])
     assert traced == [("forward",), ("backward",)]
     assert pullback.autograd.gradcheck(lambda x: Swish.apply(x, 2.0), x)
+
+
+def test_what_a_function_asks_of_its_context() -> None:
+    class Product(pullback.autograd.Function):
+        @staticmethod
+        @numpy_backend
+        def forward(ctx: Any, x: Tensor, w: Tensor) -> Any:
+            above = (x > 0).to(x.dtype)
+            ctx.mark_non_differentiable(above)
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x, w)
+            ctx.sizes, ctx.parts = [2, 3], {"double": w * 2}
+            return x @ w, above
+
+        @staticmethod
+        @numpy_backend
+        def backward(ctx: Any, g: Any, of_above: Any) -> Any:
+            x, _ = ctx.saved_tensors
+            assert of_above is None
+            if g is None:
+                return None, None
+            first, second = ctx.needs_input_grad
+            half = ctx.sizes[0] / 4
+            return (g @ ctx.parts["double"].T * half if first else None), (x.T @ g if second else None)
+
+    x, w = randn(4, 3, requires_grad=True), randn(3, 2, seed=1, requires_grad=True)
+    out, above = Product.apply(x, w)
+    assert (out.requires_grad, above.requires_grad) == (True, False)
+    assert pullback.autograd.gradcheck(lambda x, w: Product.apply(x, w)[0], (x, w))
+    assert pullback.autograd.gradcheck(lambda x: Product.apply(x, w.detach())[0], x)
+
+
+def test_a_function_of_three_parts() -> None:
+    class Power(pullback.autograd.Function):
+        generate_vmap_rule = True
+
+        @numpy_backend
+        @staticmethod
+        def forward(x: Tensor, n: int) -> Tensor:
+            return x**n
+
+        @numpy_backend
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            x, n = inputs
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            ctx.n = n
+
+        @numpy_backend
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * ctx.n * x ** (ctx.n - 1), None
+
+        @numpy_backend
+        @staticmethod
+        def jvp(ctx: Any, tangent: Tensor, _: Any) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return tangent * ctx.n * x ** (ctx.n - 1)
+
+    x = randn(4, 3, requires_grad=True)
+    assert pullback.autograd.gradcheck(lambda x: Power.apply(x, 3), x)
+    assert pullback.autograd.gradgradcheck(lambda x: Power.apply(x, 3), x)
+    each = pullback.vmap(pullback.func.grad(lambda x: Power.apply(x, 3).sum()))
+    close(each(x.detach()), 3 * x.detach() ** 2)
+    _, tangent = pullback.func.jvp(lambda x: Power.apply(x, 3), (x.detach(),), (x.detach(),))
+    close(tangent, 3 * x.detach() ** 3)
+
+
+def test_a_function_that_writes_to_its_argument() -> None:
+    class Tripled(pullback.autograd.Function):
+        @staticmethod
+        @numpy_backend
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.mark_dirty(x)
+            x.mul_(3)
+            return x
+
+        @staticmethod
+        @numpy_backend
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return g * 3
+
+    x = randn(4, requires_grad=True)
+    for _ in range(2):
+        a = x * 1
+        b = Tripled.apply(a)
+        assert b is a
+        close(b, 3 * x)
+        close(pullback.autograd.grad(b.sum(), x)[0], pullback.full((4,), 3.0, dtype=x.dtype))
+
+
+def test_a_parameter_may_be_written_to_where_nothing_is_recorded() -> None:
+    w = randn(3, requires_grad=True)
+    before = w.detach().clone()
+
+    @numpy_backend
+    def update(g: Tensor) -> None:
+        w.sub_(0.5 * g)
+
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        update(pullback.ones(3, dtype=w.dtype))
+    with pullback.no_grad():
+        for _ in range(2):
+            update(pullback.ones(3, dtype=w.dtype))
+    close(w.detach(), before - 1)
+    assert w.is_leaf
+    assert w._version == 2
 
 
 def test_results_that_are_equal_have_gradients_of_their_own() -> None:

@@ -16,6 +16,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -767,6 +768,69 @@ def test_what_a_killed_process_left_is_swept(folder):
     os.utime(old, (0, 0))
     c.build(copying(number=5.0), 1)
     assert (old.exists(), young.exists()) == (False, True)
+
+
+def aged(entry, hours):
+    os.utime(entry, (time.time() - 3600 * hours,) * 2)
+
+
+@needs_compiler
+def test_what_was_used_longest_ago_is_removed(folder, monkeypatch):
+    """Of three entries the middle one, for the first was used again; it is built anew where it is wanted."""
+    paths = []
+    for age, number in ((4, 2.0), (3, 3.0), (2, 4.0)):
+        c.build(copying(number=number), 1)
+        (path,) = set(entries(folder)) - set(paths)
+        paths.append(path)
+        aged(path, age)
+    first, second, third = paths
+    in_memory = cache._LOADED.pop(str(second))
+    cache._LOADED.clear()
+    assert doubled(copying(number=2.0)) == [0, 2, 4]
+    monkeypatch.setattr(cache, "LIMIT", int(2.9 * sum(file.stat().st_size for file in first.iterdir())))
+    given = count_compilations(monkeypatch)
+    c.build(copying(number=5.0), 1)
+    assert {first, third} < set(entries(folder))
+    assert not second.exists()
+    assert in_memory.pullback_loop is not None, "what is loaded needs no file any more"
+    assert doubled(copying(number=3.0)) == [0, 3, 6]
+    assert len(given) == 2
+    assert second.exists()
+
+
+@needs_compiler
+def test_what_was_used_just_now_is_not_removed(folder, monkeypatch):
+    monkeypatch.setattr(cache, "LIMIT", 0)
+    for number in (2.0, 3.0, 4.0):
+        c.build(copying(number=number), 1)
+    assert len(entries(folder)) == 3
+    for entry in entries(folder):
+        aged(entry, 1)
+    c.build(copying(number=5.0), 1)
+    assert len(entries(folder)) == 1
+    assert not list(folder.glob("tmp-*"))
+
+
+@needs_compiler
+def test_processes_that_remove_entries_at_once(folder):
+    """Each finds all entries old and too many, and all have the right result."""
+    for number in (3, 4, 5):
+        c.build(copying(number=float(number)), 1)
+    for entry in entries(folder):
+        aged(entry, 1)
+    source = str(Path(c.__file__).parents[2])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    script = "from pullback.compile import cache\ncache.LIMIT = 0\n" + BUILD
+    environment = {**os.environ, "PYTHONPATH": source}
+    processes = [subprocess.Popen([sys.executable, "-c", script], env=environment, **pipes) for _ in range(4)]
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        out, err = process.communicate()
+        assert out == "[0.0, 2.0, 4.0]\n", err
+    assert len(entries(folder)) == 1
+    assert not list(folder.glob("tmp-*"))
 
 
 BUILD = """

@@ -4,6 +4,7 @@ has neither, so each is an error with the line and the way out, and never a diff
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -379,3 +380,115 @@ def test_the_environment_says_how_many_threads_at_first(monkeypatch: pytest.Monk
     for said, expected in (("3", 3), ("2,1", 2), ("", settings.os.cpu_count()), ("many", settings.os.cpu_count())):
         monkeypatch.setenv("OMP_NUM_THREADS", said)
         assert settings._at_first() == expected
+
+
+# -- cached properties ------------------------------------------------------------------------------------------------
+
+
+class Scaled(nn.Module):
+    """Properties that are computed once: of a parameter, of its values, of one another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(pullback.tensor([1.0, 2.0]))
+
+    @functools.cached_property
+    def squared(self) -> Tensor:
+        return self.weight.detach() ** 2
+
+    @functools.cached_property
+    def largest(self) -> float:
+        return self.weight.max().item()
+
+    @functools.cached_property
+    def both(self) -> Tensor:
+        return self.squared * self.largest
+
+    @functools.cached_property
+    def graph(self) -> Tensor:
+        return self.weight.exp()
+
+
+def test_a_cached_property_is_computed_once_as_it_is_written() -> None:
+    class Model(Scaled):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.both * self.weight + self.largest
+
+    model = Model()
+    fast = pullback.compile(model, backend="numpy")
+    x = pullback.tensor([3.0, 4.0])
+    assert fast(x).tolist() == Model()(x).tolist() == [3 * 2 * 1 + 2, 4 * 8 * 2 + 2]
+    assert (type(model.both), type(model.largest)) == (Tensor, float)
+    with pullback.no_grad():
+        model.weight.mul_(10.0)
+    assert fast(x).tolist() == model(x).tolist() == [3 * 2 * 10 + 2, 4 * 8 * 20 + 2]
+    fast(x).sum().backward()
+    assert model.weight.grad is not None
+    assert model.weight.grad.tolist() == [6, 32]
+
+
+def test_a_cached_property_with_a_gradient() -> None:
+    class Model(Scaled):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.graph
+
+    gradients = []
+    for model in (pullback.compile(Model(), backend="numpy"), Model()):
+        model(pullback.tensor([3.0, 4.0])).sum().backward()
+        gradients.append(model.weight.grad)
+    assert gradients[0].tolist() == gradients[1].tolist()
+
+
+def test_a_cached_property_of_an_object_without_tensors() -> None:
+    class Settings:
+        @functools.cached_property
+        def factor(self) -> float:
+            return 3.0
+
+    settings = Settings()
+    fn = compiled(lambda x: x * settings.factor)
+    assert fn(ones()).tolist() == [3, 3]
+    assert vars(settings) == {"factor": 3.0}
+    settings.factor = 4.0
+    assert fn(ones()).tolist() == [4, 4]
+
+
+def test_what_a_cached_property_raises_is_raised() -> None:
+    class Broken(Scaled):
+        @functools.cached_property
+        def wrong(self) -> float:
+            raise KeyError("nothing is there")
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.wrong
+
+    with pytest.raises(KeyError, match="nothing is there"):
+        pullback.compile(Broken(), backend="numpy")(ones())
+
+
+def test_other_attributes_set_beside_a_cached_property_are_still_an_error() -> None:
+    class Counting(Scaled):
+        calls = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            return x * self.squared
+
+    model = Counting()
+    with pytest.raises(TraceError, match=r"self\.calls was changed"):
+        pullback.compile(model, backend="numpy")(ones())
+    assert "calls" not in vars(model)
+
+
+def test_a_function_that_keeps_its_results_is_named() -> None:
+    w = ones()
+
+    @functools.cache
+    def doubled() -> Tensor:
+        return w * 2
+
+    with pytest.raises(TraceError, match=r"doubled\(\) keeps what it gave"):
+        compiled(lambda x: x * doubled())(ones())
+    assert type(doubled()) is Tensor
+    given = doubled()
+    assert compiled(lambda x: x * given)(ones()).tolist() == [2, 2]

@@ -615,13 +615,64 @@ def what_is_no_batch(lib: Any) -> Any:
     return scalar, of(constant(lib, [1.0, 1.0])), of(constant(lib, [[1.0, 1.0]]), constant(lib, [[1.0, 1.0]] * 2))
 
 
-def test_hooks_are_called_for_each_row_of_a_batch() -> None:
-    shapes = []
+@program
+def a_batch_is_one_pass(lib: Any) -> Any:
+    seen: list[Any] = []
+
+    def backward(ctx: Any, g: Any) -> Any:
+        seen.append(("backward", tuple(g.shape)))
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    x = leaf(lib, [1.0, 2.0])
+    y = function(lib, forward, backward).apply(x)
+    y.register_hook(lambda g: seen.append(("y", tuple(g.shape))))
+    x.register_hook(lambda g: seen.append(("x", tuple(g.shape))))
+    y.grad_fn.register_hook(lambda sent, got: seen.append(("node", tuple(sent[0].shape), tuple(got[0].shape))))
+    return lib.autograd.grad(y, x, constant(lib, [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), is_grads_batched=True), seen
+
+
+@program
+def a_batch_has_no_one_value(lib: Any) -> Any:
+    x, rows = leaf(lib, [1.0, 2.0]), constant(lib, [[1.0, 0.0], [0.0, 1.0]])
+    looks = function(lib, lambda ctx, x: x * 2, lambda ctx, g: 2 * g if g.sum() > 0 else g)
+    leaves_for_numpy = function(lib, lambda ctx, x: x * 2, lambda ctx, g: lib.from_numpy(2 * g.numpy()))
+    return [
+        refused(lambda f=f: lib.autograd.grad(f.apply(x), x, rows, is_grads_batched=True))
+        for f in (looks, leaves_for_numpy)
+    ]
+
+
+def _cube_in_numpy() -> Any:
+    @pullback.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Any) -> Any:
+        return pullback.from_numpy(3 * ctx.x**2 * g.numpy()), None
+
+    def forward(ctx: Any, x: Any, other: Any) -> Any:
+        ctx.x = x.detach().numpy()
+        return pullback.from_numpy(ctx.x**3)
+
+    return function(pullback, forward, backward)
+
+
+def test_a_backward_marked_once_differentiable_is_called_for_each_row_of_a_batch() -> None:
     x = leaf(pullback, [1.0, 2.0])
-    y = x**2
-    y.register_hook(lambda g: shapes.append(list(g.shape)))
-    pullback.autograd.grad(y, x, constant(pullback, [[1.0, 0.0], [0.0, 1.0]]), is_grads_batched=True)
-    assert shapes == [[2], [2]]
+    y, rows = _cube_in_numpy().apply(x, leaf(pullback, [1.0])), constant(pullback, [[1.0, 0.0], [0.0, 1.0]])
+    (found,) = pullback.autograd.grad(y, x, rows, is_grads_batched=True, create_graph=True)
+    assert found.tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        pullback.autograd.grad((found + x).sum(), x)
+
+
+def test_a_tensor_that_retains_its_gradient_gets_the_sum_over_a_batch() -> None:
+    x = leaf(pullback, [1.0, 2.0])
+    y = x * 2
+    y.retain_grad()
+    pullback.autograd.grad(y**2, x, constant(pullback, [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), is_grads_batched=True)
+    assert y.grad.tolist() == [8.0, 16.0]
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
@@ -1147,6 +1198,110 @@ def strides_of_a_gradient(lib: Any) -> Any:
     z = lib.ones(3, 2, dtype=lib.float64).t().requires_grad_()
     z.sum().backward()
     return x.grad.stride(), y.grad.stride(), z.grad.stride()
+
+
+# -- the dtype of a leaf's gradient ------------------------------------------------------------------------------------
+
+
+def _doubled(lib: Any) -> Any:
+    """A Function, 2 x, whose backward gives a gradient in double precision."""
+    return function(lib, lambda ctx, x: x * 2, lambda ctx, g: g.to(lib.float64)).apply
+
+
+def _in_dtype(dtype: str | None, pass_: Callable[..., Any]) -> Program:
+    def runs(lib: Any) -> Any:
+        x = leaf(lib, [1.0, 2.0], "float32")
+        if dtype is not None:
+            x.grad_dtype = getattr(lib, dtype, None)
+        return str(x.grad_dtype).rpartition(".")[2], pass_(lib, x)
+
+    runs.__name__ = f"a gradient of dtype {dtype}, {pass_.__name__}"
+    return runs
+
+
+def accumulated(lib: Any, x: Any) -> Any:
+    _doubled(lib)(x).sum().backward()
+    first = x.grad
+    (x * 3).sum().backward()
+    return first is x.grad, x.grad
+
+
+def returned(lib: Any, x: Any) -> Any:
+    return lib.autograd.grad(_doubled(lib)(x).sum() + (x * 3).sum(), x)
+
+
+def hooked(lib: Any, x: Any) -> Any:
+    seen: list[Any] = []
+    x.register_hook(lambda g: seen.append(g))
+    _doubled(lib)(x).sum().backward()
+    return seen, x.grad
+
+
+def recorded(lib: Any, x: Any) -> Any:
+    (g,) = lib.autograd.grad((_doubled(lib)(x) * x).sum(), x, create_graph=True)
+    return g, lib.autograd.grad(g.sum(), x)
+
+
+def summed_away(lib: Any, x: Any) -> Any:
+    (x + constant(lib, [[1.0], [2.0]])).sum().backward()
+    return x.grad
+
+
+for _pass in (accumulated, returned, hooked, recorded, summed_away):
+    PROGRAMS += [_in_dtype(dtype, _pass) for dtype in (None, "any", "float32", "float64", "float16")]
+
+
+@program
+def which_dtype_of_a_gradient_may_be_set(lib: Any) -> Any:
+    x, numbers = leaf(lib, [1.0, 2.0], "float32"), lib.tensor([1, 2])
+
+    def put(name: str, t: Any, value: Any) -> str:
+        return refused(lambda: setattr(t, name, value))
+
+    found = [put("grad_dtype", x, "float64"), put("grad_dtype", x * 2, lib.float64)]
+    found += [refused(lambda: (x * 2).grad_dtype)]
+    found += [put("grad", x, constant(lib, [1.0, 2.0])), put("grad_dtype", x, lib.float64)]
+    found += [put("grad", x, constant(lib, [1.0, 2.0])), put("grad", x, lib.ones(2)), put("grad", x, lib.ones(3))]
+    found += [put("grad_dtype", x, lib.float16), put("grad_dtype", x, lib.float64), put("grad_dtype", x, None)]
+    found += [put("grad", x, lib.ones(2)), put("grad_dtype", numbers, None)]
+    dtypes = [str(t.grad_dtype).rpartition(".")[2] for t in (x, numbers, x.detach(), lib.tensor([1]))]
+    return found, dtypes, x.grad
+
+
+def test_the_dtype_of_a_gradient_counts_for_what_is_computed_from_then_on() -> None:
+    x = leaf(pullback, [1.0, 2.0], "float32")
+    before = (x * 2).sum()
+    x.grad_dtype = pullback.float64
+    assert pullback.autograd.grad(before, x)[0].dtype is pullback.float32
+    assert pullback.autograd.grad((x * 2).sum(), x)[0].dtype is pullback.float64
+
+
+# -- what a leaf was ---------------------------------------------------------------------------------------------------
+
+
+@program
+def a_leaf_given_other_memory_is_another_leaf(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    edge = lib.autograd.graph.get_gradient_edge(x)
+    y = (x * x.detach().clone()).sum()
+    with lib.no_grad():
+        x.set_(constant(lib, [3.0, 4.0]))
+    unused = refused(lambda: lib.autograd.grad(y, x, retain_graph=True))
+    found = lib.autograd.grad(y, edge, retain_graph=True)
+    y.backward()
+    (x * 5).sum().backward()
+    return unused, found, x.grad
+
+
+@program
+def zeros_in_the_place_of_no_gradient_can_be_differentiated_again(lib: Any) -> Any:
+    x, y = leaf(lib, [1.0, 2.0]), leaf(lib, [3.0, 4.0])
+    z = (x * y).sum()
+    (g,) = lib.autograd.grad(z, x, create_graph=True)
+    found = [g]
+    for _ in range(2):
+        found += lib.autograd.grad(found[-1].sum(), x, create_graph=True, materialize_grads=True)
+    return found, lib.autograd.grad(g.sum(), x, materialize_grads=True)
 
 
 @pytest.mark.torch

@@ -589,6 +589,94 @@ def a_result_without_derivative(lib: Any) -> Any:
     return tangent_of(lib, a), tangent_of(lib, b)
 
 
+def tracked_dual_of(lib: Any) -> Any:
+    x, t = leaf(lib, [0.3, -1.2, 0.7]), constant(lib, [1.0, 10.0, 100.0])
+    return x, fw(lib).make_dual(x, t)
+
+
+def times(ctx: Any, x: Any, factor: float) -> Any:
+    ctx.factor, y = factor, x.exp()
+    ctx.save_for_backward(x, y)
+    ctx.save_for_forward(x, y)
+    return y * factor, y
+
+
+class _Times:
+    """What a Function does that saves by itself: input, output, an attribute."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        _, y = ctx.saved_tensors
+        return (g * ctx.factor + h) * y, None
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any, _: Any) -> Any:
+        _, y = ctx.saved_tensors
+        return t * ctx.factor * y, t * y
+
+
+@within_a_level
+def a_function_without_setup_context_of_a_tracked_dual(lib: Any) -> Any:
+    F = type("F", (_Times, lib.autograd.Function), {"forward": staticmethod(times)})
+    x, d = tracked_dual_of(lib)
+    a, b = F.apply(d, 3.0)
+    primals = [fw(lib).unpack_dual(o).primal for o in (a, b)]
+    of_primals = lib.autograd.grad((primals[0] * primals[1]).sum(), x, retain_graph=True)
+    of_tangents = lib.autograd.grad((tangent_of(lib, a) * tangent_of(lib, b)).sum(), x, retain_graph=True)
+    (both,) = lib.autograd.grad((a * b).sum(), x)
+    return a, tangent_of(lib, a), tangent_of(lib, b), of_primals, of_tangents, fw(lib).unpack_dual(both).tangent
+
+
+@within_a_level
+def a_tracked_dual_that_a_function_writes_to(lib: Any) -> Any:
+    x, d = tracked_dual_of(lib)
+    y = d.clone()
+    z = function(lib, doubled_in_place, lambda ctx, t: t.mul_(2))(y)
+    return z is y, tangent_of(lib, z), lib.autograd.grad(z.sum(), x)
+
+
+@within_a_level
+def a_jvp_that_leaves_the_tangent_as_it_is(lib: Any) -> Any:
+    function(lib, doubled_in_place, lambda ctx, t: t)(dual_of(lib).clone())
+
+
+@within_a_level
+def a_result_of_a_tracked_dual_without_derivative(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        rounded = x.round()
+        ctx.mark_non_differentiable(rounded)
+        return x * 2, rounded
+
+    _, d = tracked_dual_of(lib)
+    a, b = function(lib, forward, lambda ctx, t: (t * 2, None))(d)
+    return tangent_of(lib, a), tangent_of(lib, b), a.requires_grad, b.requires_grad
+
+
+@within_a_level
+def a_tangent_for_what_has_no_derivative(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        rounded = x.round()
+        ctx.mark_non_differentiable(rounded)
+        return x * 2, rounded
+
+    function(lib, forward, lambda ctx, t: (t * 2, t))(dual_of(lib))
+
+
+@within_a_level
+def a_dual_that_is_taken_out_of_the_graph(lib: Any) -> Any:
+    _, d = tracked_dual_of(lib)
+    y = d.clone()
+    y.detach_()
+    return y * 2, tangent_of(lib, y * 2)
+
+
+@within_a_level
+def a_dual_lies_where_its_primal_lies(lib: Any) -> Any:
+    x = constant(lib, [1.0, 2.0])
+    d = fw(lib).make_dual(x, constant(lib, [1.0, 1.0]))
+    return d.data_ptr() == x.data_ptr(), d[1:].data_ptr() - x.data_ptr()
+
+
 # Levels ---------------------------------------------------------------------------------------------------------------
 
 
@@ -700,3 +788,12 @@ def test_a_leaf_that_requires_grad_does_not_become_a_dual_by_a_write() -> None:
         with pytest.raises(RuntimeError, match="from outside"):
             p.add_(x)
     assert p.tolist() == [0.0, 0.0]
+
+
+def test_a_write_to_a_dual_in_inference_mode_reaches_its_primal_and_its_tangent() -> None:
+    with pullback.inference_mode(), forward_ad.dual_level():
+        x = constant(pullback, [1.0, 2.0])
+        d = forward_ad.make_dual(x, constant(pullback, [1.0, 1.0]))
+        d *= 2
+        found = x.tolist(), forward_ad.unpack_dual(d).tangent.tolist()
+    assert found == ([2.0, 4.0], [2.0, 2.0])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from side_by_side import Program, constant, leaf, name_of, outcomes, programs
+from side_by_side import Program, constant, function, leaf, name_of, outcomes, programs
 
 import pullback
 
@@ -1879,6 +1880,144 @@ def batch_norms_without_statistics(lib: Any) -> Any:
     return same, norm.running_mean, norm.running_var, norm.track_running_stats, list(out.shape)
 
 
+def says(call: Any, pattern: str) -> Any:
+    """The type of what a call raises, and whether it says so."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, bool(re.search(pattern, str(error)))
+    return ""
+
+
+@program
+def what_is_wrong_with_argnums(lib: Any) -> Any:
+    x, y = points(lib)
+    found = []
+    for f in (lib.func.grad, lib.func.jacrev, lib.func.jacfwd):
+        for argnums, pattern in (
+            (2, "but only 2 positional inputs"),
+            (-3, "only 2 positional inputs"),
+            ([0], "must be int or Tuple"),
+            (("0",), "must be int"),
+            ((0, -2), "must be unique"),
+            ((), "must be non-empty"),
+        ):
+            found.append(says(lambda f=f, n=argnums: f(lib.mul, argnums=n)(x, y), pattern))
+    return found
+
+
+@program
+def what_is_wrong_with_results(lib: Any) -> Any:
+    x, t = points(lib)
+    calls = (
+        (r"grad_and_value\(f\)\(\*args\)", lambda f, **k: lib.func.grad(f, **k)(x)),
+        (r"vjp\(f, \*primals\)", lambda f, **k: lib.func.vjp(f, x, **k)),
+        (r"jvp\(f, primals, tangents\)", lambda f, **k: lib.func.jvp(f, (x,), (t,), **k)),
+    )
+    found = []
+    for name, call in calls:
+        pattern = name + ": output of function f should be a tuple"
+        found += [
+            says(lambda c=call, o=o: c(lambda a: o(a), has_aux=True), pattern) for o in (list, lambda a: (a,) * 3)
+        ]
+        found.append(says(lambda c=call: c(lambda a: (a.sum(), [a, 1]), has_aux=True), "got unsupported type"))
+    for name, call in calls[1:]:
+        empty, only = name + ": Expected f to be .* non-empty output", name + ": expected .* only tensors"
+        found += [says(lambda c=call, o=o: c(lambda a: o), empty) for o in (None, ())]
+        found += [says(lambda c=call, o=o: c(lambda a: o), only) for o in (1, "abc", [2.0])]
+    for f in (lib.func.jacrev, lib.func.jacfwd):
+        found += [says(lambda f=f, o=o: f(lambda a: o)(x), "has non-empty output") for o in (None, ())]
+    return found
+
+
+@program
+def what_is_wrong_with_primals_and_tangents(lib: Any) -> Any:
+    x, t = points(lib)
+    jvp, f = lib.func.jvp, lib.sin
+    _, push = lib.func.linearize(f, x)
+    return (
+        says(lambda: jvp(f, x, (t,)), "Expected primals to be a tuple"),
+        says(lambda: jvp(f, (x,), [t]), "same python structure"),
+        says(lambda: jvp(f, (1.0,), (t,)), "only contain Tensors"),
+        says(lambda: jvp(f, (x,), (1.0,)), "only contain Tensors"),
+        says(lambda: jvp(f, (), ()), "at least one Tensor"),
+        says(lambda: push((t, t)), "to have the same argspec as the primals"),
+        says(lambda: push(t[:2]), "in flattened pytree doesn't match the shape"),
+        says(lambda: push(t.float()), "in flattened pytree doesn't match the dtype"),
+        says(lambda: lib.func.jacrev(f, chunk_size=0)(x), "jacrev: `chunk_size` should be greater than 0"),
+    )
+
+
+@program
+def a_backward_that_no_batch_can_do(lib: Any) -> Any:
+    """One row at a time is done without a batch."""
+
+    def backward(ctx: Any, g: Any) -> Any:
+        g.nonzero()
+        return g
+
+    f = function(lib, lambda a: a * 1, backward, setup_context=lambda ctx, inputs, output: None).apply
+    x = points(lib)[0]
+    return lib.func.jacrev(f, chunk_size=1)(x), says(lambda: lib.func.jacrev(f, chunk_size=2)(x), "dynamic shape")
+
+
+@program
+def what_a_vmap_of_ones_own_may_return(lib: Any) -> Any:
+    def made(vmap: Any) -> Any:
+        return function(lib, lambda a: a * 1, lambda ctx, g: g, setup_context=lambda ctx, i, o: None, vmap=vmap).apply
+
+    x = batch(lib)
+    return (
+        says(lambda: lib.vmap(made(lambda info, dims, a: a))(x), "to have two returns"),
+        says(lambda: lib.vmap(made(lambda info, dims, a: (a, a, 0)))(x), "to have two returns"),
+        says(lambda: lib.vmap(made(lambda info, dims, a: (a, (None,))))(x), "returned an incompatible"),
+        says(lambda: lib.vmap(made(lambda info, dims, a: ([a], (None,))))(x), "returned an incompatible"),
+        lib.vmap(made(lambda info, dims, a: (a[0], None)))(x),
+    )
+
+
+@program
+def functionalized(lib: Any) -> Any:
+    func = lib.func
+    start = lib.arange(8.0, dtype=lib.float64).reshape(4, 2)
+
+    def through_a_view(t: Any) -> Any:
+        t.view(2, 4).add_(lib.ones(4, dtype=lib.float64))
+        return t
+
+    def of_a_view(t: Any) -> Any:
+        y = t + t
+        z = y.view(-1)
+        y.add_(1)
+        return z
+
+    found = []
+    for remove in ("mutations", "mutations_and_views"):
+        for f in (through_a_view, of_a_view, lambda t: {"a": (t.T, [t[0] * 2])}):
+            x = start.clone()
+            made = func.functionalize(f, remove=remove)
+            found += [made(x), x, made.__name__]
+    x = leaf(lib, [1.0, 2.0])
+    found += [func.functionalize(lambda t: t.view(1, 2))(x)._base is x, func.functionalize(lambda t: t)(x) is x]
+    found.append(func.functionalize(lambda t: t.detach().view(1, 2), remove="mutations_and_views")(x)._base is None)
+    found += [func.grad(func.functionalize(lambda t: of_a_view(t).sum()))(start)]
+    found += [lib.vmap(func.functionalize(lambda t, u: func.jvp(of_a_view, (t,), (u,))))(start, start)]
+    func.functionalize(lambda t: t**2)(x).sum().backward()
+    return found, x.grad, says(lambda: func.functionalize(lib.sin, remove="x"), "Valid options are")
+
+
+@program
+def by_a_sparse_matrix(lib: Any) -> Any:
+    """With values, of which torch's gradient is sparse, too."""
+    places = lib.tensor([[0, 1, 1], [2, 0, 2]])
+    values = constant(lib, [3.0, 4.0, 5.0])
+    s = lib.sparse_coo_tensor(places, values, (2, 3), check_invariants=True).coalesce()
+    g = lib.func.grad(lambda a: (a.coalesce().values() ** 2).sum())(s)
+    seen: list[Any] = []
+    lib.func.grad(lambda a: (seen.append((a.is_sparse, a.requires_grad, list(a.shape))), a.values().sum())[1])(s)
+    return g.is_sparse, g.to_dense(), seen, s.requires_grad
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("case", PROGRAMS, ids=name_of)
 def test_as_torch(case: Program) -> None:
@@ -2021,6 +2160,9 @@ def test_what_is_inside_of_a_tensor_of_a_transform() -> None:
     assert type(once) is not pullback.Tensor
     assert type(wholly) is pullback.Tensor
     assert list(wholly.shape) == [2, 3]
+    whole = pullback.ones(2, 3)
+    pullback.vmap(pullback.vmap(f))(whole)
+    assert seen.pop()[1] is whole
     pullback.func.jvp(f, (pullback.ones(1),), (pullback.ones(1),))
     assert seen[1][0].tolist() == [1.0]
     assert pullback.func.debug_unwrap(pullback.ones(1, requires_grad=True)).requires_grad is False
@@ -2052,6 +2194,31 @@ def test_jacfwd_in_chunks() -> None:
                 assert c.tolist() == d.tolist()
     with pytest.raises(ValueError, match="chunk_size"):
         pullback.func.jacfwd(pullback.sin, chunk_size=0)(x)
+
+
+def test_the_gradient_by_a_sparse_matrix_is_at_its_places() -> None:
+    """torch's is dense for a product with a dense matrix."""
+    values, b = constant(pullback, [3.0, 4.0]), constant(pullback, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    s = pullback.sparse_coo_tensor(pullback.tensor([[0, 1], [2, 0]]), values, (2, 3)).coalesce()
+    g = pullback.func.grad(lambda a: ((a @ b) ** 2).sum())(s)
+    dense = pullback.func.grad(lambda a: ((a @ b) ** 2).sum())(s.to_dense())
+    assert g.is_sparse
+    assert g.coalesce().values().tolist() == [dense[0, 2].item(), dense[1, 0].item()]
+    assert pullback.func.grad(lambda a: b.sum())(s).to_dense().tolist() == [[0.0] * 3] * 2
+    tracked = s.detach().requires_grad_()
+    again = pullback.func.grad(lambda a: ((a @ b) ** 2).sum())(tracked)
+    (outer,) = pullback.autograd.grad(again.coalesce().values().sum(), tracked)
+    assert outer.is_sparse
+
+
+def test_a_pull_made_where_nothing_is_recorded_is_a_constant_function() -> None:
+    """torch's goes on being recorded: "this one is a little weird", its own tests say."""
+    x = leaf(pullback, 3.0)
+    with pullback.no_grad():
+        _, pull = pullback.func.vjp(lambda a: a**2, x)
+    (y,) = pull(constant(pullback, 1.0))
+    assert y.tolist() == 6.0
+    assert not y.requires_grad
 
 
 def test_a_transform_leaves_nothing_on_its_arguments() -> None:

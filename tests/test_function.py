@@ -1081,7 +1081,8 @@ def test_next_functions_have_no_place_for_what_is_no_tensor() -> None:
                 return g, None, None, None
 
         x = lib.ones(2, requires_grad=True)
-        calls = [(x, 1.5, "s"), (x, 1.5, "s", None), (x, 1.5, "s", lib.ones(2)), (x, 1.5, "s", x)]
+        others = None, lib.ones(2), x, lib.tensor(3), lib.tensor([True, False])
+        calls = [(x, 1.5, "s"), *((x, 1.5, "s", y) for y in others), (x, lib.tensor(2), "s")]
         nodes = [Scaled.apply(*args).grad_fn for args in calls]
         return [[(node and node.name().rpartition("::")[2], i) for node, i in n.next_functions] for n in nodes]
 

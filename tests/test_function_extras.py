@@ -668,6 +668,52 @@ def test_a_context_that_stashes_itself_is_collected() -> None:
     assert (node(), contexts, x.grad.item()) == (None, [True], 2.0)
 
 
+@program
+def a_view_that_forward_wrote_to_and_saved_dies_with_its_names(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    F = function(lib, forward, lambda ctx, g: g * ctx.saved_tensors[0])
+
+    def made() -> Any:
+        x = leaf(lib, [2.0, 3.0])
+        view = x.clone().view_as(x)
+        y = F.apply(view)
+        (g,) = lib.autograd.grad(y.sum(), x, retain_graph=True)
+        return g, y.grad_fn is not None, weakref.ref(view)
+
+    g, recorded, view = made()
+    return g, recorded, view() is None
+
+
+@program
+def what_is_marked_dirty_and_no_input(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        out = x.clone().view_as(x)
+        ctx.mark_dirty(out)
+        return out
+
+    function(lib, forward, lambda ctx, g: g).apply(leaf(lib, [1.0]).clone())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("forward", "says"),
+    [
+        (lambda ctx, x: x.view_as(x), "This view was created inside a custom Function"),
+        (lambda ctx, x: (x.view_as(x), x * 2), "is the output of a function that returns multiple views"),
+    ],
+    ids=["one", "two"],
+)
+def test_the_refusal_of_a_write_to_an_output_says_what_torchs_does(forward: Any, says: str) -> None:
+    for lib in (pullback, pytest.importorskip("torch")):
+        out = function(lib, forward, lambda ctx, *g: sum(g)).apply(leaf(lib, [1.0, 2.0]).clone())
+        with pytest.raises(RuntimeError, match=says):
+            (out[0] if isinstance(out, tuple) else out).add_(1)
+
+
 def test_the_error_of_a_returned_and_saved_input_says_what_to_do() -> None:
     F = separate(pullback, lambda x: x, lambda ctx, inputs, output: ctx.save_for_backward(output), lambda ctx, g: g)
     with pytest.raises(RuntimeError, match=r"returned as-is as output is being saved.*\n.*x.view_as\(x\)"):

@@ -54,6 +54,33 @@ def compare(torch: ModuleType, name: str, *arrays: np.ndarray[Any, Any], scale: 
     assert not difference_of_gradients(*gradients, 100 * scale)
 
 
+# Writes to results ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("batch_norm", (None, None, None, None, True)),
+        ("instance_norm", ()),
+        ("group_norm", (2,)),
+        ("layer_norm", ((3,),)),
+        ("rms_norm", ((3,),)),
+        ("local_response_norm", (2,)),
+    ],
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_was_normalised_may_be_written_to(
+    torch: ModuleType, name: str, given: tuple[Any, ...], create_graph: bool
+) -> None:
+    found = []
+    for lib, (x,) in both(torch, numbers(2, 4, 3)):
+        y = getattr(lib.nn.functional, name)(x, *given)
+        (grad,) = lib.autograd.grad(y.mul_(lib.tensor(numbers(3, seed=1))).relu_().sum(), x, create_graph=create_graph)
+        found.append([grad, *(lib.autograd.grad(grad.sin().sum(), x) if create_graph else ())])
+    assert not difference_of_gradients(*found, 1000)
+
+
 # Work in blocks -------------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +278,15 @@ def test_a_sparse_gradient_of_an_embedding_has_the_rows_looked_up(torch: ModuleT
         found.append(g)
     assert found[0]._nnz() == found[1]._nnz()
     assert not difference(found[0].to_dense(), found[1].to_dense())
+
+
+@pytest.mark.torch
+def test_bags_take_their_arguments_in_the_order_of_old_with_a_warning(torch: ModuleType) -> None:
+    found = []
+    for lib, (w, i) in both(torch, numbers(6, 2), np.array([1, 4, 0])):
+        with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag was changed"):
+            found.append(lib.nn.functional.embedding_bag(w, i, lib.tensor([0, 1])))
+    assert not difference(*found)
 
 
 def test_a_sparse_gradient_has_a_derivative() -> None:

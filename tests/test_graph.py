@@ -344,8 +344,16 @@ def test_the_messages_say_what_to_do() -> None:
         with pytest.raises(RuntimeError, match="What to do: make a clone"):
             act()
     assert y.tolist() == [2.0, 2.0]
-    with pytest.raises(RuntimeError, match="GradientEdge there has to be a leaf's"):
-        (x * 2).sum().backward(inputs=[graph.get_gradient_edge(x * 3)])
+
+
+def test_an_edge_made_by_hand_needs_a_gradient_as_a_root() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = (x * 3).sum()
+    edge = graph.GradientEdge(y.grad_fn, y.output_nr)
+    with pytest.raises(RuntimeError, match="its gradient has to be given"):
+        pullback.autograd.backward(edge)
+    assert pullback.autograd.grad(edge, x, pullback.tensor(2.0))[0].tolist() == [6.0, 6.0]
+    assert pullback.autograd.grad(graph.get_gradient_edge((x * 3).sum()), x)[0].tolist() == [3.0, 3.0]
 
 
 def test_packed_values_make_no_cycle() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from oracle import cases
 from side_by_side import Program, constant, function, leaf, name_of, outcomes, programs, refused
 
 import pullback
@@ -854,6 +855,78 @@ def every_hook_under_inputs(lib: Any) -> Any:
     return of(lambda x, y, z: y), of(lambda x, y, z: [y, x]), of(lambda x, y, z: [z]), of(lambda x, y, z: [z, y, x])
 
 
+def _with_all_hooks(lib: Any) -> tuple[Any, Any, list[str]]:
+    """Leaves x and y, then a = f(x), b = f(a), s = sum(b), and what their hooks and their nodes write down."""
+    log: list[str] = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    def backward(ctx: Any, g: Any) -> Any:
+        log.append("backward")
+        return g * 2
+
+    f = function(lib, forward, backward).apply
+    x, y = leaf(lib, [1.0, 2.0]), leaf(lib, [1.0, 2.0])
+    a = f(x)
+    b = f(a)
+    tensors = {"x": x, "y": y, "a": a, "b": b, "s": b.sum()}
+    nodes = {name: t.grad_fn or t.view_as(t).grad_fn.next_functions[0][0] for name, t in tensors.items()}
+    for name, t in tensors.items():
+        node = nodes[name]
+        t.register_hook(lambda g, name=name: log.append(f"{name} tensor"))
+        node.register_prehook(lambda gs, name=name: log.append(f"{name} before"))
+        node.register_hook(lambda gi, go, name=name: log.append(f"{name} after"))
+    return tensors, nodes, log  # torch's accumulators, and their hooks with them, die where nothing refers to them
+
+
+def _towards(call: Callable[..., Any], inputs: str, roots: str = "s") -> Program:
+    """A program: which hooks fire, and which gradients arrive, where a pass with these roots is for these inputs."""
+
+    def runs(lib: Any) -> Any:
+        tensors, _nodes, log = _with_all_hooks(lib)
+        outputs = [tensors[name] for name in roots]
+        found = call(lib, outputs, [lib.ones_like(t) for t in outputs], [tensors[name] for name in inputs])
+        kept = {name: (t.retains_grad, t.grad if t.is_leaf or t.retains_grad else None) for name, t in tensors.items()}
+        return found, log, kept
+
+    runs.__name__ = f"{call.__name__.strip('_')} {roots} {inputs}"
+    return runs
+
+
+def _backward(lib: Any, outputs: Any, grads: Any, inputs: Any) -> None:
+    lib.autograd.backward(outputs, grads, inputs=inputs)
+
+
+def _backward_to_edges(lib: Any, outputs: Any, grads: Any, inputs: Any) -> None:
+    lib.autograd.backward(outputs, grads, inputs=[lib.autograd.graph.get_gradient_edge(t) for t in inputs])
+
+
+def _grad(lib: Any, outputs: Any, grads: Any, inputs: Any) -> Any:
+    return lib.autograd.grad(outputs, inputs, grads, allow_unused=True)
+
+
+for _case in cases("s a | s b | s s | s ax | s x | s y | sb y | sy y | x x | x y | ax xy | sx a"):
+    _roots, _inputs = _case.split()
+    PROGRAMS += [_towards(call, _inputs, _roots) for call in (_backward, _backward_to_edges, _grad)]
+
+
+@program
+def an_inner_input_of_backward_has_its_node_run_and_freed(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0])
+    y = x.exp()
+    y.sum().backward(inputs=[y])
+    return y.grad, x.grad, y.retains_grad, refused(lambda: y.sum().backward())
+
+
+def test_a_backward_that_is_refused_retains_nothing() -> None:
+    y = wanting([1.0, 2.0]).exp()
+    for call in (lambda: y.backward(inputs=[y]), lambda: y.sum().backward(inputs=[y, double([1.0])])):
+        with pytest.raises(RuntimeError):
+            call()
+    assert not y.retains_grad  # in torch it does, where another of the inputs is refused
+
+
 @program
 def the_capture_sees_tensor_hooks_and_no_prehook(lib: Any) -> Any:
     x = leaf(lib, [1.0])
@@ -976,6 +1049,23 @@ def a_hook_that_only_looks_in_a_function_of_two(lib: Any) -> Any:
     a.grad_fn.register_hook(lambda sent, got: seen.append((sent, got)))
     (a * 5 + b * 7).backward()
     return seen, x.grad, y.grad
+
+
+@program
+def hooks_of_a_function_whose_outputs_are_not_all_tensors(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any, k: int) -> Any:
+        return "s", x * 2, None, lib.tensor(k), x * 3
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[1] * 2 + grads[4] * 3, None
+
+    x, seen = leaf(lib, [1.0, 2.0]), []
+    _, a, _, _, b = function(lib, forward, backward).apply(x, 5)
+    a.grad_fn.register_prehook(lambda gs: seen.append(gs) or (None, None, None, None, gs[4] * 10))
+    a.grad_fn.register_hook(lambda gi, go: seen.append((gi, go)))
+    b.sum().backward()
+    edge = lib.autograd.graph.GradientEdge(b.grad_fn, 4)
+    return seen, x.grad, a.output_nr, b.output_nr, lib.autograd.grad(b.sum(), edge)
 
 
 @program

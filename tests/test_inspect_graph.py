@@ -144,7 +144,7 @@ def test_formulas_are_the_source_of_the_rules() -> None:
 def test_every_operation_of_the_table_has_a_formula_that_can_be_read() -> None:
     """Expressions are cut out of their lines by position: each of them has to be one, and mention its cotangent."""
     from pullback.inspect.graphs.rules import _expression, _source
-    from pullback.ops.table import TABLE
+    from pullback.ops import TABLE
 
     unreadable, cut = [], 0
     for name, op in TABLE.items():

@@ -54,7 +54,7 @@ def test_a_weight_that_all_blocks_share_stays_outside_and_their_own_are_inside()
     assert lines(h.sum(), names) == [
         "Loss  [] float32",
         "SumBackward0 #16  [] float32",
-        "x 5  TanhBackward0, AddBackward0, MatmulBackward0, 5 leaves, saves 112 B",  # 5 results, shared, h
+        "x 5  TanhBackward0, AddBackward0, MmBackward0, 5 leaves, saves 112 B",  # 5 results, shared, h
         "shared (leaf)  [2, 2] float32",
     ]
 

@@ -22,7 +22,7 @@ LIBRARY = Path(__file__).parent.parent / "src" / PACKAGE
 # A module may import from its own layer and from those below it. The key is the first name below the package.
 LAYERS = [
     {"errors", "_state", "_arrays", "_dtypes", "_numpy", "_repr"},
-    {"_memory", "_methods", "_tensor", "_views", "autograd", "overrides"},
+    {"_copying", "_memory", "_methods", "_tensor", "_views", "autograd", "overrides"},
     {"interpreters", "ops"},
     {"func", "compile", "utils", "autograd.forward_ad", "autograd.functional"},
     {
@@ -33,7 +33,7 @@ LAYERS = [
     {"cli", "_check", "_demo", "_explain", "_graph", "_script", "__main__"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
-HEART = {"_memory", "_methods", "_tensor", "_views", "autograd"}
+HEART = {"_copying", "_memory", "_methods", "_tensor", "_views", "autograd"}
 
 REQUIRED = {"numpy"}
 OPTIONAL = {"scipy", "cupy", "mpi4py", "rich", "matplotlib", "sklearn", "torch", "jax", "opt_einsum", "ml_dtypes"}

@@ -753,6 +753,29 @@ def a_backward_pass_inside(lib: Any) -> Any:
 
 
 @program
+def views_of_a_leaf_made_in_inference_mode(lib: Any) -> Any:
+    with lib.inference_mode():
+        x = lib.ones(2, 3, requires_grad=True)
+    views = [x.view(-1), x[0], x.t(), x.unsqueeze(0), x.split(1)[0]]
+    told = [(t.requires_grad, t.is_leaf, t._is_view(), lib.is_inference(t)) for t in views]
+    return told, (x + 1).requires_grad, lib.is_inference(x + 1)
+
+
+@program
+def an_out_that_is_refused_for_two_reasons(lib: Any) -> Any:
+    with lib.inference_mode():
+        out = lib.ones(2)
+    x = lib.ones(2, requires_grad=True)
+    found = []
+    for y in (x, x.detach()):
+        try:
+            lib.mul(y, y, out=out)
+        except RuntimeError as error:
+            found.append("automatic differentiation" in str(error))
+    return found
+
+
+@program
 def modes_within_inference_mode(lib: Any) -> Any:
     seen: list[Any] = []
 

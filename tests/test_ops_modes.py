@@ -164,6 +164,58 @@ def problem_of_batch(name: str, sample: Sample, dtype: str, which: str = "value"
     return ""
 
 
+def problem_of_reverse_through_batch(name: str, sample: Sample, dtype: str) -> str:
+    """Where the gradient of a vmap differs from the gradients of a loop; all arrays of numbers vary, then each alone.
+
+    Other than the vmap of a vjp, it follows the rules with arguments that the batch has brought axes to, or not.
+    """
+    rows = [sample.arrays(dtype, seed) for seed in range(SIZE)]
+    many = [_floats(row) for row in rows]
+    count = len(many[0])
+    if not count or not _usable(Run(pullback, resolve(pullback, name), rows[0])):
+        return ""
+    of_floats = _of_floats(name, rows[0])
+    pulled = _vjp_of(of_floats)
+    for varied in {tuple(range(count)), *((i,) for i in range(count))}:
+        examples = [[to_tensor(pullback, (row if i in varied else many[0])[i]) for i in range(count)] for row in many]
+        expected = [call(pullback, pulled, *e) for e in examples]
+        dims = tuple(0 if i in varied else None for i in range(count))
+        batch = [
+            to_tensor(pullback, np.stack([m[i] for m in many])) if i in varied else examples[0][i] for i in range(count)
+        ]
+        whole = vmap(lambda *xs: tuple(o for o in of_floats(*xs) if _is_differentiable(o)), in_dims=dims)
+        if any(isinstance(e, Exception) for e in [*expected, call(pullback, whole, *batch)]):
+            continue  # seen elsewhere
+        found = call(pullback, _vjp_of(whole), *batch)
+        if isinstance(found, Exception):
+            return f"{found!r} where {varied} vary"
+        for i, got in enumerate(found):
+            each = np.stack([array_of(e[i]) for e in expected])
+            right = each if i in varied else each.sum(0)
+            near = 1e-8 if np.finfo(right.dtype).eps < 1e-10 else 1e-3
+            if got.shape != right.shape or not np.allclose(array_of(got), right, rtol=near, atol=near, equal_nan=True):
+                return f"where {varied} vary, for argument {i}: {array_of(got).tolist()}, expected {right.tolist()}"
+    return ""
+
+
+def problem_of_refusal_in_batch(name: str, sample: Sample, dtype: str) -> str:
+    """Where vmap accepts, of arguments that the operation refuses, a batch."""
+    made = sample.arrays(dtype)
+    arrays = _floats(made)
+    if not arrays or not all(a.flags.c_contiguous for a in arrays):  # a batch lies otherwise in memory
+        return ""
+    of_floats = _of_floats(name, made)
+    if not isinstance(call(pullback, of_floats, *(to_tensor(pullback, a) for a in arrays)), Exception):
+        return ""
+    for varied in {tuple(range(len(arrays))), (0,)}:
+        dims = tuple(0 if i in varied else None for i in range(len(arrays)))
+        batch = [to_tensor(pullback, np.stack([a] * SIZE) if i in varied else a) for i, a in enumerate(arrays)]
+        found = call(pullback, vmap(of_floats, in_dims=dims), *batch)
+        if not isinstance(found, Exception):
+            return f"accepted where {varied} vary, with results of {[list(t.shape) for t in found]}"
+    return ""
+
+
 def _vjp_of(function: Callable[..., Any]) -> Callable[..., Any]:
     def pulled(*inputs: Any) -> Any:
         outputs, pull = vjp(lambda *xs: tuple(o for o in function(*xs) if _is_differentiable(o)), *inputs)
@@ -220,6 +272,23 @@ def test_vmap_is_a_loop(name: str, which: str) -> None:
         return
     problems = _problems("batched", name, "float64", problem_of_batch, which)
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in DYNAMIC])
+def test_the_gradient_of_a_vmap_is_that_of_a_loop(name: str) -> None:
+    problems = _problems("batched", name, "float64", problem_of_reverse_through_batch)
+    assert not problems, "\n".join(problems)
+
+
+# Of these, what is refused are values, which in a batch decide nothing.
+OF_VALUES = ("nn.functional.gaussian_nll_loss",)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].domain("refused") and n not in OF_VALUES])
+def test_vmap_refuses_what_is_refused(name: str) -> None:
+    """The axis of the batch is not taken for one that an argument lacks."""
+    found = [(s, problem_of_refusal_in_batch(name, s, "float64")) for s in TABLE[name].domain("refused")]
+    assert not [f"{name}{s}: {text}" for s, text in found if text]
 
 
 # The checks themselves ------------------------------------------------------------------------------------------------

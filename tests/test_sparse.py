@@ -193,6 +193,43 @@ def test_an_uncoalesced_tensor_hides_its_indices_and_values(what: str) -> None:
         getattr(example(), what)()
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "how",
+    [
+        *({"sparse_dim": n} for n in (1, 2, 3, 0, 4, -1, "a")),
+        *({"dense_dim": n} for n in (0, 1, 2, 3)),
+        {"layout": "sparse_coo"},
+        {"layout": "sparse_coo", "dense_dim": 1},
+    ],
+)
+def test_a_tensor_becomes_sparse_along_its_first_axes(torch: ModuleType, how: dict[str, Any]) -> None:
+    array = numbers((3, 2, 2), "float64")
+    array[0, 1] = array[1] = array[2, 1, 0] = 0
+    found = []
+    for lib in (pullback, torch):
+        x = lib.tensor(array, requires_grad=True)
+        given = {k: getattr(lib, v) if k == "layout" else v for k, v in how.items()}
+        try:
+            a = x.to_sparse(**given)
+        except Exception as error:
+            found.append(type(error).__name__)
+            continue
+        assert a.to_sparse() is a if lib is pullback else True
+        (grad,) = lib.autograd.grad((a.to_dense() ** 2).sum(), x)
+        found.append((a.sparse_dim(), a.indices().tolist(), a.values().tolist(), a.is_coalesced(), grad.tolist()))
+    assert found[0] == found[1]
+
+
+def test_a_sparse_tensor_becomes_sparse_as_it_is_only() -> None:
+    a = pullback.ones(2, 2, 2).to_sparse(2)
+    assert a.to_sparse(2) is a
+    with pytest.raises(RuntimeError, match="expected sparse_dim=2, as it is, found 1"):
+        a.to_sparse(1)
+    with pytest.raises(NotImplementedError, match="expected layout=sparse_coo, found"):
+        a.to_dense().to_sparse(layout=pullback.strided)
+
+
 def test_what_is_coalesced_from_the_start() -> None:
     assert pullback.sparse_coo_tensor([[1], [0]], [1.0]).is_coalesced()
     assert pullback.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], is_coalesced=True).is_coalesced()
@@ -291,6 +328,56 @@ def test_products_and_their_gradients(torch: ModuleType, kind: str, name: str, d
         found.append((y, v.grad, w.grad))
     for ours, theirs in zip(*found, strict=True):
         close(ours, theirs)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize(
+    ("left", "right"), [(a, b) for a in PATTERNS for b in PATTERNS if PATTERNS[a][1][1] == PATTERNS[b][1][0]]
+)
+def test_the_product_of_two_sparse_matrices(torch: ModuleType, left: str, right: str) -> None:
+    def matrix(lib: Any, name: str) -> Any:
+        indices, size, nnz = places(name)
+        made = lib.sparse_coo_tensor(lib.from_numpy(indices), lib.from_numpy(numbers((nnz,), "float64")), size)
+        return made.coalesce().requires_grad_()
+
+    def product(lib: Any) -> Any:
+        a, b = matrix(lib, left), matrix(lib, right)
+        c = a @ b
+        weights = lib.arange(1.0, 1 + c.shape[0] * c.shape[1], dtype=lib.float64).reshape(c.shape)
+        (c.to_dense() * weights).sum().backward()
+        return a.detach(), b.detach(), c.detach(), a.grad, b.grad, c.sum(), c.is_coalesced()
+
+    a, b, c, *found, coalesced = product(pullback)
+    _, _, expected, *gradients, also_coalesced = product(torch)
+    close(c.to_dense(), expected.to_dense())
+    assert coalesced == also_coalesced
+    for ours, theirs, at in zip(found, gradients, (a, b, None), strict=True):  # torch's gradients are dense
+        if at is None:
+            close(ours, theirs)
+        else:
+            mask = np.zeros(tuple(at.shape))
+            mask[tuple(at.indices().numpy())] = 1
+            close(ours.to_dense(), theirs.to_dense() * torch.from_numpy(mask))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dim", [None, 0, 1, 2, -1, (0, 1), (0, 2), (0, 1, 2), []], ids=str)
+def test_sums_along_axes(torch: ModuleType, dim: Any) -> None:
+    def summed(lib: Any) -> Any:
+        values = lib.from_numpy(numbers((4, 2), "float64")).requires_grad_()
+        a = lib.sparse_coo_tensor(lib.tensor([[0, 1, 1, 2], [2, 0, 2, 2]]), values, (3, 4, 2))
+        s = lib.sparse.sum(a) if dim is None else lib.sparse.sum(a, dim)
+        dense = s.to_dense() if s.is_sparse else s
+        (dense * dense).sum().backward()
+        in_single = lib.sparse.sum(a, **({} if dim is None else {"dim": dim}), dtype=lib.float32)
+        return s.detach(), dense.detach(), values.grad, in_single.dtype is lib.float32
+
+    for ours, theirs in zip(summed(pullback), summed(torch), strict=True):
+        if isinstance(ours, bool):
+            assert ours == theirs
+        else:
+            close(ours, theirs)
 
 
 @pytest.mark.torch
@@ -426,6 +513,10 @@ FUNCTIONS = {
     "plus its transpose": lambda a: (a + a.t()).to_dense(),
     "dense plus sparse": lambda a: pullback.ones(3, 3, dtype=a.dtype) - a,
     "to_sparse": lambda a: a.to_dense().to_sparse().coalesce().values(),
+    "sum": lambda a: a.sum() * a.sum(),
+    "sum along an axis": lambda a: a.sum(0).to_dense() * a.sum(1).to_dense(),
+    "square": lambda a: (a @ a).to_dense(),
+    "times its transpose": lambda a: (a @ a.t() @ a).coalesce().values(),
     "two uses": lambda a: (a.to_dense() @ a) @ (a + a).to_dense(),
 }
 
@@ -703,7 +794,7 @@ BAD_PRODUCTS = {
     "shapes, from the left": (lambda a: pullback.ones(2, 3) @ a, RuntimeError, r"cannot.*\[2, 3\] and \[2, 3\]"),
     "a number": (lambda a: a @ pullback.tensor(1.0), RuntimeError, "cannot be multiplied"),
     "dtypes": (lambda a: a @ pullback.ones(3, dtype=pullback.float64), RuntimeError, r"same dtype.*float32.*float64"),
-    "two sparse ones": (lambda a: a @ a.t(), NotImplementedError, r"write a @ b\.to_dense\(\)"),
+    "two sparse ones": (lambda a: a @ a, RuntimeError, r"cannot be multiplied.*\[2, 3\] and \[2, 3\]"),
     "bool": (lambda a: a.to(pullback.bool) @ pullback.ones(3).bool(), NotImplementedError, "bool"),
     "a list": (lambda a: pullback.matmul(a, [[1.0]]), TypeError, "expected two Tensors, found list"),
     "mm of a vector": (lambda a: pullback.mm(a, pullback.ones(3)), RuntimeError, "mat2 to be a 2-D tensor"),
@@ -727,7 +818,7 @@ def test_what_is_not_sparse_aware_is_refused_by_name() -> None:
     dense = pullback.ones(2, 3)
     for call in (
         lambda: a.exp(),
-        lambda: a.sum(),
+        lambda: a.mean(),
         lambda: a * dense,
         lambda: dense * a,
         lambda: a / dense,
@@ -807,6 +898,99 @@ def test_scipy_is_asked_for_only_when_it_is_needed(monkeypatch: pytest.MonkeyPat
     assert a.coalesce().to_dense().tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]]
     with pytest.raises(ImportError, match=r"pip install 'pullback\[sparse\]'"):
         a @ pullback.ones(3, 1)
+
+
+PATHS_OF_SPARSE_GRADIENTS = {
+    "leaf": lambda lib, f, x: f(x).sum().backward(),
+    "twice": lambda lib, f, x: [f(x).sum().backward() for _ in range(2)],
+    "two branches": lambda lib, f, x: (f(x).sum() + f(x).sum()).backward(),
+    "and a dense one": lambda lib, f, x: (f(x).sum() + x.sum()).backward(),
+    "on through an operation": lambda lib, f, x: f(x * 2).sum().backward(),
+    "a hook": lambda lib, f, x: (x.register_hook(lambda g: g * 3), f(x).sum().backward()),
+    "a hook on the way": lambda lib, f, x: [y := x * 2, y.register_hook(lambda g: g * 3), f(y).sum().backward()],
+    "retained": lambda lib, f, x: [y := x * 2, y.retain_grad(), f(y).sum().backward(), setattr(x, "grad", y.grad)],
+    "recorded": lambda lib, f, x: f(x).sum().backward(create_graph=True),
+    "returned": lambda lib, f, x: setattr(x, "grad", lib.autograd.grad(f(x).sum(), x)[0]),
+    "returned, recorded": lambda lib, f, x: setattr(
+        x, "grad", lib.autograd.grad(f(x).sum(), x, create_graph=True)[0].detach()
+    ),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Using backward", "ignore:Sparse invariant")
+@pytest.mark.parametrize("path", PATHS_OF_SPARSE_GRADIENTS)
+def test_a_function_may_return_a_sparse_gradient_of_a_dense_argument(torch: ModuleType, path: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+
+        class Sparse(lib.autograd.Function):  # type: ignore[name-defined]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g.to_sparse()
+
+        x = lib.ones(3, requires_grad=True)
+        PATHS_OF_SPARSE_GRADIENTS[path](lib, Sparse.apply, x)
+        found.append((str(x.grad.layout).rpartition(".")[2], x.grad.detach().to_dense().tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_backward_of_a_function_gets_a_sparse_gradient(torch: ModuleType, create_graph: bool) -> None:
+    found = []
+    for lib in (pullback, torch):
+
+        class Sum(lib.autograd.Function):  # type: ignore[name-defined]
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any) -> Any:
+                return x + y
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                found.append((g.is_sparse, g.coalesce().indices().tolist(), g.coalesce().values().tolist()))
+                return g, g * 2
+
+        x, y = lib.ones(4, 2, requires_grad=True), lib.ones(4, 2, requires_grad=True)
+        rows = lib.nn.functional.embedding(lib.tensor([1, 1, 3]), Sum.apply(x, y), sparse=True)
+        grads = lib.autograd.grad(rows.sum(), (x, y), create_graph=create_graph)
+        found.append([(g.is_sparse, g.to_dense().tolist()) for g in grads])
+    assert found[:2] == found[2:]
+
+
+def test_a_sparse_gradient_with_other_sparse_axes() -> None:
+    a = pullback.ones(2, 2, requires_grad=True).to_sparse()
+    b = a.clone()
+    b.register_hook(lambda g: g.to_dense().to_sparse(1))
+    with pytest.raises(RuntimeError, match="incorrect sparse_dim: expected 2, found 1"):
+        b.to_dense().sum().backward()
+
+
+@pytest.mark.torch
+def test_sparse_gradients_of_several_leaves_share_no_memory(torch: ModuleType) -> None:
+    found = []
+    for lib in (pullback, torch):
+
+        class Sum(lib.autograd.Function):  # type: ignore[name-defined]
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any) -> Any:
+                return x + y
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g, g
+
+        x, y = lib.ones(4, 2, requires_grad=True), lib.ones(4, 2, requires_grad=True)
+        rows = lib.nn.functional.embedding(lib.tensor([1, 1, 3]), Sum.apply(x, y), sparse=True).sum()
+        rows.backward(retain_graph=True)
+        assert x.grad._values().data_ptr() != y.grad._values().data_ptr()
+        rows.backward()
+        found.append([t.grad.to_dense().tolist() for t in (x, y)])
+    assert found[0] == found[1]
 
 
 def test_a_sparse_gradient_of_a_dense_leaf_accumulates() -> None:

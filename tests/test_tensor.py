@@ -96,6 +96,7 @@ torch.LongTensor([1.7, -1.7]) | torch.LongTensor((1, 2)) | torch.LongTensor() | 
 torch.FloatTensor(2, 3).shape | torch.FloatTensor(2, 3).dtype | torch.FloatTensor(torch.Size([2])).shape
 torch.DoubleTensor(array) | torch.FloatTensor(array) | torch.FloatTensor([torch.tensor(1.0), 2]) | torch.IntTensor(0)
 torch.BoolTensor([0, 2]) | torch.HalfTensor([1]) | torch.BFloat16Tensor([1.0]).dtype | torch.ByteTensor([1, 2])
+x.new(2, 3).shape | i.new([1.5]) | x.new(x[0].size()).dtype | x.new(s.size()).shape | x.new() | x.new().dtype
 torch.CharTensor([-1]) | torch.ShortTensor([[1], [2]]) | torch.LongTensor(3).shape | torch.FloatTensor(x) is x
 torch.FloatTensor(x).data_ptr() == x.data_ptr() | torch.FloatTensor(w).requires_grad | torch.FloatTensor.dtype
 torch.FloatTensor.__name__ | torch.FloatTensor.is_cuda | isinstance(x, torch.FloatTensor)

@@ -450,6 +450,140 @@ def test_other_memory_for_a_tensor(torch: ModuleType, code: str) -> None:
     compare(torch, code)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(("old", "new"), [((3,), (2,)), ((1,), (3,)), ((3,), (2, 3)), ((3,), (1,)), ((3,), (3,))])
+def test_data_of_another_shape_and_the_gradient_that_is_there(
+    torch: ModuleType, old: tuple[int, ...], new: tuple[int, ...]
+) -> None:
+    found = []
+    for lib in (pullback, torch):
+        x = lib.ones(old, requires_grad=True)
+        (x * 2).sum().backward()
+        x.data = lib.ones(new)
+        try:
+            (x * 3).sum().backward()
+        except RuntimeError as error:
+            found.append(
+                str(error).partition("non-singleton")[0].partition(";")[0].removeprefix("the gradient of a leaf: ")
+            )
+        else:
+            found.append(plain(x.grad))
+        x.grad = None
+        (x * 3).sum().backward()
+        found[-1] = found[-1], plain(x.grad)
+    assert found[0] == found[1]
+
+
+def test_an_optimiser_refuses_a_gradient_of_another_shape() -> None:
+    x, y = (pullback.ones(3, requires_grad=True) for _ in range(2))
+    (x + y).sum().backward()
+    y.data = pullback.ones(2)
+    with pytest.raises(RuntimeError, match=r"a gradient of shape \[2\], as its parameter's, found \[3\]"):
+        pullback.optim.SGD([x, y], lr=0.5).step()
+    assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "code",
+    cases("""
+p.data = p.to_sparse() | s = p.to_sparse(); s.data = p
+s = p.to_sparse(); s.data = s * 2; r = s.to_dense().tolist(); s = 0
+"""),
+)
+def test_data_is_sparse_or_is_not(torch: ModuleType, code: str) -> None:
+    compare(torch, code)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("out", ["x.detach_()", "x.requires_grad_(False)"])
+@pytest.mark.parametrize(
+    "write", ["x.add_(v)", "x[0] = v", "with torch.no_grad(): x.add_(v)", "x.add_(1)", "x = x * v"]
+)
+def test_a_leaf_that_was_used_and_then_written_to_by_a_recorded_operation(
+    torch: ModuleType, out: str, write: str
+) -> None:
+    code = f"z = (x * 2).sum(); {out}; {write}" if ":" not in write else f"z = (x * 2).sum(); {out}\n{write}"
+    compare(torch, code)
+    found = []
+    for lib in (pullback, torch):
+        known: Any = run(lib, code)
+        for _ in range(2):
+            message = ""
+            try:
+                known["z"].backward(retain_graph=True)
+            except RuntimeError as error:
+                message = str(error).partition(":")[0]
+            found.append((message, plain(known["x"].grad) if known["x"].is_leaf else None, plain(known["v"].grad)))
+    assert found[:2] == found[2:]
+
+
+# resize_ --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "code",
+    cases("""
+r = p.resize_(2, 2) is p | p.resize_([2]) | p.resize_(torch.Size([3, 1])) | p.resize_(()) | p.resize_(0, 3)
+p.resize_(2, 3) | p.resize_(2); p.resize_(3, 2)
+w = p.t(); w.resize_(2, 2) | w = p.t(); w.resize_(3, 2); r = w.stride()
+w = p.t(); w.resize_(3, 2, memory_format=torch.contiguous_format); w = w.clone(); r = w.stride(); p = None
+w = p[0]; w.resize_(5); w.add_(10) | w = p[1, 1:]; w.resize_(1); w.fill_(7) | w = q.expand(2, 3); w.resize_(2)
+w = p[0]; u = w[1:]; w.resize_(2); u.mul_(v[1:]) | w = p[:, 0]; w.resize_(2); w.mul_(v[:2]); p.add_(1)
+w = q[1:]; q.resize_(6); q[3:] = 0; q[2] = 9 | w = q[:1]; w.resize_(4); w[3] = 5; w[0] = 6
+w = q[1:]; u = q[:2]; w.resize_(5); w[2:] = 0; u.add_(1) | w = q[1:]; w.resize_(5); w[2:] = 0; w.mul_(v[0])
+x.resize_(2) | y.resize_(2) | y[0].resize_(2) | with torch.no_grad(): x.resize_(2, 3)
+w = x.detach().resize_(2) | x.data.resize_(2)
+z = (v * q).sum(); q.resize_(2) | z = (v * q).sum(); q.resize_(6).zero_() | z = (v * q).sum(); q.resize_(3)
+with torch.no_grad(): w = y[0]; w.resize_(2)
+with torch.inference_mode(): i = i.clone(); r = i.resize_(2).tolist(); i = None
+w = torch.inference_mode()(torch.ones)(3); w.resize_(1)
+p.resize_(-1) | p.resize_(2, -3) | p.resize_(2.0) | p.resize_("a") | p.resize_()
+p.resize_(2, memory_format=torch.preserve_format) | p.resize_(2, memory_format=3)
+p.resize_as_(q) | r = p.resize_as_(v) is p | torch.resize_as_(p, q) | y.resize_as_(q) | p.resize_as_(3)
+p.resize_as_(q, memory_format=torch.preserve_format) | p.resize_as_(q, memory_format=3)
+p.to_sparse().resize_(2) | torch.func.grad(lambda a: a.clone().resize_(2).sum())(q)
+torch.func.grad(lambda a: (a * torch.ones(6).resize_(3)).sum())(q)
+"""),
+)
+def test_a_tensor_is_resized_in_place(torch: ModuleType, code: str) -> None:
+    compare(torch, code)
+
+
+def test_memory_that_is_too_small_is_replaced_for_all_who_are_known_to_share_it() -> None:
+    array = np.arange(3.0)
+    base = pullback.from_numpy(array)
+    view, alias = base[1:], base.detach()
+    view.resize_(4)
+    assert view.tolist() == [1.0, 2.0, 0.0, 0.0]
+    view.fill_(5.0)
+    assert base.tolist() == [0.0, 5.0, 5.0]
+    assert (array.tolist(), alias.tolist()) == ([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])
+    assert base._version == view._version == alias._version == 2
+
+
+def test_no_gradient_is_lost_between_a_resized_tensor_and_its_views() -> None:
+    q, v = pullback.ones(4), pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    w = q[1:]
+    q.resize_(2)
+    w.mul_(v)  # partly beyond q
+    w.sum().backward(retain_graph=True)
+    assert v.grad.tolist() == [1.0, 1.0, 1.0]
+    q.mul_(10)
+    for t in (q, w):
+        with pytest.raises(RuntimeError, match="reach over 4 elements, out of bounds"):
+            t.sum().backward(retain_graph=True)
+
+
+def test_a_tensor_of_a_transform_is_not_resized() -> None:
+    with pytest.raises(RuntimeError, match="belong to a transform"):
+        pullback.vmap(lambda a: a.resize_(1))(pullback.ones(2, 3))
+    forward_ad = pullback.autograd.forward_ad
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="have a forward grad"):
+        forward_ad.make_dual(pullback.ones(3), pullback.ones(3)).resize_(2)
+
+
 # NumPy ----------------------------------------------------------------------------------------------------------------
 
 
@@ -477,3 +611,24 @@ def test_a_view_that_was_saved_and_lost_its_place_is_told_to_have_been_written_t
     base.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_the_refusal_of_a_write_to_a_view_of_a_view_says_where_the_first_was_made(torch: ModuleType, mode: str) -> None:
+    for lib in (pullback, torch):
+        x = lib.zeros(2)
+        with getattr(lib, mode)():
+            y = x.view(2)
+        y.requires_grad_(True)
+        z = y.view(2)
+        with pytest.raises(RuntimeError, match=f"a view of a view .* is being .* inside the {mode}"):
+            z /= 2
+
+
+def test_a_tensor_that_as_strided_leaves_no_elements_stays_a_view(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        base = lib.ones(2, 3, requires_grad=True).clone()
+        view = base[0]
+        view.as_strided_((1, 0), (2, 2))
+        view.add_(1)
+        assert (view._base is base, list(view.shape), base.sum().item()) == (True, [1, 0], 6.0)

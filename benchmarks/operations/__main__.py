@@ -1,10 +1,8 @@
-"""`python -m benchmarks.operations`: one thread for both libraries, said before either of them is imported."""
+"""`python -m benchmarks.operations`: what both libraries are told before they are imported, and the command."""
 
-import os
 import sys
 
-os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
-
+from benchmarks import environment as environment
 from benchmarks.operations.command import main
 
 sys.exit(main(sys.argv[1:]))

@@ -2,31 +2,28 @@
 NumPy.
 
 The names are torch's: ``import pullback as torch`` runs code written for `torch.autograd`. Operations come from the
-table in `pullback.ops` and are listed there; everything else is imported below.
+table in `pullback.ops` and are listed there; everything else is imported below, or, where a plain program of automatic
+differentiation does without it, named in `_LATER` and loaded when it is first asked for.
 """
 
 import importlib as _importlib
 import math as _math
 import warnings as _warnings
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from . import _copying as _copying
 from . import (
     array_api,
     autograd,
     cuda,
     fft,
     func,
-    inspect,
     linalg,
-    nn,
     ops,
-    optim,
     overrides,
     random,
     return_types,
     special,
-    utils,
 )
 from ._dtypes import (
     bfloat16,
@@ -80,9 +77,8 @@ from .autograd import forward_ad as _forward_ad
 from .autograd import functional as _functional
 from .compile import compile, get_num_threads, set_num_threads
 from .func import vmap
-from .inspect import explain
 from .ops import sparse
-from .ops.conversion import contiguous_format, memory_format, preserve_format
+from .ops.conversion import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .ops.creation import (
     arange,
     empty,
@@ -110,8 +106,20 @@ from .ops.random import (
     randperm,
 )
 from .ops.sparse import layout, sparse_coo, sparse_coo_tensor, strided
+from .ops.table import NAMES as _NAMES
+from .ops.typed import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from .ops.values import as_tensor, from_numpy, tensor
-from .serialization import load, save
 
 __version__ = "0.1.0"
 
@@ -121,20 +129,41 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 # frames are silenced: NumPy code of the user's keeps its own.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
-globals().update(ops.NAMES[""])
+globals().update(_NAMES[""])
 
-
-if _TYPE_CHECKING:
-    from . import testing
+# The modules that are loaded when they are first asked for, and the names of theirs that are names of `pullback`, too.
+# The stub `__init__.pyi`, which is made from this file, has all of them. Further names are those of operations that
+# `pullback.nn.functional` enters in the table, e.g. conv2d.
+_LATER = {
+    "distributions": "",
+    "inspect": "explain",
+    "nn": "",
+    "optim": "",
+    "serialization": "load save",
+    "testing": "",
+    "utils": "",
+}
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("testing", "distributions"):  # which few programs need: no part of the cost of importing the library
-        return _importlib.import_module(f"pullback.{name}")
-    names = [known for known in globals() if not known.startswith("_")]
-    close = _importlib.import_module("difflib").get_close_matches(name, names, 1, 0.7)
+    for module, names in _LATER.items():
+        if name == module or name in names.split():
+            loaded = _importlib.import_module(f"pullback.{module}")
+            globals()[name] = found = loaded if name == module else getattr(loaded, name)
+            return found
+    public = [] if name.startswith("_") and name != "__all__" else [n for n in __dir__() if not n.startswith("_")]
+    if name == "__all__":  # what `from pullback import *` asks for
+        return public
+    if name in public:
+        return globals().setdefault(name, ops.NAMES[""][name])
+    close = _importlib.import_module("difflib").get_close_matches(name, public, 1, 0.7)
     raise AttributeError(
         f"module 'pullback' has no attribute {name!r}: "
         + (f"did you mean {close[0]!r}? Else it" if close else "it")
         + " is not in pullback, or not yet (README.md says what is)"
     )
+
+
+def __dir__() -> list[str]:
+    later = [name for module, names in _LATER.items() for name in (module, *names.split())]
+    return sorted({*globals(), *later, *ops.NAMES[""]})

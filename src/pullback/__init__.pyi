@@ -1,27 +1,36 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
 from ._tensor import Tensor as Tensor
-from . import array_api as array_api, autograd as autograd, cuda as cuda, fft as fft, func as func, inspect as inspect, linalg as linalg, nn as nn, ops as ops, optim as optim, overrides as overrides, random as random, return_types as return_types, special as special, utils as utils
+from . import array_api as array_api, autograd as autograd, cuda as cuda, fft as fft, func as func, linalg as linalg, ops as ops, overrides as overrides, random as random, return_types as return_types, special as special
 from ._dtypes import bfloat16 as bfloat16, bool as bool, can_cast as can_cast, cdouble as cdouble, cfloat as cfloat, complex64 as complex64, complex128 as complex128, device as device, double as double, dtype as dtype, finfo as finfo, float as float, float16 as float16, float32 as float32, float64 as float64, get_default_device as get_default_device, get_default_dtype as get_default_dtype, half as half, iinfo as iinfo, int as int, int8 as int8, int16 as int16, int32 as int32, int64 as int64, long as long, promote_types as promote_types, set_default_device as set_default_device, set_default_dtype as set_default_dtype, short as short, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64
 from ._memory import Size as Size
 from ._repr import printoptions as printoptions, set_printoptions as set_printoptions
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from .compile import compile as compile, get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from .func import vmap as vmap
-from .inspect import explain as explain
 from .ops import sparse as sparse
-from .ops.conversion import contiguous_format as contiguous_format, memory_format as memory_format, preserve_format as preserve_format
+from .ops.conversion import channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, memory_format as memory_format, preserve_format as preserve_format
 from .ops.creation import arange as arange, empty as empty, empty_like as empty_like, eye as eye, full as full, full_like as full_like, linspace as linspace, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like
 from .ops.questions import is_tensor as is_tensor
 from .ops.random import Generator as Generator, default_generator as default_generator, manual_seed as manual_seed, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm
 from .ops.sparse import layout as layout, sparse_coo as sparse_coo, sparse_coo_tensor as sparse_coo_tensor, strided as strided
+from .ops.typed import BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor, ShortTensor as ShortTensor
 from .ops.values import as_tensor as as_tensor, from_numpy as from_numpy, tensor as tensor
-from .serialization import load as load, save as save
 __version__: Any
 inf: Any
 nan: Any
 pi: Any
 e: Any
+from . import distributions as distributions
+from . import inspect as inspect
+from .inspect import explain as explain
+from . import nn as nn
+from . import optim as optim
+from . import serialization as serialization
+from .serialization import load as load
+from .serialization import save as save
+from . import testing as testing
+from . import utils as utils
 def abs(input: Any, *, out: Any = ...) -> Tensor:
     """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
 def abs_(input: Any, *, out: Any = ...) -> Tensor:
@@ -249,7 +258,7 @@ def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tenso
 def clip_(input: Any, min: Any = ..., max: Any = ...) -> Tensor:
     """`clip`, written into this tensor, which is returned."""
 def clone(input: Any, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
-    """A copy with memory of its own, in which the axes lie in the same order; gradients flow through it."""
+    """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another; gradients flow through it."""
 def column_stack(tensors: Any, *, out: Any = ...) -> Tensor:
     """As `hstack`, where what has at most one axis is a column."""
 def combinations(input: Any, r: Any = ..., with_replacement: Any = ..., *, out: Any = ...) -> Tensor:
@@ -524,6 +533,8 @@ def is_conj(input: Any, *, out: Any = ...) -> Any:
     """False: conjugates are computed at once, no tensor waits for it."""
 def is_floating_point(input: Any, *, out: Any = ...) -> Any:
     """Whether the elements are real floating point numbers."""
+def is_inference(input: Any, *, out: Any = ...) -> Any:
+    """Whether the tensor was made in inference mode."""
 def is_neg(input: Any, *, out: Any = ...) -> Any:
     """False: negatives are computed at once, no tensor waits for it."""
 def is_nonzero(input: Any) -> Any:
@@ -814,6 +825,8 @@ def repeat_interleave(input: Any, repeats: Any = ..., dim: Any = ..., *, output_
     """Each element (each slice along `dim`) `repeats` times in a row; one number for all, or a tensor of one for each."""
 def reshape(input: Any, shape: Any, *more: Any) -> Tensor:
     """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
+def resize_as_(self: Any, the_template: Any, memory_format: Any = ...) -> Any:
+    """`resize_` to the shape of another tensor."""
 def resolve_conj(input: Any, *, out: Any = ...) -> Tensor:
     """The tensor itself: its conjugation, if there was one, has been done."""
 def resolve_neg(input: Any, *, out: Any = ...) -> Tensor:

@@ -113,3 +113,24 @@ def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:
         if a not in (1, b):
             return False
     return True
+
+
+def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """What torch's constructor of old makes of its arguments: an array of that size, or of the values in the only one.
+
+    is_size: whether they are known to be a size; else numbers are.
+    """
+    if is_size or all(isinstance(n, int) and not isinstance(n, bool) for n in given):
+        if min(given, default=0) < 0:
+            raise RuntimeError(errors.message("Tensor()", expected="sizes of at least 0", found=str(list(given))))
+        return np.empty(given, dtype)
+    if len(given) > 1 or not (isinstance(given[0], np.ndarray) or np.ndim(given[0])):
+        raise TypeError(
+            errors.message(
+                "Tensor()",
+                expected="one sequence of values, or sizes",
+                found=errors.describe(given[0]),
+                do="write pullback.tensor(...)",
+            )
+        )
+    return np.array(given[0], dtype)

@@ -198,8 +198,7 @@ def real_of(d: np.dtype[Any]) -> np.dtype[Any]:
 def promote_types(type1: Any, type2: Any) -> dtype:
     """The smallest dtype of the higher category of the two that holds both.
 
-    RuntimeError for uint64 and a signed integer type, because no integer type holds the numbers of both. (PyTorch
-    refuses uint16 and uint32 with other integer types, too.)
+    As in torch, uint16, uint32 and uint64 promote with floating point types only, else RuntimeError.
 
     >>> import pullback
     >>> pullback.promote_types(pullback.int64, pullback.float32)
@@ -218,23 +217,25 @@ def can_cast(from_: Any, to: Any) -> builtins.bool:
     return CATEGORY[to_numpy(from_).kind] <= CATEGORY[to_numpy(to).kind]
 
 
+_APART = {np.dtype(n) for n in ("uint16", "uint32", "uint64")}
+
+
 def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     """`promote_types` on NumPy's dtypes."""
     if a == b:
         return a
     rank_a, rank_b = CATEGORY[a.kind], CATEGORY[b.kind]
-    if max(rank_a, rank_b) <= 1:
-        found = np.promote_types(a, b)
-        if found.kind == "f":  # NumPy's way out
-            raise RuntimeError(
-                errors.message(
-                    "type promotion",
-                    expected="types that go together (uint64 and signed integers do not)",
-                    found=f"{a} and {b}",
-                    do="convert one of them with .to(dtype)",
-                )
+    if (a in _APART or b in _APART) and max(rank_a, rank_b) != 2:
+        raise RuntimeError(
+            errors.message(
+                "type promotion",
+                expected="types that go together (uint16, uint32 and uint64 do with floating point types only)",
+                found=f"{a} and {b}",
+                do="convert one of them with .to(dtype)",
             )
-        return found
+        )
+    if max(rank_a, rank_b) <= 1:
+        return np.promote_types(a, b)
     if min(rank_a, rank_b) <= 1:
         return a if rank_a > rank_b else b
     if rank_a == rank_b == 2 and "V" in (a.kind, b.kind):

@@ -59,7 +59,7 @@ class Version:
     def add_view(self, view: Tensor) -> None:
         """Remember a view for as long as it lives."""
         views = self.views
-        if views and not len(views) & (len(views) + 1):  # as the list doubles, forget those that have died
+        if len(views) > 6 and not len(views) & (len(views) + 1):  # as the list doubles, forget those that have died
             views = self.views = [ref for ref in views if ref() is not None]
         views.append(weakref.ref(view))
 
@@ -126,6 +126,11 @@ MADE = {
         "share one node, which would have to be another one for each of them.",
         "take the part by an index, x[1:3] or x[0], and write to that; or use an operation that is not in place.",
     ),
+    "outputs": (
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views, of a "
+        "custom Function, whose backward would be left out.",
+        "return a clone() from forward.",
+    ),
     "function": (
         "{view} and {now} modified inplace. This view was created inside a custom Function, or is an input that it "
         "returned as it was: its base cannot know how, so its backward would be left out.",
@@ -134,12 +139,17 @@ MADE = {
 }
 """Why views that were made in certain ways refuse a write that is recorded: what is so, and what to do."""
 
+_BLOCKS = {"no_grad": "the no_grad block", "inference": "the inference_mode block"}
+
 
 def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
     """The error of a write to a view that must not be recorded. now: what "is being", or "has been", modified."""
     # what forward made of its input was made where nothing is recorded
     in_forward = edge is not None and hasattr(edge[0], "_forward_cls")
-    text, do = MADE["function" if in_forward else view.made]
+    text, do = MADE[("outputs" if edge[0]._outputs > 1 else "function") if in_forward else view.made]
+    if not in_forward and view.made in _BLOCKS and view.parent._view is not None:
+        block = _BLOCKS[view.made]
+        text += f" It is a view of a view that {{now}} written to, the first of which was made inside {block}."
     name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name()}"
     return RuntimeError(f"{text.format(view=f'{name} is a view', now=now)}\n  What to do: {do}")
 
@@ -198,6 +208,16 @@ class Payload:
         """Whether what is inside is being recorded."""
         raise NotImplementedError
 
+    @property
+    def inside(self) -> Tensor | None:
+        """The Tensor of a level below that holds the values: all of a batch, or the primal; None if there is none."""
+        return None
+
+    @property
+    def ctypes(self) -> Any:
+        """Where what is inside lies."""
+        return self._no_array() if self.inside is None else self.inside._data.ctypes
+
     def detach(self) -> Payload:
         """The same values, out of every graph."""
         raise NotImplementedError
@@ -214,7 +234,19 @@ class Payload:
         """Write the values of `new` into the memory of what is inside."""
         raise NotImplementedError
 
+    def escaped(self) -> RuntimeError:
+        """The error of a use of a tensor after the transform that made it has ended."""
+        name = type(self.level).__name__.lower()
+        done = "vmapped" if name == "vmap" else "transformed"
+        return RuntimeError(
+            f"your tensor may have escaped from inside a function being {done}: {name}(), to which a tensor of shape "
+            f"{list(self.shape)} belongs, has ended.\n"
+            "  What to do: return it from that function instead of keeping it outside."
+        )
+
     def _no_array(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.level.open:
+            raise self.escaped()
         raise RuntimeError(
             f"NumPy cannot have the values of a tensor inside of {type(self.level).__name__.lower()}().\n"
             "  What to do: use operations of pullback, or NumPy functions that have a rule, on the tensor itself."

@@ -241,7 +241,7 @@ class Methods:
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clip`, written into this tensor, which is returned."""
     def clone(self, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
-        """A copy with memory of its own, in which the axes lie in the same order; gradients flow through it."""
+        """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another; gradients flow through it."""
     def conj(self, *, out: Any = ...) -> Tensor:
         """The complex conjugate, in memory of its own; a real tensor is its own."""
     def conj_physical(self, *, out: Any = ...) -> Tensor:
@@ -249,7 +249,7 @@ class Methods:
     def conj_physical_(self) -> Tensor:
         """`conj_physical`, written into this tensor, which is returned."""
     def contiguous(self, memory_format: Any = ..., *, out: Any = ...) -> Tensor:
-        """The tensor itself if its elements lie in order in memory, else a copy whose elements do."""
+        """The tensor itself if its elements lie in memory in order, or in that of a `memory_format`, else a copy whose elements do."""
     def copy_(self, src: Any, non_blocking: Any = ...) -> Any:
         """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
     def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -420,6 +420,8 @@ class Methods:
         """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
+    @property
+    def grad_dtype(self) -> Any: ...
     def greater(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input > other``, elementwise."""
     def greater_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -694,6 +696,8 @@ class Methods:
         """``-input``."""
     def negative_(self, *, out: Any = ...) -> Tensor:
         """`negative`, written into this tensor, which is returned."""
+    def new(self, *data: Any, device: Any = ...) -> Any:
+        """A tensor of the dtype of this one, of a size or of values; see `tensortype`."""
     def new_empty(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
         """`empty` with this tensor's dtype unless another is given."""
     def new_empty_strided(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
@@ -785,6 +789,10 @@ class Methods:
         """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
     def reshape_as(self, other: Any) -> Tensor:
         """`reshape` to the shape of `other`."""
+    def resize_(self, *size: Any, memory_format: Any = ...) -> Any:
+        """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there."""
+    def resize_as_(self, the_template: Any, memory_format: Any = ...) -> Any:
+        """`resize_` to the shape of another tensor."""
     def resolve_conj(self, *, out: Any = ...) -> Tensor:
         """The tensor itself: its conjugation, if there was one, has been done."""
     def resolve_neg(self, *, out: Any = ...) -> Tensor:
@@ -927,7 +935,7 @@ class Methods:
         """The tensor itself, which is dense."""
     def to_device(self, device: Any, *, stream: Any = ...) -> Any:
         """The tensor itself: it lies on the CPU."""
-    def to_sparse(self) -> Any:
+    def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., dense_dim: Any = ...) -> Any:
         """The nonzero elements as a coalesced sparse tensor; differentiable."""
     def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
         """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""

@@ -13,8 +13,8 @@ class Modes:
     the backward pass that is running has to reach, a set of nodes; None where there is no such pass, or it reaches for
     every leaf. levels: the transforms that are running, innermost last. watch: what is to be told of every node that is
     made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`); tells_nodes and
-    tells_tensors are functions that hear of each. running: the node whose backward runs, in anomaly mode;
-    running_pass: the backward pass that does.
+    tells_tensors are functions that hear of each. functions: the modes that see each operation, innermost last.
+    running: the node whose backward runs, in anomaly mode; running_pass: the backward pass that does.
     """
 
     __slots__ = (
@@ -23,6 +23,7 @@ class Modes:
         "check_inf",
         "check_nan",
         "forward_enabled",
+        "functions",
         "grad_asked",
         "grad_enabled",
         "hooks_disabled",
@@ -49,6 +50,7 @@ class Modes:
         self.forward_enabled = True  # whether forward mode computes tangents
         self.written: list[Any] | None = None  # weak references to what was written, while a transform records
         self.overrides = True  # whether operations ask classes derived from Tensor
+        self.functions: tuple[Any, ...] = ()  # the modes that see each operation
         self.multithreading = True  # whether a backward pass would be allowed threads of its own
         self.needed: set[Any] | None = None
         self.levels: list[Any] = []

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtypes, _repr, errors
+from ._arrays import sized_or_filled
 from ._memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write
 from ._methods import Methods
 from ._numpy import NUMPY as NUMPY
@@ -68,19 +69,14 @@ class Tensor(Methods):
 
     __array_priority__ = 1000.0
 
-    def __new__(cls, data: Any = (), *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """A float tensor of a copy, as torch's old constructor makes it; prefer `pullback.tensor`."""
-        if isinstance(data, int):
-            raise TypeError(
-                errors.message(
-                    "Tensor()",
-                    expected="values, e.g. a list",
-                    found=f"a size, {data}",
-                    do=f"write pullback.empty({data}) or pullback.zeros({data})",
-                )
-            )
-        data = data._data if isinstance(data, Tensor) else data
-        made = wrap_as(cls, np.array(data, dtype=_dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)))
+    def __new__(
+        cls, data: Any = (), *sizes: int, dtype: Any = None, requires_grad: bool = False, device: Any = None
+    ) -> Tensor:
+        """A float tensor of a copy, or of a size, as torch's old constructor makes it; prefer `pullback.tensor`."""
+        _dtypes.check_device(device)
+        kind = _dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)
+        given = (*data,) if isinstance(data, Size) else (data._data if isinstance(data, Tensor) else data, *sizes)
+        made = wrap_as(cls, sized_or_filled(given, isinstance(data, Size), kind))
         made.requires_grad = requires_grad
         return made
 
@@ -150,9 +146,12 @@ class Tensor(Methods):
         found = tuple(s // self._data.itemsize for s in self._data.strides)
         return found if dim is None else found[dim]
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in the order of their indices, without gaps."""
-        return self._data.flags.c_contiguous
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in the order of their indices, or in that of a format, without gaps."""
+        axes = None if memory_format is None else memory_format.axes
+        if axes is None:
+            return self._data.flags.c_contiguous
+        return self._data.ndim == len(axes) and self._data.transpose(axes).flags.c_contiguous
 
     def data_ptr(self) -> int:
         """The address of the first element, for a native kernel; valid while the tensor lives."""
@@ -230,10 +229,17 @@ class Tensor(Methods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(errors.message("grad", expected="a Tensor or None", found=errors.describe(value)))
+                raise TypeError(
+                    errors.message("assigned grad expected to be a Tensor or None", found=errors.describe(value))
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value._data.shape != self._data.shape or value._data.dtype != self._data.dtype:
+            dtype = self._data.dtype if self._leaf is None else self._leaf[3]  # None where any will do: `grad_dtype`
+            if dtype is not None and value._data.dtype != dtype:
+                wanted, todo = _dtypes.BY_NUMPY[dtype], "convert it with .to(), or set grad_dtype"
+                said = f"attempting to assign a gradient with dtype {value.dtype} to a tensor with grad_dtype {wanted}"
+                raise RuntimeError(errors.message(said, do=todo))
+            if value._data.shape != self._data.shape:
                 raise RuntimeError(
                     errors.message("assigned grad", expected=errors.describe(self), found=errors.describe(value))
                 )
@@ -295,8 +301,9 @@ class Tensor(Methods):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if self._edge is not None:
             WRITES.detached = WRITES.n = next_write()  # where it was saved, its place in the graph is gone
-        self._edge = None
-        self._requires_grad = False
+        self._edge, self._requires_grad = None, False
+        if isinstance(self, Lifted):  # out of the graphs of all levels, and without a tangent
+            self._data = self._data.detach()
         return self
 
     @property
@@ -311,6 +318,13 @@ class Tensor(Methods):
         if not isinstance(value, Tensor):
             raise TypeError(
                 errors.message("Variable data has to be a tensor", expected="a Tensor", found=errors.describe(value))
+            )
+        if value.is_sparse != self.is_sparse:
+            raise RuntimeError(
+                errors.message(
+                    "data: the tensors have incompatible tensor type, one of them is sparse",
+                    do="convert the other one by to_sparse() or to_dense()",
+                )
             )
         if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
@@ -472,15 +486,6 @@ class Lifted(Tensor):
 
     _data: Payload
 
-    @property
-    def requires_grad(self) -> bool:
-        """Whether operations on it are recorded, here or on what is inside."""
-        return self._requires_grad or self._data.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        Tensor.requires_grad.fset(self, value)  # type: ignore[attr-defined]
-
     def detach(self) -> Tensor:
         """A tensor on the same memory that is not part of any graph; a write to one is seen, and counted, by both."""
         alias = wrap(self._data.detach())
@@ -505,7 +510,7 @@ class Lifted(Tensor):
         found = tuple(Size(self._data.shape[i + 1 :]).numel() for i in range(self._data.ndim))
         return found if dim is None else found[dim]
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: Any = None) -> bool:
         """True: it is seen as if it were."""
         return True
 
@@ -514,6 +519,11 @@ class Lifted(Tensor):
 
     def __repr__(self) -> str:
         return repr(self._data)
+
+
+def is_tracked(t: Tensor) -> bool:
+    """Whether operations on a tensor are recorded: at its own level, or at one below, on what is inside of it."""
+    return t._requires_grad or (isinstance(t, Lifted) and t._data.requires_grad)
 
 
 PLAIN: set[type[Tensor]] = {Tensor}

@@ -2,10 +2,12 @@
 
 Libraries written to the standard work on Tensors through it, and can be differentiated. NumPy is such a namespace
 itself, and its functions find their rules when they are called on Tensors: so most functions here are NumPy's own. What
-makes new arrays, knows of dtypes, or is called otherwise in NumPy is defined below.
+makes new arrays, knows of dtypes, is called otherwise in NumPy, or means something else in PyTorch is defined below.
 
-Two things differ from the standard because PyTorch's contract is kept: ``x.size`` is a method (use ``x.numel()``), and
-the default dtype is float32 (`pullback.set_default_dtype`).
+What Tensors themselves do is PyTorch's contract, and so differs from the standard in a few places: ``x.size`` is a
+method (use ``x.numel()``), operators promote otherwise than functions (``xp.add(x, y)``), a slice has no negative step
+(use ``xp.flip``). The default dtype is float32 (`pullback.set_default_dtype`). docs/differences.md says how much of the
+standard's own test suite passes.
 
 https://data-apis.org/array-api/2024.12/
 """
@@ -34,20 +36,84 @@ globals()["bool"] = _dtypes.bool  # the standard's name, and a type checker's, t
 _REVISIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 # The functions that are NumPy's, which call ours when they are given a Tensor.
-_NUMPY = """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert bitwise_or
-bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 floor floor_divide greater
-greater_equal hypot imag isfinite isinf isnan less less_equal log log1p log2 log10 logaddexp logical_and logical_not
-logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive pow real reciprocal remainder
-round sign signbit sin sinh square sqrt subtract tan tanh trunc take take_along_axis matmul matrix_transpose
-tensordot vecdot broadcast_arrays broadcast_to broadcast_shapes concat expand_dims flip moveaxis permute_dims repeat
-reshape roll squeeze stack tile unstack argmax argmin count_nonzero nonzero searchsorted where max mean min prod std
-sum var all any diff tril triu meshgrid""".split()
-_LINALG = """cholesky cross det eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank outer pinv qr slogdet
-solve svd svdvals tensordot trace vecdot vector_norm"""
+_NUMPY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf
+isnan log log1p log2 log10 logical_not negative positive real reciprocal signbit sin sinh square sqrt tan tanh trunc
+take take_along_axis broadcast_arrays broadcast_to broadcast_shapes expand_dims flip moveaxis permute_dims repeat roll
+tile unstack argmax argmin diff tril triu meshgrid"""
+_OF_TWO = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
+greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor matmul maximum minimum multiply
+nextafter not_equal pow remainder searchsorted subtract tensordot"""
+_LINALG = "cholesky det eigh eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet svd svdvals"
 _FFT = "fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftshift ifftshift"
 
-globals().update({name: getattr(np, name) for name in _NUMPY})
+_np: Any = np  # whose functions give Tensors for Tensors
 _pull: Any = SimpleNamespace(**NAMES[""])
+
+
+def _together(values: Any) -> list[Any]:
+    """`values`, the arrays of them with one dtype: the standard's, for which one without dimensions counts as any."""
+    kinds = {v.dtype for v in values if isinstance(v, Tensor)}
+    if len(kinds) < 2:
+        return list(values)
+    kind = result_type(*kinds)
+    return [conversion.to(v, kind) if isinstance(v, Tensor) else v for v in values]
+
+
+def _of_two(call: Any) -> Any:
+    @functools.wraps(call)
+    def of_two(x1: Any, x2: Any, /, **options: Any) -> Any:
+        return call(*_together((x1, x2)), **options)
+
+    return of_two
+
+
+def _of_many(call: Any) -> Any:
+    @functools.wraps(call)
+    def of_many(arrays: Any, /, *, axis: int | None = 0) -> Any:
+        return call(_together(arrays), axis=axis)
+
+    return of_many
+
+
+def _reducing(call: Any) -> Any:
+    """A reduction for which ``axis=()`` is no axis, so that each element stays alone (in PyTorch it is all axes)."""
+
+    @functools.wraps(call)
+    def reduce(x: Tensor, /, *, axis: Any = None, **options: Any) -> Any:
+        if axis == ():
+            return call(_pull.unsqueeze(x, 0), axis=0, **{**options, "keepdims": False})
+        return call(x, axis=axis, **options)
+
+    return reduce
+
+
+def _total_dtype(x: Tensor, dtype: Any) -> Any:
+    """The dtype of a sum or product over `x`: that of unsigned integers is unsigned."""
+    return uint64 if dtype is None and isdtype(x.dtype, "unsigned integer") else dtype
+
+
+def _totalling(call: Any) -> Any:
+    @functools.wraps(call)
+    def total(x: Tensor, /, *, dtype: Any = None, **options: Any) -> Any:
+        return call(x, dtype=_total_dtype(x, dtype), **options)
+
+    return total
+
+
+def _asking(call: Any) -> Any:
+    @functools.wraps(call)
+    def ask(x: Tensor, /, **options: Any) -> Any:
+        return call(conversion.to(x, _dtypes.bool), **options)
+
+    return ask
+
+
+globals().update({name: getattr(np, name) for name in _NUMPY.split()})
+globals().update({name: _of_two(getattr(np, name)) for name in _OF_TWO.split()})
+globals().update({name: _reducing(getattr(np, name)) for name in "max mean min std var count_nonzero".split()})
+globals().update({name: _reducing(_totalling(getattr(np, name))) for name in ("sum", "prod")})
+globals().update({name: _reducing(_asking(getattr(np, name))) for name in ("all", "any")})
+concat, stack = _of_many(np.concat), _of_many(np.stack)
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -55,10 +121,39 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return _pull.transpose(x, -1, -2)
 
 
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The products of the vectors that lie along an axis, of `x1` conjugated."""
+    _check_vectors("vecdot", x1.shape[axis], x2.shape[axis], x1.shape[axis])
+    return _np.vecdot(*_together((x1, x2)), axis=axis)
+
+
+def _cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The cross products of the vectors of three that lie along an axis."""
+    _check_vectors("cross", x1.shape[axis], x2.shape[axis], 3)
+    return _np.linalg.cross(*_together((x1, x2)), axis=axis)
+
+
+def _check_vectors(name: str, first: int, second: int, length: int) -> None:
+    if not first == second == length:
+        expected = f"vectors of the length {length}"
+        raise ValueError(errors.message(f"{name}()", expected=expected, found=f"{first} and {second}"))
+
+
+def _diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+    """The diagonals of a stack of matrices."""
+    return _np.diagonal(x, offset, -2, -1)
+
+
+def _trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """The sums of the diagonals of a stack of matrices."""
+    return _np.sum(_diagonal(x, offset=offset), axis=-1, dtype=_total_dtype(x, dtype))
+
+
 linalg = SimpleNamespace(
     **{name: getattr(np.linalg, name) for name in _LINALG.split()},
-    matrix_transpose=matrix_transpose,
-    diagonal=lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1),
+    **{name: _of_two(getattr(np.linalg, name)) for name in ("matmul", "outer", "solve", "tensordot")},
+    **{"cross": _cross, "diagonal": _diagonal, "matrix_transpose": matrix_transpose, "trace": _trace, "vecdot": vecdot},
+    vector_norm=_reducing(np.linalg.vector_norm),
 )
 fft = SimpleNamespace(
     **{name: getattr(np.fft, name) for name in _FFT.split()},
@@ -80,14 +175,21 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 
 
 def _of_shape(make: Any) -> Any:
-    @functools.wraps(make)
-    def call(shape: Any, *rest: Any, dtype: Any = None, device: Any = None) -> Any:
-        return make((shape,) if isinstance(shape, int) else tuple(shape), *rest, dtype=dtype, device=device)
+    def call(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+        return make((shape,) if isinstance(shape, int) else tuple(shape), dtype=dtype, device=device)
 
+    call.__name__, call.__doc__ = make.__name__, make.__doc__
     return call
 
 
-zeros, ones, empty, full = (_of_shape(f) for f in (creation.zeros, creation.ones, creation.empty, creation.full))
+zeros, ones, empty = (_of_shape(make) for make in (creation.zeros, creation.ones, creation.empty))
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """An array of one number."""
+    return creation.full((shape,) if isinstance(shape, int) else tuple(shape), fill_value, dtype=dtype, device=device)
+
+
 zeros_like, ones_like, empty_like, full_like = (
     creation.zeros_like,
     creation.ones_like,
@@ -153,23 +255,107 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> _dtypes.dtype:
-    """The dtype that results from arrays, dtypes and Python numbers together."""
-    found = [
-        a.numpy if isinstance(a, _dtypes.dtype) else a._data if isinstance(a, Tensor) else a for a in arrays_and_dtypes
-    ]
-    return _dtypes.BY_NUMPY[_dtypes.result_type([np.empty(1, a) if isinstance(a, np.dtype) else a for a in found])]
+    """The dtype that results from arrays, dtypes and Python numbers together; of arrays, only the dtype counts."""
+    found = [_dtype_of(v) for v in arrays_and_dtypes]
+    kind = functools.reduce(_promoted, (d for d in found if isinstance(d, _dtypes.dtype)))
+    numbers = [n for n in found if not isinstance(n, _dtypes.dtype)]
+    return _dtypes.BY_NUMPY[_dtypes.result_type([np.empty(1, kind.numpy), *numbers])]
+
+
+def _promoted(a: _dtypes.dtype, b: _dtypes.dtype) -> _dtypes.dtype:
+    """The dtype of two together: PyTorch's, which refuses most pairs of unsigned integers; these are NumPy's here."""
+    if isdtype(a, ("bool", "integral")) and isdtype(b, ("bool", "integral")):
+        return _dtypes.BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
+    return _dtypes.promote_types(a, b)
+
+
+def _dtype_of(value: Any) -> Any:
+    return value.dtype if isinstance(value, Tensor) else value
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether a dtype can be cast to another by promotion."""
-    source = from_.dtype if isinstance(from_, Tensor) else from_
-    return _dtypes.promote_types(source, to) is to
+    """Whether a dtype, or that of an array, can be cast to another by promotion: so that no number is lost."""
+    return np.can_cast(_dtype_of(from_).numpy, to.numpy)
 
 
-finfo, iinfo = _dtypes.finfo, _dtypes.iinfo
+class finfo(_dtypes.finfo):  # noqa: N801 - the standard's name
+    """The limits of a floating point dtype, or of that of an array."""
+
+    __slots__ = ()
+
+    def __init__(self, type: Any, /) -> None:
+        super().__init__(_dtype_of(type))
+        self.dtype: Any = getattr(_dtypes, self.dtype)
 
 
-# What NumPy calls otherwise -------------------------------------------------------------------------------------------
+class iinfo(_dtypes.iinfo):  # noqa: N801 - the standard's name
+    """The limits of an integer dtype, or of that of an array."""
+
+    __slots__ = ()
+
+    def __init__(self, type: Any, /) -> None:
+        super().__init__(_dtype_of(type))
+        self.dtype: Any = getattr(_dtypes, self.dtype)
+
+
+# What is called otherwise in NumPy, or means something else in PyTorch ------------------------------------------------
+
+
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """The elements between two limits, in the dtype of `x`."""
+    if min is None and max is None:
+        return _pull.clone(x)
+    low, high = (conversion.to(v, x.dtype) if isinstance(v, Tensor) else v for v in (min, max))
+    return _np.clip(x, low, high)
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Tensor:
+    """The quotients, rounded down; infinite ones and those by infinity are as true division has them, rounded."""
+    x1, x2 = _together((x1, x2))
+    found = _np.floor_divide(x1, x2)
+    if not found.dtype.is_floating_point:
+        return found
+    return _pull.where(_np.isinf(x1) | _np.isinf(x2), _np.floor(_np.divide(x1, x2)), found)
+
+
+def round(x: Tensor, /) -> Tensor:
+    """The nearest whole numbers, of halves the even ones; the parts of complex numbers each."""
+    return _pull.complex(_np.round(x.real), _np.round(x.imag)) if x.is_complex() else _np.round(x)
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1, and NaN of NaN."""
+    return _pull.where(_np.isnan(x), nan, _np.sign(x)) if x.is_floating_point() else _np.sign(x)
+
+
+def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
+    """The elements of `x1` where the condition holds, else those of `x2`."""
+    return _np.where(condition, *_together((x1, x2)))
+
+
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """Where the elements are not zero, an array for each axis."""
+    if not x.ndim:
+        raise ValueError(errors.message("nonzero()", expected="an array with dimensions", found="one without"))
+    return _np.nonzero(x)
+
+
+def reshape(x: Tensor, /, shape: Any, *, copy: Any = None) -> Tensor:
+    """The elements in another shape; `copy` says whether memory must be new (True), shared (False), or either."""
+    if copy is False:
+        return x.view(shape)
+    return (_pull.clone(x) if copy else x).reshape(shape)
+
+
+def squeeze(x: Tensor, /, axis: Any) -> Tensor:
+    """`x` without axes, which have to be of length 1."""
+    for one in axis if isinstance(axis, tuple) else (axis,):
+        if x.shape[one] != 1:
+            raise ValueError(
+                errors.message("squeeze()", expected="axes of length 1", found=f"axis {one} of the shape {(*x.shape,)}")
+            )
+    return _pull.squeeze(x, axis)
+
 
 UniqueAll = namedtuple("UniqueAll", ["values", "indices", "inverse_indices", "counts"])
 UniqueCounts = namedtuple("UniqueCounts", ["values", "counts"])
@@ -205,11 +391,11 @@ def _cumulative(op: Any, first: int) -> Any:
             if x.ndim != 1:
                 raise ValueError(f"{op.__name__}: axis must be given for an array of {x.ndim} dimensions")
             axis = 0
-        found = op(x, axis, dtype=dtype)
+        found = op(x, axis, dtype=_total_dtype(x, dtype))
         if not include_initial:
             return found
         shape = [1 if i == axis % x.ndim else n for i, n in enumerate(x.shape)]
-        return np.concatenate([full(shape, first, dtype=found.dtype), found], axis=axis)  # type: ignore[return-value]
+        return _np.concatenate([full(shape, first, dtype=found.dtype), found], axis=axis)
 
     return call
 
@@ -229,7 +415,7 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Whether each element of `x1` is in `x2`."""
-    return _pull.isin(x1, x2, invert=invert)
+    return _pull.isin(*_together((x1, x2)), invert=invert)
 
 
 class _Info:

@@ -38,7 +38,9 @@ def describe(value: Any) -> str:
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
     if shape is not None and dtype is not None:
-        return f"{type(value).__name__} of {str(dtype).removeprefix('pullback.')}{list(shape)}"
+        # a tensor of a transform is a Tensor to whoever wrote the function
+        name = type(value).__name__.replace("Lifted", "Tensor")
+        return f"{name} of {str(dtype).removeprefix('pullback.')}{list(shape)}"
     if isinstance(value, (bool, int, float, complex, str)):
         return f"{type(value).__name__} {value!r}"
     return type(value).__name__

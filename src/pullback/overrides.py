@@ -1,18 +1,22 @@
-"""Tensors of a user's own class, and what an operation does with them: the protocol `__torch_function__`.
+"""Tensors of a user's own class, modes, and what an operation does with them: the protocol `__torch_function__`.
 
 An operation with an instance of such a class among its arguments asks the class: ``cls.__torch_function__(operation,
 types, args, kwargs)``. What the class inherits from Tensor calls the operation and gives the result the class of the
 instance. A class that redefines it decides for itself, and calls ``super().__torch_function__`` for what it inherits.
+A `TorchFunctionMode` is asked in the same way, before the classes, for every operation while it is on.
 
-Nobody pays for this who does not use it: operations look for such instances only once a class has been derived.
+Nobody pays for this who does not use it: operations look for such instances only once a class has been derived, and for
+modes only while there are some.
 """
 
 from __future__ import annotations
 
 import functools
+import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 from . import errors
 from ._state import LEVELS, thread
@@ -37,6 +41,100 @@ class DisableTorchFunctionSubclass:
         thread.modes.overrides = self._before
 
 
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Within it operations ask neither classes nor modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, thread.modes.functions = thread.modes.functions, ()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        thread.modes.functions = self._modes
+
+
+class TorchFunctionMode:
+    """What sees every operation of its thread while it is on: ``with Mode():``.
+
+    A class derived from it has a method ``__torch_function__(self, func, types, args=(), kwargs=None)``, and what that
+    returns is the result of the operation. func: the function of `pullback` that was called, also where it was written
+    as a method or an operator. types: the classes derived from Tensor among the arguments. Modes nest: what a mode
+    calls is seen by the ones around it, not by itself. One that returns NotImplemented leaves the operation to the
+    classes.
+
+    It sees the table's operations with their in-place twins, subscripts that are written to, the functions that make
+    tensors, `backward` and `grad`; not attributes.
+
+    >>> import pullback
+    >>> class Names(pullback.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     y = pullback.zeros(2).sin() + 1
+    zeros
+    sin
+    add
+
+    See https://docs.pytorch.org/docs/stable/notes/extending.html.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        thread.modes.functions += (self,)
+        ACTIVE.add(1)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.functions = thread.modes.functions[:-1]
+        ACTIVE.add(-1)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
+        """The mode itself, as before ``with Mode():`` did it."""
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=errors.callers_level(),
+        )
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class _Active:
+    """How many modes are on, in all threads. told: what is to hear whether there are any."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.told: list[Callable[[bool], None]] = []
+        self._lock = threading.Lock()
+
+    def add(self, more: int) -> None:
+        with self._lock:
+            LEVELS.add(more)
+            before, self.n = self.n, self.n + more
+            if not (before and self.n):
+                for tell in self.told:
+                    tell(self.n > 0)
+
+
+ACTIVE = _Active()
+
+
 def _instances(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         if type(value) in _DERIVED:
@@ -45,31 +143,53 @@ def _instances(values: Iterable[Any]) -> Iterator[Any]:
             yield from _instances(value)
 
 
-def overriding(values: Iterable[Any]) -> tuple[type[Tensor], ...]:
-    """The classes that an operation with these arguments has to ask, derived ones before those they derive from."""
-    if not _DERIVED or not thread.modes.overrides:
-        return ()
-    found: list[type[Tensor]] = []
-    for value in _instances(values):
-        kind = type(value)
-        if kind not in found and kind.__torch_function__ is not disabled_torch_function_impl:
-            place = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
-            found.insert(place, kind)
-    return tuple(found)
+def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What an operation with these arguments has to ask: the innermost mode, then classes, derived ones before those
+    they derive from."""
+    modes = thread.modes
+    found: list[Any] = []
+    if _DERIVED and modes.overrides:
+        for value in _instances(values):
+            kind = type(value)
+            if kind not in found and kind.__torch_function__ is not disabled_torch_function_impl:
+                place = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
+                found.insert(place, kind)
+    return (*modes.functions[-1:], *found)
 
 
-def dispatch(kinds: Sequence[type[Tensor]], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """What the first of the classes that knows says the result is; TypeError if none does."""
+def dispatch(kinds: Sequence[Any], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """What the first of the mode and the classes that knows says the result is; TypeError if none does."""
+    types = tuple(kind for kind in kinds if isinstance(kind, type))
     for kind in kinds:
-        found = kind.__torch_function__(func, tuple(kinds), args, kwargs)  # type: ignore[attr-defined]
+        ask = kind.__torch_function__ if isinstance(kind, type) else _apart(kind)  # type: ignore[attr-defined]
+        found = ask(func, types, args, kwargs)
         if found is not NotImplemented:
             return found
     name = getattr(func, "__name__", repr(func))
     raise TypeError(
         f"no implementation found for '{name}' on types that implement __torch_function__: "
-        f"{[kind.__name__ for kind in kinds]}.\n"
+        f"{[kind.__name__ if isinstance(kind, type) else f'mode {kind!r}' for kind in kinds]}.\n"
         "  What to do: derive one of the classes from the other, or let its __torch_function__ take the other's types."
     )
+
+
+def _apart(mode: TorchFunctionMode) -> Callable[..., Any]:
+    """A mode's `__torch_function__`, within which the mode is off."""
+
+    def ask(*given: Any) -> Any:
+        modes = thread.modes
+        before, modes.functions = modes.functions, modes.functions[:-1]
+        try:
+            if getattr(mode.__torch_function__, "__self__", mode) is not mode:
+                raise RuntimeError(
+                    f"{type(mode).__name__}: defining a mode's __torch_function__ as a classmethod is not supported, "
+                    "please make it a plain method"
+                )
+            return mode.__torch_function__(*given)
+        finally:
+            modes.functions = before
+
+    return ask
 
 
 def _torch_function(
@@ -168,14 +288,14 @@ for _name, _method in {
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of the arguments is of a class that is to be asked."""
+    """Whether one of the arguments is of a class that is to be asked, or a mode is on."""
     return bool(overriding(relevant_args))
 
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the classes among the relevant arguments say that ``public_api(*args, **kwargs)`` is.
+    """What a mode, or the classes among the relevant arguments, say that ``public_api(*args, **kwargs)`` is.
 
     >>> import pullback
     >>> from pullback.overrides import handle_torch_function, has_torch_function
@@ -197,7 +317,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
-            kinds = overriding(dispatcher(*args, **kwargs)) if _DERIVED else ()
+            kinds = overriding(dispatcher(*args, **kwargs)) if LEVELS.n else ()
             return dispatch(kinds, call, args, kwargs) if kinds else func(*args, **kwargs)
 
         return call
@@ -207,6 +327,14 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
 
 by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (input,))
 """The decorator for functions that make a tensor like another."""
+
+by_modes = wrap_torch_function(lambda *args, **kwargs: ())
+"""The decorator for functions that make a tensor of other things: modes see them."""
+
+
+def chosen(**named: Any) -> dict[str, Any]:
+    """The keyword arguments that were chosen, among those whose default is None or False."""
+    return {name: value for name, value in named.items() if value is not None and value is not False}
 
 
 def is_tensor_like(inp: Any) -> bool:

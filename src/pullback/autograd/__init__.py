@@ -24,6 +24,7 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import AccumulateGrad, Node
 from .origins import is_recording_origins, record_origins
 from .variable import Variable
+from .watching import SavedTensor
 
 __all__ = [
     "AccumulateGrad",
@@ -31,6 +32,7 @@ __all__ = [
     "FunctionCtx",
     "GradcheckError",
     "Node",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",

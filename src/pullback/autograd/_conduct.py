@@ -6,13 +6,16 @@ used. A backward that breaks one of these can have the right Jacobian and still 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._tensor import Tensor
 from ._problem import Call, Options, random_like
 from ._report import Array, GradcheckError
-from .function import FunctionNode
-from .node import NO_GRADIENT
+from .api import grad
+from .function import Function, FunctionNode
+from .node import NOT_A_TENSOR
 
 
 def check_conduct(call: Call, options: Options, rng: np.random.Generator) -> bool:
@@ -87,7 +90,7 @@ class Watch:
                     "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() "
                     "it first."
                 )
-        edges = [(i, edge) for i, edge in enumerate(self.node._edges) if edge is not NO_GRADIENT]
+        edges = [(i, edge) for i, edge in enumerate(self.node._edges) if edge is not NOT_A_TENSOR]
         for g, (i, edge) in zip(grad_inputs, edges, strict=True):
             if self.options.check_grad_dtypes and g is not None and edge and g._data.dtype != edge[3]:
                 raise GradcheckError(
@@ -108,14 +111,30 @@ def _watched(call: Call, seeds: list[Array], options: Options) -> list[Array | N
                 handle.remove()
 
 
+class _Undefined(Function):
+    """The identity, with a backward that returns no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor) -> Tensor:
+        """A copy."""
+        return t.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> None:
+        """None."""
+
+
 def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> None:
-    """Check that backward takes None for the outputs that are not used, and treats it as zeros."""
+    """Check that backward takes None for the outputs that are not used, and treats it as zeros.
+
+    So for each output that the others get no gradient, and for all of them that none does.
+    """
     title, seeds = call.problem.title, random_like(call.outputs, rng)
     todo = (
         "  What to do: test `if grad_output is None` in backward, leave out ctx.set_materialize_grads(False), or "
         "pass check_undefined_grad=False."
     )
-    for k, label in enumerate(call.labels):
+    for k, label in enumerate(call.labels if len(call.outputs) > 1 else []):
         try:
             undefined = _filled(call.vjp([v if i == k else None for i, v in enumerate(seeds)]))
         except Exception as error:
@@ -131,3 +150,22 @@ def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> N
                     f"{title}: backward does not treat undefined output grads (None) as zeros: where only {label.long} "
                     f"is used, the gradient for {name.long} is not what it is with zeros in their place.\n{todo}"
                 )
+    try:
+        none = grad(
+            [_Undefined.apply(out) for out in call.outputs],
+            call.inputs,
+            call.outputs,
+            retain_graph=True,
+            allow_unused=True,
+        )
+    except Exception as error:
+        raise GradcheckError(
+            f"{title}: Expected backward function to handle undefined output grads: where all of them are None, it "
+            f"fails with {type(error).__name__}: {error}\n{todo}"
+        ) from error
+    for label, g in zip(call.problem.labels, none, strict=True):
+        if g is not None and np.any(g._data != 0):
+            raise GradcheckError(
+                f"{title}: Expected all gradients to be undefined or zeros where all output grads are None, but that "
+                f"for {label.long} is not.\n{todo}"
+            )

@@ -10,8 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from .._tensor import Tensor, wrap, wrap_as
 from ._report import Array, GradcheckError, Label
 from .api import grad
 from .function import Function, FunctionNode
-from .node import AccumulateGrad, Node
+from .node import AccumulateGrad, Node, reachable
 from .structure import CONTAINERS, leaves, rebuild
 
 # The inputs ----------------------------------------------------------------------------------------------------------
@@ -132,8 +131,7 @@ def paths(tree: Any) -> Iterator[str]:
 # The function --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The tolerances of a check, and which checks to make, under the names that `gradcheck` has for them."""
 
     eps: float
@@ -196,7 +194,7 @@ class Call:
         self.inputs, self.result = problem.evaluate()
         if any(getattr(leaf, "is_sparse", False) for leaf in leaves(self.result)):
             raise ValueError(
-                f"{problem.title}: a sparse output is not supported.\n"
+                f"{problem.title}: Sparse output is not supported at gradcheck yet.\n"
                 "  What to do: let func return its to_dense(), or its coalesce().values()."
             )
         found = [
@@ -227,9 +225,11 @@ class Call:
         for k, out, label in zip(self.which, self.outputs, self.labels, strict=True):
             t = found[k] if k < len(found) else None
             if not isinstance(t, Tensor) or (t._data.shape, t._data.dtype) != (out._data.shape, out._data.dtype):
-                raise GradcheckError(
-                    f"{self.problem.title}: {label.long} gets another shape or dtype when "
-                    f"{self.problem.labels[i].long} moves a little, so there are no finite differences to compare with."
+                what = "dtype" if isinstance(t, Tensor) and t._data.shape == out._data.shape else "shape"
+                raise AssertionError(
+                    f"{self.problem.title}: Expected func to return outputs with the same {what} when inputs are "
+                    f"perturbed. {label.long} gets another when {self.problem.labels[i].long} moves a little, so there "
+                    "are no finite differences to compare with."
                 )
             values.append(np.asarray(t._data, np.complex128 if t._data.dtype.kind == "c" else np.float64))
         return values
@@ -241,18 +241,17 @@ class Call:
         ]
         outputs, vectors = [o for o, _ in chosen], [s for _, s in chosen]
         found = grad(outputs, self.inputs, vectors, retain_graph=True, allow_unused=True)
+        for g, x, label in zip(found, self.inputs, self.problem.labels, strict=True):
+            if g is not None and g.layout is not x.layout:
+                raise GradcheckError(
+                    f"{self.problem.title}: grad is incorrect layout: that of {label.long} is a sparse tensor.\n"
+                    "  What to do: return a dense gradient, as by to_dense()."
+                )
         return [None if g is None else np.array(g._data) for g in found]
 
     def nodes(self) -> list[Node]:
         """The nodes of the graph."""
-        seen: set[Node] = set()
-        stack = [out.grad_fn for out in self.outputs]
-        while stack:
-            node = stack.pop()
-            if node is not None and node not in seen:
-                seen.add(node)
-                stack.extend(following for following, _ in node.next_functions)
-        return list(seen)
+        return list(reachable(out.grad_fn for out in self.outputs if out.grad_fn is not None))
 
     def functions(self) -> list[FunctionNode]:
         """The nodes that a user-defined Function made."""

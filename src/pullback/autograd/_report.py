@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,15 +33,14 @@ class GradcheckError(RuntimeError):
     __module__ = "pullback.autograd.gradcheck"  # where it is to be found
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """What an input or output is called: in full, and before an index."""
 
     long: str
     short: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Kinks:
     """Where the one-sided derivatives differ: a sentence on each such element of the input; two masks of entries."""
 
@@ -50,7 +49,7 @@ class Kinks:
     excused: Array  # and with an analytical value between the one-sided derivatives
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Pair:
     """One output and one input on which backward and finite differences disagree."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -100,25 +101,29 @@ def check_nan(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any]) -> 
     check_gradients(node, grads, g, saved, thread.modes.check_inf)
 
 
+def _say(text: str) -> None:
+    """Warn; where warnings are errors, print, for the error that is explained must not be replaced by this one."""
+    try:
+        warnings.warn(text, stacklevel=callers_level())
+    except Warning as said:
+        print(f"{type(said).__name__}: {said}", file=sys.stderr)
+
+
 def warn_of(node: Any) -> None:
     """Say which forward call made a node whose backward failed, and which backward call made that, if one did."""
     stack = node.metadata.get("origin")
     if stack is None:
-        warnings.warn(
+        _say(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information.",
-            stacklevel=callers_level(),
+            "forward pass for more information."
         )
         return
-    warnings.warn(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{formatted(stack)}",
-        stacklevel=callers_level(),
-    )
+    _say(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{formatted(stack)}")
     seen = set()
     parent = node.metadata.get("parent")
     while parent is not None and id(parent) not in seen:
         seen.add(id(parent))
         stack = parent.metadata.get("origin")
         text = f" Traceback of forward call that induced the previous calculation:\n{formatted(stack)}" if stack else ""
-        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}.{text}", stacklevel=callers_level())
+        _say(f"\n\nPrevious calculation was induced by {parent.name()}.{text}")
         parent = parent.metadata.get("parent")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import _dtypes, errors
+from .._memory import Size
 from .._state import LEVELS
 from .._tensor import Edge, Lifted, Tensor, wrap
 from ..overrides import dispatch, overriding
 from .engine import Captures, execute, needed_nodes
-from .node import AccumulateGrad, Node, RemovableHandle, leaf_edge, retain
+from .node import Node, RemovableHandle, leaf_edge
 from .roots import GradientEdge, as_sequence, edge_of, make_roots
 
 Tensors = Tensor | Sequence[Tensor]
@@ -40,7 +41,8 @@ def backward(
         `create_graph`.
         create_graph: record this pass itself, for higher derivatives.
         grad_variables: `grad_tensors` under its name of old.
-        inputs: accumulate only into these (leaves or not); nodes that do not lead to them do not run.
+        inputs: accumulate only into these: leaves, or others, which retain their gradients from then on. Nodes that
+        neither lead to them nor made them do not run.
 
     Raises:
         RuntimeError: an output does not require grad; a gradient is missing or has another shape; what the graph
@@ -54,6 +56,12 @@ def backward(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html.
     """
+    if LEVELS.n and (kinds := overriding((tensors, inputs))):
+        how = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        if grad_variables is not None:
+            how["grad_variables"] = grad_variables
+        dispatch(kinds, backward, (tensors,), {"grad_tensors": grad_tensors, **how})
+        return
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
@@ -74,22 +82,19 @@ def backward(
             "set the .grad fields to None after use.",
             stacklevel=errors.callers_level(),
         )
+    taped = create_graph or _of_levels(outputs, grads)
+    roots = make_roots(outputs, grads, taped)
     if inputs is None:
-        taped = create_graph or _of_levels(outputs, grads)
-        execute(make_roots(outputs, grads, taped), keep=keep, taped=taped, recorded=create_graph)
+        execute(roots, keep=keep, taped=taped, recorded=create_graph)
         return
     wanted = as_sequence(inputs, "inputs")
     if not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    wanted = [_tensor_at(t) for t in wanted]
-    for i, t in enumerate(wanted):
-        if not t._requires_grad:
-            raise _requires_none(i)
-    leaves = {leaf_edge(t)[0] for t in wanted if t._edge is None}
-    inner = list({id(t): t for t in wanted if t._edge is not None}.values())  # each once
-    for t, g in zip(inner, _gradients(outputs, grads, inner, keep, create_graph, leaves), strict=True):
-        if g is not None and not t.retains_grad:
-            retain(t, g, create_graph)
+    targets = {edge[0] for edge in _edges_of(wanted)}
+    for t in wanted:
+        if isinstance(t, Tensor):
+            t.retain_grad()
+    _execute_towards(targets, roots, {}, keep=keep, taped=taped, accumulate=True, recorded=create_graph)
 
 
 def grad(
@@ -111,8 +116,8 @@ def grad(
         retain_graph, create_graph: as in `backward`.
         only_inputs: of old, and ignored.
         allow_unused: an input that the outputs do not depend on gives None instead of an error.
-        is_grads_batched: `grad_outputs` have a first axis more; one pass for each of its entries, results stacked.
-        materialize_grads: zeros instead of None.
+        is_grads_batched: `grad_outputs` have a first axis more; one pass for all of its entries, as under `vmap`.
+        materialize_grads: zeros instead of None, which with `create_graph` require grad as the other gradients do.
 
     >>> import pullback
     >>> x = pullback.tensor(2.0, requires_grad=True)
@@ -123,8 +128,16 @@ def grad(
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
     """
     if LEVELS.n and (kinds := overriding((outputs, inputs, grad_outputs))):
-        how = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
-        return dispatch(kinds, grad, (outputs, inputs, grad_outputs, *how), {})
+        how = {
+            "grad_outputs": grad_outputs,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "only_inputs": only_inputs,
+            "allow_unused": allow_unused,
+            "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }
+        return dispatch(kinds, grad, (outputs, inputs), how)
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
@@ -153,20 +166,8 @@ def grad(
             )
         # A broadcast view is read-only and repeats its memory; what a caller gets can be written to.
         whole = type(g) is np.ndarray and (g.base is None or g.flags.writeable)
-        found.append(wrap(g) if whole else _result(g, wanted[len(found)], materialize_grads))
+        found.append(wrap(g) if whole else _result(g, wanted[len(found)], materialize_grads, create_graph))
     return tuple(found)
-
-
-def _tensor_at(t: Any) -> Tensor:
-    """The leaf whose edge was given, for gradients that are to be accumulated."""
-    if isinstance(t, Tensor):
-        return t
-    if isinstance(t.node, AccumulateGrad):
-        return t.node.variable
-    raise RuntimeError(
-        "backward(inputs=): a GradientEdge there has to be a leaf's, for gradients are accumulated in tensors.\n"
-        "  What to do: use autograd.grad(), which returns them."
-    )
 
 
 def _of_levels(*tensors: Sequence[Any]) -> bool:
@@ -174,56 +175,57 @@ def _of_levels(*tensors: Sequence[Any]) -> bool:
     return LEVELS.n > 0 and any(isinstance(t, Lifted) for ts in tensors for t in ts)
 
 
-def _requires_none(i: int) -> RuntimeError:
-    return RuntimeError(f"One of the differentiated Tensors (inputs[{i}]) does not require grad")
+def _edges_of(wanted: Sequence[Any]) -> list[Edge]:
+    """The edges to the tensors that gradients are wanted for."""
+    edges: list[Edge] = []
+    for t in wanted:
+        if type(t) is GradientEdge:
+            edges.append(edge_of(t))
+        elif t._requires_grad:
+            edges.append(t._edge or t._leaf or leaf_edge(t))
+        else:
+            raise RuntimeError(f"One of the differentiated Tensors (inputs[{len(edges)}]) does not require grad")
+    return edges
 
 
 def _gradients(
-    outputs: Sequence[Tensor],
-    vectors: Sequence[Any],
-    wanted: Sequence[Any],
-    keep: bool,
-    taped: bool,
-    accumulating: Collection[Node] = (),
+    outputs: Sequence[Tensor], vectors: Sequence[Any], wanted: Sequence[Any], keep: bool, taped: bool
 ) -> list[Any]:
-    """One pass, only for `wanted` and the leaves `accumulating`: the gradients of the first, or None."""
-    edges: list[Edge] = []
+    """One pass, only for `wanted`: their gradients, or None."""
+    edges = _edges_of(wanted)
     captures: Captures = {}
-    targets = {*accumulating}
-    for t in wanted:
-        if type(t) is GradientEdge:
-            edge = edge_of(t)
-        elif t._requires_grad:
-            edge = t._edge or t._leaf or leaf_edge(t)
-        else:
-            raise _requires_none(len(edges))
-        edges.append(edge)
-        node = edge[0]
-        targets.add(node)
+    for node, nr, _, _ in edges:
         if node._edges:
-            captures.setdefault(node, {})[edge[1]] = None
+            captures.setdefault(node, {})[nr] = None
     recorded, taped = taped, taped or _of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
-    needed = needed_nodes([edge for edge, _ in roots], targets)
-    arrived = execute(
-        roots,
-        keep=keep,
-        taped=taped,
-        needed=needed,
-        captures=captures,
-        accumulate=bool(accumulating),
-        recorded=recorded,
-    )
+    targets = {edge[0] for edge in edges}
+    how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
+    arrived = _execute_towards(targets, roots, captures, **how)
     return [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
 
 
-def _result(g: Any, t: Tensor, materialize: bool) -> Tensor | None:
+def _execute_towards(
+    targets: set[Node], roots: Sequence[tuple[Edge, Any]], captures: Captures, *, accumulate: bool, **how: bool
+) -> dict[Any, Any]:
+    """A pass that runs only the nodes that lead to `targets`; of a single root that does not, the tensor's hooks."""
+    needed = needed_nodes([edge for edge, _ in roots], targets)
+    if len(roots) == 1 and (root := roots[0][0][0]) not in needed:
+        needed.add(root)
+        accumulate = False
+        if root._edges:
+            captures[root] = {}  # nothing is wanted of it, and so it does not run
+    return execute(roots, needed=needed, captures=captures, accumulate=accumulate, **how)
+
+
+def _result(g: Any, t: Tensor, materialize: bool, recorded: bool) -> Tensor | None:
     if g is None:
         if not materialize:
             return None
         if not isinstance(t, Tensor):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-        return np.zeros_like(t.detach()) if isinstance(t, Lifted) else wrap(np.zeros_like(t._data))  # type: ignore[return-value]
+        zeros: Any = np.zeros_like(t.detach()) if isinstance(t, Lifted) else wrap(np.zeros_like(t._data))
+        return zeros.requires_grad_() if recorded else zeros
     if isinstance(g, Tensor):
         return g
     return wrap(np.copy(g))
@@ -240,13 +242,30 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
                 found=f"shapes {shapes}",
             )
         )
-    n = sizes.pop()
+    for i, (out, v) in enumerate(zip(outs, vectors, strict=False)):
+        if v is not None and v.shape[1:] != (shape := edge_of(out)[2]):
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                f"dimension; the others are expected to be those of the output. But grad_output[{i}] has a shape of "
+                f"{v.shape} and output[{i}] has a shape of {Size(shape)}."
+            )
     options = {"create_graph": taped, "allow_unused": unused, "materialize_grads": zeros}
-    rows = [
-        grad(outs, wanted, [None if v is None else v[k] for v in vectors], keep or k + 1 < n, **options)
-        for k in range(n)
-    ]
-    return tuple(None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True))
+    reached: list[bool] = []
+
+    def of_each(*given: Tensor) -> list[Tensor | None]:
+        each = iter(given)
+        found = grad(outs, wanted, [None if v is None else next(each) for v in vectors], keep, **options)
+        reached[:] = [g is not None for g in found]
+        return [g for g in found if g is not None]
+
+    columns = iter(Batches.vmap(of_each)(*[v for v in vectors if v is not None]))
+    return tuple(next(columns) if one else None for one in reached)
+
+
+class Batches:
+    """Runs a function of one for many at once: `func.vmap`, which is imported after the heart, and puts itself here."""
+
+    vmap: Callable[..., Any]
 
 
 # Tensor's methods -------------------------------------------------------------------------------------------------
@@ -263,6 +282,10 @@ def _backward(
 
     `gradient` may be left out if the tensor has one element.
     """
+    if LEVELS.n and (kinds := overriding((self,))):
+        how = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        dispatch(kinds, _backward, (self,), how)
+        return
     backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)
 
 
@@ -301,6 +324,41 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
 
 
 Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
+
+
+def _grad_dtype(self: Tensor) -> Any:
+    """The dtype of this leaf's gradient, into which what arrives is converted; None: it stays what it is.
+
+    It is the leaf's own unless it is set, which counts for what is computed of the leaf from then on. RuntimeError if
+    the tensor is no leaf, or has a gradient of another dtype.
+
+    >>> import pullback
+    >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    >>> x.grad_dtype = pullback.float64
+    >>> (x * 3).sum().backward()
+    >>> x.grad
+    tensor([3., 3.], dtype=pullback.float64)
+    """
+    if self._edge is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    found = self._data.dtype if self._leaf is None else self._leaf[3]
+    return None if found is None else _dtypes.BY_NUMPY[found]
+
+
+def _set_grad_dtype(self: Tensor, value: Any) -> None:
+    if self._edge is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if value is not None and not isinstance(value, _dtypes.dtype):
+        raise RuntimeError(errors.message("grad_dtype", expected="a dtype or None", found=type(value).__name__))
+    if value is not None and self._grad is not None and self._grad.dtype is not value:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to {value} because there is already a gradient of {self._grad.dtype}.\n"
+            "  What to do: set .grad to None before."
+        )
+    self._leaf = (*leaf_edge(self)[:3], None if value is None else _dtypes.to_numpy(value))  # type: ignore[assignment]
+
+
+Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[method-assign, assignment]
 
 for _name, _method in {
     "backward": _backward,

@@ -14,9 +14,9 @@ from .._state import thread
 from .._tensor import Tensor, wrap
 from .contract import place
 from .misuse import second_backward, written_since
-from .node import FREED, NO_GRADIENT, Node
+from .node import FREED, NOT_A_TENSOR, Node
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
-from .watching import PackedTuple, pack_all
+from .watching import PackedTuple, SavedTensor, pack_all
 
 if TYPE_CHECKING:
     from .function import Function
@@ -91,8 +91,8 @@ class FunctionNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """As of any node; an argument that cannot have a gradient, such as a number, has no place in it."""
-        return tuple((e[0], e[1]) if e else (None, 0) for e in self._edges if e is not NO_GRADIENT)
+        """As of any node; an argument that is no tensor has no place in it."""
+        return tuple((e[0], e[1]) if e else (None, 0) for e in self._edges if e is not NOT_A_TENSOR)
 
     # What backward calls ----------------------------------------------------------------------------------------
 
@@ -102,16 +102,23 @@ class FunctionNode(Node):
         saved = self._saved
         if saved is FREED:
             raise second_backward(self)
-        if type(saved) is PackedTuple:
-            return tuple(saved.unpacked(self))
         for i, t in enumerate(saved):
             if t is not None and t._version_of is not None:
                 expected = 0 if self._versions is None else self._versions[i]
                 if t._version_of.n != expected:
                     raise written_since(self, t, expected)
+        if type(saved) is PackedTuple:
+            saved = tuple(saved.unpacked(self))
         if not self._saved_outputs:
             return saved
         return tuple(self._output(t, i) for i, t in enumerate(saved))
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """Of each of `saved_tensors`, that by which hooks are registered on it."""
+        if self._saved is FREED:
+            raise second_backward(self)
+        return tuple(SavedTensor(self, i) for i in range(len(self._saved)))
 
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
@@ -144,12 +151,17 @@ class FunctionNode(Node):
         # lists, because any() leaves off at the first that is wanted, and each argument has to take all of its own
         return tuple(any([next(each) for _ in leaves(a)]) for a in self._arguments)  # noqa: C419
 
-    def _pack(self, pack: Any, unpack: Any) -> None:
-        """Have hooks pack what was saved; its versions are then theirs to look after."""
+    def _kept(self) -> Any:
+        """What was saved, however it is kept; FREED once it was dropped."""
+        return self._saved
+
+    def _pack(self, pack: Any, unpack: Any, only: int | None = None) -> None:
+        """Have hooks pack what was saved, or `only` one of it; its versions are then theirs to look after."""
         if self._saved:
             outputs = self._saved_outputs or {}
-            self._saved = pack_all(self._saved, lambda i, t: outputs.get(i), pack, unpack)
-            self._versions = None
+            self._saved = pack_all(self._saved, lambda i, t: outputs.get(i), pack, unpack, only)
+            if only is None:
+                self._versions = None
 
     def _output(self, t: Tensor, i: int) -> Tensor:
         """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
@@ -166,7 +178,7 @@ class FunctionNode(Node):
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         if self._output_types is None:
-            grads = self._forward_cls.backward(self, g if taped else wrap(g))
+            grads = self._forward_cls.backward(self, g if taped or isinstance(g, Tensor) else wrap(g))
         else:
             grads = self._forward_cls.backward(self, *self._materialized(g if self._outputs > 1 else [g]))
         if self._arguments is not None:
@@ -177,13 +189,15 @@ class FunctionNode(Node):
         if len(grads) != len(edges):
             grads = self._counted(grads)
         sent: list[Any] = []
-        for grad, edge in zip(grads, edges):  # noqa: B905 - counted above; a keyword costs on the hot path
+        i = 0  # neither zip nor enumerate, which cost on the hot path
+        for grad in grads:
             if grad is None:
                 sent.append(None)
-            elif edge and isinstance(grad, Tensor):
-                sent.append(grad if taped else grad._data)
+            elif edges[i] and isinstance(grad, Tensor):
+                sent.append(grad if taped or grad.is_sparse else grad._data)
             else:
-                sent.append(self._refuse(len(sent), grad))
+                sent.append(self._refuse(i, grad))
+            i += 1  # noqa: SIM113
         if not keep and self._saved:
             self._saved = FREED
         return sent
@@ -199,14 +213,8 @@ class FunctionNode(Node):
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
         """The gradients as backward gets them: zeros or None for what did not arrive, nested as outputs are."""
         given: list[Any] = []
-        position = 0
-        for kind in self._output_types or ():
-            if kind is None:  # an output that is not a tensor
-                given.append(None)
-                continue
-            value = g[position] if position < len(g) else None
-            position += 1
-            if value is None and self._materialize:
+        for value, kind in zip(g, self._output_types or (), strict=True):
+            if value is None and self._materialize and kind is not None:  # of an output that is a tensor
                 value = np.zeros(*kind)
             given.append(value if value is None or isinstance(value, Tensor) else wrap(value))
         if self._results is None:
@@ -284,7 +292,7 @@ class FunctionNode(Node):
         cls, (_, _, shape, dtype) = self._forward_cls, edge
         i, *same = (i for i, e in enumerate(self._edges) if e is edge)  # one tensor may be several arguments
         name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)
-        if data.dtype.kind not in "fcV" or (data.dtype.kind == "c" and dtype.kind != "c"):
+        if data.dtype.kind not in "fcV" or (data.dtype.kind == "c" and dtype and dtype.kind != "c"):
             raise RuntimeError(
                 f"function {type(self).__name__} returned a gradient of dtype {data.dtype} for {name!r}, which is "
                 f"{dtype}; expected a floating point gradient of the same kind.\n"

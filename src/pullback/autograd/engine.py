@@ -27,7 +27,7 @@ from .._state import thread
 from .._tensor import Edge, Tensor, wrap
 from .anomaly import before_run, check_nan, warn_of
 from .nesting import is_deep, on_an_empty_stack
-from .node import AccumulateGrad, Node, retain
+from .node import AccumulateGrad, Node, reachable, retain
 
 Captures = dict[Node, dict[int, Any]]
 
@@ -102,13 +102,7 @@ class Pass:
         if self.needed is not None:
             return node in self.needed
         if self._found is None:
-            self._found = set()
-            stack: list[Any] = [edge[0] for edge in self._roots]
-            while stack:
-                found = stack.pop()
-                if found not in self._found:
-                    self._found.add(found)
-                    stack += [edge[0] for edge in found._edges if edge]
+            self._found = set(reachable(edge[0] for edge in self._roots))
         return node in self._found
 
     def place(self, leaf: AccumulateGrad) -> float:
@@ -358,7 +352,7 @@ def _as_tensors(g: Any, count: int = 1) -> list[Any]:
 
 
 def _raw(values: Sequence[Any], taped: bool) -> list[Any]:
-    return [v._data if isinstance(v, Tensor) and not taped else v for v in values]
+    return [v._data if isinstance(v, Tensor) and not (taped or v.is_sparse) else v for v in values]
 
 
 def _replacement(hook: Any, new: Any, old: Any) -> Any:

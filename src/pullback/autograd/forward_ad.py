@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
-from .._memory import Payload
+from .._memory import INFERENCE, Payload
 from .._state import thread
 from .._tensor import Lifted, Tensor, wrap
 from ..interpreters.dual import Dual, Jvp
@@ -47,7 +47,7 @@ class _DualLevel(Jvp):
     def assign(self, t: Tensor, new: Payload) -> None:
         super().assign(t, new)
         held: Any = t._data
-        if t._version_of is not None and held.primal._version_of is t._version_of:
+        if t._version_of not in (None, INFERENCE) and held.primal._version_of is t._version_of:
             t._version_of.n -= 1  # one write, of which the writer of `t` takes count
 
     def adopt(self, t: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, t in (("tensor", tensor), ("tangent", tangent)):
+    for name, t in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(t, Tensor):
             raise TypeError(errors.message("make_dual()", expected=f"{name} to be a Tensor", found=errors.describe(t)))
         if t._data.dtype.kind not in "fcV":
@@ -143,11 +143,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                 "  What to do: convert it, e.g. with .float()."
             )
     if inner(tangent, found) is not None:
-        raise RuntimeError("make_dual(): the tangent is a dual tensor of the same level itself, which it cannot be.")
+        raise RuntimeError("make_dual(): the tangent has a forward gradient at the same level itself, which it cannot.")
     if tensor._data.shape != tangent._data.shape:
         raise RuntimeError(
-            f"Expected tangent to have the same shape as the primal: expected {list(tensor._data.shape)}, found "
-            f"{list(tangent._data.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original Tensor: expected "
+            f"{list(tensor._data.shape)}, found {list(tangent._data.shape)}."
         )
     if tensor._data.dtype != tangent._data.dtype:
         raise RuntimeError(f"Expected tangent to be of {tensor.dtype}, as the primal is; found {tangent.dtype}.")

@@ -16,7 +16,7 @@ from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor
 from .context import ClearingNode, FunctionNode
 from .contract import Contract, adopt_vjp, box_gradients, check
-from .node import NO_GRADIENT, Node, leaf_edge, next_order
+from .node import NO_GRADIENT, NOT_A_TENSOR, Node, leaf_edge, next_order
 from .outputs import attach, holds_tensors, is_among, keep, outside
 from .structure import CONTAINERS, leaves, rebuild
 
@@ -73,8 +73,8 @@ class Function:
         """The gradient of each argument of forward, given that of each output: for a subclass to define."""
         name = ctx._forward_cls.__name__
         raise NotImplementedError(
-            f"{name} has no backward, so it cannot be differentiated.\n  What to do: add\n    @staticmethod\n"
-            "    def backward(ctx, grad_output):"
+            f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the vjp "
+            "method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
         )
 
     def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:
@@ -123,7 +123,7 @@ class Function:
                 for a in inputs:
                     if type(a) is not Tensor and not isinstance(a, Tensor):
                         nested = nested or (isinstance(a, CONTAINERS) and holds_tensors(a))
-                        edges.append(NO_GRADIENT)
+                        edges.append(NOT_A_TENSOR)
                     elif a._requires_grad:
                         wanted = True
                         edges.append((a._edge or a._leaf or leaf_edge(a)) if recording else True)
@@ -214,11 +214,11 @@ def _connect_nested(node: FunctionNode, inputs: tuple[Any, ...], recording: bool
 
 
 def _edge_of(a: Any, recording: bool) -> Any:
-    """The edge to an argument; None for a tensor that does not require grad, NO_GRADIENT for what cannot have one."""
-    if not isinstance(a, Tensor) or a._data.dtype.kind not in "fcV":
-        return NO_GRADIENT
+    """The edge to an argument, or what stands in its place."""
+    if not isinstance(a, Tensor):
+        return NOT_A_TENSOR
     if not a._requires_grad:
-        return None
+        return None if a._data.dtype.kind in "fcV" else NO_GRADIENT
     return (a._edge or a._leaf or leaf_edge(a)) if recording else True
 
 
@@ -257,8 +257,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(fn, staticmethod):  # the decorators in the other order mean the same
         return staticmethod(once_differentiable(fn.__func__))
 
-    @functools.wraps(fn)
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def once(ctx: Any, *grads: Any) -> Any:
         recorded = thread.modes.grad_enabled
         thread.modes.grad_enabled = False
         try:
@@ -283,6 +282,11 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(found, CONTAINERS)
             else guarded(found)
         )
+
+    @functools.wraps(fn)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        level = _level_of(grads) if LEVELS.n else None
+        return once(ctx, *grads) if level is None else level.each(once, ctx, grads)
 
     return backward
 

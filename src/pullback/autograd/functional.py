@@ -20,6 +20,9 @@ from .grad_mode import enable_grad
 
 Function = Callable[..., Any]
 
+_OUTPUTS = "outputs of the user-provided function"
+_INPUT = "the input to the user-provided function is"
+
 
 def _tuple(values: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]]:
     """The tensors given, and whether they were a tuple and not one tensor."""
@@ -27,11 +30,11 @@ def _tuple(values: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]
     found = tuple(values) if given else (values,)
     for i, v in enumerate(found):
         if not isinstance(v, Tensor):
+            place = f" at index {i}" if given else ""
             raise TypeError(
                 errors.message(
-                    f"{where}()",
-                    expected=f"the {what} to be a Tensor or a tuple of Tensors",
-                    found=f"{errors.describe(v)} at index {i}",
+                    f"The {what} given to {where} must be either a Tensor or a tuple of Tensors",
+                    found=f"{errors.describe(v)}{place}",
                 )
             )
     return given, found
@@ -50,7 +53,7 @@ def _finished(values: Any, create_graph: bool, many: bool) -> Any:
 
 
 def _outputs(func: Function, inputs: Sequence[Tensor], where: str, strict: bool) -> tuple[bool, tuple[Tensor, ...]]:
-    many, outputs = _tuple(func(*inputs), "result of the function", where)
+    many, outputs = _tuple(func(*inputs), _OUTPUTS, where)
     if strict:
         for i, o in enumerate(outputs):
             if not o._requires_grad:
@@ -69,14 +72,15 @@ def _vectors(v: Any, like: Sequence[Tensor], many: bool, where: str, what: str) 
                 f"The vector v can only be None if {what} a single Tensor with a single element; pass v to {where}()."
             )
         return (np.ones_like(like[0].detach()),)  # type: ignore[return-value]
-    _, found = _tuple(v, "vectors v", where)
+    _, found = _tuple(v, "v", where)
     if len(found) != len(like):
+        if not many:
+            raise RuntimeError(f"The given v should contain a single Tensor. It has {len(found)}.")
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}.")
     for i, (a, b) in enumerate(zip(found, like, strict=True)):
         if a._data.shape != b._data.shape:
-            raise RuntimeError(
-                f"Entry {i} in v has invalid size: should be {list(b._data.shape)} but got {list(a._data.shape)}."
-            )
+            entry = f"Entry {i} in " if many else ""
+            raise RuntimeError(f"{entry}v has invalid size: should be {b.shape} but got {a.shape}.")
     return found
 
 
@@ -86,8 +90,14 @@ def _gradients(
     vectors: Sequence[Tensor] | None,
     create_graph: bool,
     strict: bool,
+    of: str = "The output",
+    hessian: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of the outputs that have one by the inputs, zeros where there is none (an error if strict)."""
+    """The gradients of the outputs that have one by the inputs, zeros where there is none (an error if strict).
+
+    of: the outputs, in the words of that error. hessian: the gradients are on the way to one, which they must not be
+    constant for.
+    """
     chosen = [(o, None if vectors is None else v) for o, v in zip(outputs, vectors or outputs, strict=True)]
     chosen = [(o, v) for o, v in chosen if o._requires_grad]
     found: Sequence[Tensor | None] = [None] * len(inputs)
@@ -103,10 +113,15 @@ def _gradients(
     for i, g in enumerate(found):
         if strict and g is None:
             raise RuntimeError(
-                f"The output of the user-provided function is independent of input {i}. This is not allowed in strict "
-                "mode."
+                f"{of} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
             )
         if strict and create_graph and g is not None and not g._requires_grad:
+            if hessian:
+                raise RuntimeError(
+                    "While computing the hessian, found that the jacobian of the user-provided function with respect "
+                    f"to input {i} is independent of the input, as that of a linear function is. This is not allowed "
+                    "in strict mode."
+                )
             raise RuntimeError(
                 f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
                 "strict mode when create_graph=True."
@@ -144,8 +159,8 @@ def jvp(
     (tensor([1., 1.]), tensor([1., 2.]))
     """
     with enable_grad():
-        _, given = _tuple(inputs, "inputs", "jvp")
-        vectors = _vectors(v, given, False, "jvp", "the input is")
+        many, given = _tuple(inputs, "inputs", "jvp")
+        vectors = _vectors(v, given, many, "jvp", _INPUT)
         leaves = _prepared(given, create_graph)
         several, outputs = _outputs(func, leaves, "jvp", strict)
         zeros: Any = [np.zeros_like(o.detach()) for o in outputs]
@@ -159,13 +174,11 @@ def _scalar(func: Function, where: str) -> Function:
     """`func`, whose result has to be a single number."""
 
     def checked(*inputs: Tensor) -> Tensor:
-        many, (out, *_) = _tuple(func(*inputs), "result of the function", where)
+        many, (out, *_) = _tuple(func(*inputs), _OUTPUTS, where)
         if many:
-            raise RuntimeError(f"The function given to {where}() should return a single Tensor")
+            raise RuntimeError(f"The function given to {where} should return a single Tensor")
         if out._data.size != 1:
-            raise RuntimeError(
-                f"The Tensor returned by the function given to {where}() should contain a single element"
-            )
+            raise RuntimeError(f"The Tensor returned by the function given to {where} should contain a single element")
         return out
 
     return checked
@@ -188,10 +201,10 @@ def _product_with_hessian(
 ) -> tuple[Any, Any]:
     with enable_grad():
         many, given = _tuple(inputs, "inputs", where)
-        vectors = _vectors(v, given, many, where, "the input is")
+        vectors = _vectors(v, given, many, where, _INPUT)
         leaves = _prepared(given, create_graph)
         _, outputs = _outputs(_scalar(func, where), leaves, where, strict)
-        first = _gradients(outputs, leaves, None, True, strict)
+        first = _gradients(outputs, leaves, None, True, strict, hessian=True)
         found = _gradients(first, leaves, vectors, create_graph, strict)
     return _finished(outputs, create_graph, False), _finished(found, create_graph, many)
 
@@ -255,10 +268,10 @@ def _rows(
         leaves = _prepared(given, create_graph)
         several, outputs = _outputs(func, leaves, "jacobian", strict)
         blocks = []
-        for o in outputs:
+        for i, o in enumerate(outputs):
 
-            def row(v: Tensor, o: Tensor = o) -> tuple[Tensor, ...]:
-                return _gradients([o], leaves, [v], create_graph, strict)
+            def row(v: Tensor, o: Tensor = o, i: int = i) -> tuple[Tensor, ...]:
+                return _gradients([o], leaves, [v], create_graph, strict, of=f"Output {i}")
 
             if o.is_complex() and not vectorize:
                 raise RuntimeError(
@@ -284,7 +297,7 @@ def _columns(func: Function, given: Sequence[Tensor]) -> tuple[list[list[Tensor]
     from_func: dict[str, bool] = {}
 
     def several(*inputs: Tensor) -> tuple[Tensor, ...]:
-        from_func["several"], outputs = _tuple(func(*inputs), "result of the function", "jacobian")
+        from_func["several"], outputs = _tuple(func(*inputs), _OUTPUTS, "jacobian")
         return outputs
 
     found = jacfwd(several, argnums=tuple(range(len(given))))(*[t.detach() for t in given])
@@ -319,7 +332,7 @@ def hessian(
             return tuple(func_grad(lambda *given: scalar(*given).reshape(()), argnums=tuple(range(len(inner))))(*inner))
         tracked = tuple(t if t._requires_grad else t.detach().requires_grad_() for t in inner)
         _, outputs = _outputs(scalar, tracked, "hessian", strict)
-        return _gradients(outputs, tracked, None, True, strict)
+        return _gradients(outputs, tracked, None, True, strict, hessian=True)
 
     found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many else found[0][0]

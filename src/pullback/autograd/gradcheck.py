@@ -140,7 +140,7 @@ def gradcheck(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html.
     """
-    _require(check_forward_ad or check_backward_ad, "one of check_forward_ad and check_backward_ad to be True")
+    _require(check_forward_ad or check_backward_ad, "at least one of check_forward_ad or check_backward_ad to be True")
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad=True with check_batched_grad=True")
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
     modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
@@ -199,7 +199,8 @@ def gradgradcheck(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradgradcheck.html.
     """
-    _require(check_fwd_over_rev or check_rev_over_rev, "one of check_fwd_over_rev and check_rev_over_rev to be True")
+    either = "at least one of check_fwd_over_rev or check_rev_over_rev to be True"
+    _require(check_fwd_over_rev or check_rev_over_rev, either)
     _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev=True with check_undefined_grad=True")
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev=True with check_batched_grad=True")
     modes = {"forward": check_fwd_over_rev, "batched": check_batched_grad}
@@ -288,7 +289,8 @@ def _run(problem: Problem, options: Options, raise_exception: bool, backward: bo
 
 def _check(problem: Problem, options: Options) -> None:
     call = Call(problem)
-    if not problem.second and not any(isinstance(leaf, Tensor) for leaf in leaves(call.result)):
+    results = list(leaves(call.result))
+    if results and not problem.second and not any(isinstance(leaf, Tensor) for leaf in results):
         raise TypeError(
             errors.message(
                 problem.title,
@@ -299,12 +301,12 @@ def _check(problem: Problem, options: Options) -> None:
     if call.outputs:
         rng = np.random.default_rng(SEED)
         reached = check_conduct(call, options, rng)
-        if options.check_undefined_grad and len(call.outputs) > 1:
+        if options.check_undefined_grad:
             check_undefined(call, options, rng)
         _check_jacobians(call, options, rng)
     else:
         _check_constant(Call(problem, constant=True), options)
-        reached = any(leaf is not None for leaf in leaves(call.result))
+        reached = any(leaf is not None for leaf in results)
     if not reached:
         warnings.warn(
             f"{problem.title}: nothing was checked, because no output depends on the inputs. func is called with "
@@ -327,7 +329,7 @@ def _check_constant(call: Call, options: Options) -> None:
                 )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Found:
     """The Jacobians of output `k` with respect to input `i`, and where they disagree."""
 

@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import errors
 from .._memory import KEEPERS
 from .._state import thread
@@ -128,12 +130,19 @@ class _Mutable:
 
     def __init__(self) -> None:
         self._all: list[weakref.ref[_Kept]] = []
+        self._latest: weakref.WeakValueDictionary[Any, _Kept] = weakref.WeakValueDictionary()
         self._keepers: list[tuple[Any, Callable[[], None]]] = []  # and the memory that each is of
         self._over = False
 
     def pack(self, t: Tensor) -> _Kept:
-        """Save a tensor."""
-        kept, memory = _Kept(t), t._share_version()
+        """Save a tensor; one that is saved already as it is now shares what was kept, and the clone."""
+        memory, array = t._share_version(), t._data
+        place = (array.__array_interface__["data"][0], array.strides) if type(array) is np.ndarray else object()
+        key = (id(memory), t._version, place, array.shape, array.dtype)
+        found = self._latest.get(key)
+        if found is not None and not found.cloned:
+            return found
+        kept = self._latest[key] = _Kept(t)
         ref = weakref.ref(kept)
         self._all.append(ref)
 
@@ -298,7 +307,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None],
     [tensor([2.]), tensor([1.])]
     """
     if mode not in ("all", "any"):
-        raise ValueError(errors.message("register_multi_grad_hook()", expected="mode 'all' or 'any'", found=repr(mode)))
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     state = _State(tensors)
 
     def hook_of(i: int) -> Callable[[Tensor], None]:

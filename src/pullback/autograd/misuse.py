@@ -45,7 +45,7 @@ def second_backward(node: Any) -> RuntimeError:
         f"already been freed): {node.name()} dropped what it saved when the first backward had run.\n"
         + "".join(line + "\n" for line in lines)
         + older * "  It belongs to an earlier pass: what this pass began at was computed since, from a tensor of it.\n"
-        + "  What to do: pass retain_graph=True to the first backward() or grad(), or compute the output again; cut "
+        + "  What to do: Specify retain_graph=True in the first backward() or grad(), or compute the output again; cut "
         "off a tensor that leads back into an earlier pass, as the state of a loop does: h = h.detach()."
     )
 

@@ -21,16 +21,17 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .._memory import Payload
 from .._state import thread
 from .._tensor import Tensor
 from .context import FunctionNode
 from .contract import place as place_of_function
-from .node import FREED
+from .node import FREED, reachable
 from .places import Call, Place, at, is_ours, locals_of, place_of_node
 from .watching import ByTensor, PackedTuple
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Bad:
     """How the first element that is not finite came about: "nan" or "inf", by which call, where, at which index.
 
@@ -88,7 +89,10 @@ def all_finite(a: np.ndarray[Any, Any]) -> bool:
 
 
 def _payload(value: Any) -> Any:
-    return value._data if isinstance(value, Tensor) else value
+    """What a Tensor holds; of one that belongs to a transform, what is inside: all of a batch, or the primal."""
+    while isinstance(value, (Tensor, Payload)):
+        value = value._data if isinstance(value, Tensor) else value.inside
+    return value
 
 
 def _is_floating(data: Any) -> bool:
@@ -313,19 +317,6 @@ def _first_of_forward(node: Any) -> Bad | None:
             if bad.kind not in found or found[bad.kind][0] < other._order:
                 found[bad.kind] = other._order, bad
     return found["nan"][1] if "nan" in found else found["inf"][1] if "inf" in found else None
-
-
-def reachable(roots: Sequence[Any], within: set[Any] | None = None) -> Iterator[Any]:
-    """The nodes to which gradients go from `roots`, each once; of a set of nodes, if one is given."""
-    seen: set[Any] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node in seen or (within is not None and node not in within):
-            continue
-        seen.add(node)
-        yield node
-        stack += [edge[0] for edge in node._edges if edge]
 
 
 def _unused(node: Any) -> str:

@@ -14,18 +14,22 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._tensor import Edge, Tensor, wrap, wrap_as
+from .. import errors
+from .._tensor import Edge, Lifted, Tensor, wrap, wrap_as
 
 next_order = itertools.count(0, -1).__next__
 _next_id = itertools.count().__next__
 
 NO_GRADIENT: Any = ()
-"""Stands in the place of an edge where there can be no gradient at all; None where there merely is none wanted."""
+"""Stands in the place of an edge to a tensor that can have no gradient; None where there merely is none wanted."""
+
+NOT_A_TENSOR: Any = False
+"""Stands in the place of an edge where an argument of a Function is no tensor."""
 
 # Held while the gradient of a leaf or the leaf's one accumulator is replaced: graphs of several threads may share the
 # leaf.
@@ -156,6 +160,19 @@ class Node:
         return RemovableHandle(self._make_hooks().before, fn)
 
 
+def reachable(roots: Iterable[Any], within: set[Any] | None = None) -> Iterator[Any]:
+    """The nodes to which gradients go from `roots`, each once; of a set of nodes, if one is given."""
+    seen: set[Any] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen or (within is not None and node not in within):
+            continue
+        seen.add(node)
+        yield node
+        stack += [edge[0] for edge in node._edges if edge]
+
+
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.
 
@@ -206,6 +223,12 @@ class AccumulateGrad(Node):
         leaf = self.variable
         if not leaf._requires_grad:  # no longer
             return
+        if leaf._edge is not None:
+            raise RuntimeError(
+                "leaf variable has been moved into the graph interior: after it was used it was taken out of the "
+                "graph, and then written to by a recorded operation, so that it is no leaf any more.\n"
+                "  What to do: write to it within pullback.no_grad(), or call backward() before the write."
+            )
         if g is not None:  # as where a Function sent None; the hooks are called all the same
             add_grad(leaf, g, taped, unshared)
         if self.post_hooks:
@@ -232,7 +255,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
         if taped:
             t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
-            _add_sparse(t, held, g)
+            _add_sparse(t, held, g, unshared)
         elif held is None:
             like = t._data
             owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
@@ -242,16 +265,38 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
                 g = own
             t._grad = wrap(g)
         elif isinstance(held._data, np.ndarray) and held._data.flags.writeable:
-            np.add(held._data, g, out=held._data, casting="same_kind")
+            try:
+                np.add(held._data, g, out=held._data, casting="same_kind")
+            except ValueError:
+                raise _does_not_fit(t, held, g) from None
             held._bump()
         else:
             t._grad = wrap(np.add(held.to_dense()._data if hasattr(held, "to_dense") else held._data, g))
 
 
-def _add_sparse(t: Tensor, held: Tensor | None, g: Any) -> None:
+def _does_not_fit(t: Tensor, held: Tensor, g: Any) -> RuntimeError:
+    """The error of a gradient that cannot be added to one of another shape, of the data a tensor had before."""
+    said = errors.broadcast_message([held._data.shape, g.shape])
+    if said is None:
+        said = f"output with shape {list(held._data.shape)} doesn't match the broadcast shape {list(g.shape)}"
+    return RuntimeError(
+        errors.message(
+            f"the gradient of a leaf: {said}; .data was given another shape",
+            expected=f".grad of shape {list(t._data.shape)}",
+            found=str(list(held._data.shape)),
+            do="set .grad to None where .data gets another shape",
+        )
+    )
+
+
+def _add_sparse(t: Tensor, held: Tensor | None, g: Any, unshared: bool) -> None:
     """Add a sparse `g` to ``t.grad``, which stays the object that it is where it can hold the sum."""
-    total: Any = g if held is None else held + (g if type(held) is type(g) else g.to_dense())
-    if held is None or type(total) is not type(held):
+    if held is None:
+        values = getattr(g._data, "values", g._data)  # the sum with a dense one is dense
+        t._grad = g if unshared and values.base is None else g.clone()
+        return
+    total: Any = held + (g if type(held) is type(g) else g.to_dense())
+    if type(total) is not type(held):
         t._grad = total
         return
     if isinstance(held._data, np.ndarray) and held._data.flags.writeable:
@@ -263,6 +308,8 @@ def _add_sparse(t: Tensor, held: Tensor | None, g: Any) -> None:
 
 def retain(t: Tensor, g: Any, taped: bool) -> None:
     """Add `g` to the ``.grad`` of a tensor that is no leaf: not in place, for a graph may refer to what it was."""
+    if isinstance(g, Lifted) and not isinstance(t, Lifted):
+        g = g._data.level.kept(g)
     if t._grad is not None and not taped:
         t._grad = t._grad.detach().clone()
     add_grad(t, g, taped, False)

@@ -32,8 +32,7 @@ from .engine import execute
 from .function import Function
 from .grad_mode import _Mode, inference_mode, set_grad_enabled
 from .misuse import WRITTEN, Write
-from .nans import reachable
-from .node import AccumulateGrad
+from .node import AccumulateGrad, reachable
 from .places import Call, Place, arguments, is_ours, locals_of, user_place
 from .watching import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, changed
 

@@ -35,7 +35,7 @@ def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
         return out
     _accept_outputs(node, len(given))
     if len(given) > 1:
-        node._outputs = len(types) - types.count(None)
+        node._outputs = len(types)
         node._output_types = types
     attached = _attach_all(node, given, inputs)
     return tuple(attached) if type(out) is tuple else attached[0]
@@ -57,7 +57,7 @@ def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
 
 
 def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:
-    """`attach` where outputs nest: the node's outputs are the tensors among their leaves."""
+    """`attach` where outputs nest: the node's outputs are their leaves."""
     held = [
         part if holds_tensors(part) else None for part in parts
     ]  # the others stay as they are, for a gradient of None
@@ -65,7 +65,7 @@ def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: t
     types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
     node._results = rebuild(held, iter(lambda: None, 0))
     _accept_outputs(node, len(parts))
-    node._outputs = len(types) - types.count(None)
+    node._outputs = len(types)
     node._output_types = types
     attached = rebuild(held, iter(_attach_all(node, given, inputs)))
     rebuilt = tuple(part if h is None else a for part, h, a in zip(parts, held, attached, strict=True))
@@ -96,15 +96,13 @@ def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...
     if None in node._edges:
         passive = [a for a, edge in zip(flat, node._edges, strict=True) if edge is None]
     attached: list[Any] = []
-    nr = 0
     simple = not (node._marked or passive)
-    for o in given:
+    for nr, o in enumerate(given):
         if isinstance(o, Tensor):
             if simple and o._data.dtype.kind in "fcV" and not o._requires_grad:
                 o._edge, o._requires_grad = (node, nr, o._data.shape, o._data.dtype), True
             else:
                 o = _output_of(node, o, nr, passive)
-            nr += 1
         attached.append(o)
     if node._saved:
         if node._forward_cls._contract.separate:
@@ -149,10 +147,17 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
             )
         if t._view is not None and sum(isinstance(o, Tensor) for o in given) > 1:
             raise RuntimeError(
-                f"{node._forward_cls.__name__}.forward modified an input in place that is a view of another tensor, so "
-                "it cannot return more than one tensor.\n  What to do: give it a clone() of that input."
+                f"If your Function modifies inplace an input that is a view of another Tensor, it cannot return more "
+                f"than one tensor, as {node._forward_cls.__name__}.forward does.\n"
+                "  What to do: give it a clone() of that input."
             )
         if not is_among(t, inputs):
+            if t._view is not None:
+                raise RuntimeError(
+                    f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. It "
+                    "is a view of another, of which nobody could know that it was written to.\n"
+                    "  What to do: mark only inputs that were written to in place."
+                )
             warnings.warn(
                 f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. "
                 "Mark only inputs that were written to in place.",
@@ -207,13 +212,14 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
     """Turn what forward saved into what the node keeps: outputs without their history, and the versions of all."""
     saved = list(node._saved)
     outputs: dict[int, int] = {}
-    for o, a in zip(given, attached, strict=True):
+    for nr, (o, a) in enumerate(zip(given, attached, strict=True)):
         if isinstance(o, Tensor):
             for i, t in enumerate(saved):
-                if t is o and a._edge is not None and a._edge[0] is node:
+                # the place in the graph of a view that was written to leads to this node by that of its base
+                if t is o and a._edge is not None and (a._edge[0] is node or is_among(t, node._dirty)):
                     saved[i] = alias = wrap(t._data)
                     alias._version_of = t._share_version()
-                    outputs[i] = a._edge[1]
+                    outputs[i] = a._edge[1] if a._edge[0] is node else nr
     node._saved = tuple(saved)
     if outputs:
         node._saved_outputs = outputs

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
+from .._memory import Size
 from .._tensor import Edge, Lifted, Tensor, wrap
 from .node import leaf_edge
 
@@ -64,8 +65,8 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._data.shape != data.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {list(g._data.shape)} and output[{i}] has a shape of "
-            f"{list(data.shape)}."
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+            f"{Size(data.shape)}."
         )
     if (g._data.dtype.kind == "c") != (data.dtype.kind == "c"):
         raise RuntimeError(

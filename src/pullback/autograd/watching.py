@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from .._memory import WRITES, next_write
 from .._state import thread
 from .._tensor import Edge, Tensor, wrap
-from .node import leaf_edge
+from .node import FREED, leaf_edge
 from .places import user_place, user_stack
 
 
@@ -23,6 +23,8 @@ class Packed:
     """What a pack hook made of a saved tensor, the hook that undoes it, and the tensor's place in the graph."""
 
     __slots__ = ("_edge", "_held", "_place", "_requires_grad", "_unpack")
+
+    _version_of = None  # no writes are looked for: they are the hooks' to look after
 
     def __init__(self, t: Tensor, place: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         self._place = place  # the number of the output of the node itself that it is, or None
@@ -50,11 +52,18 @@ class Packed:
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}."
             )
+        if self._place is None and not (self._requires_grad or t._requires_grad):
+            return t
         found = wrap(t._data)
         if self._place is not None:
             found._edge, found._requires_grad = (node, self._place, t._data.shape, t._data.dtype), True
         elif self._requires_grad:
-            found._edge, found._requires_grad = self._edge, True
+            assert self._edge is not None
+            if self._edge[0]._edges:
+                found._edge = self._edge
+            else:  # a leaf's
+                found._leaf = self._edge
+            found._requires_grad = True
         return found
 
 
@@ -103,11 +112,79 @@ def watch(node: Any) -> None:
         node._pack(pack, unpack)
 
 
-def pack_all(saved: Sequence[Any], places: Callable[[int, Any], Any], pack: Any, unpack: Any) -> PackedTuple:
-    """Saved values with their tensors packed. places: which output of its own node a tensor is, or None."""
+def pack_all(
+    saved: Sequence[Any], places: Callable[[int, Any], Any], pack: Any, unpack: Any, only: int | None = None
+) -> PackedTuple:
+    """Saved values with their tensors packed, or `only` one. places: which of its node's outputs one is, or None."""
     return PackedTuple(
-        Packed(v, places(i, v), pack, unpack) if isinstance(v, Tensor) else v for i, v in enumerate(saved)
+        Packed(v, places(i, v), pack, unpack) if isinstance(v, Tensor) and only in (None, i) else v
+        for i, v in enumerate(saved)
     )
+
+
+class SavedTensor:
+    """A tensor that a node saved, as ``grad_fn._raw_saved_...`` gives it, to be packed after the fact.
+
+    >>> import pullback
+    >>> x = pullback.tensor([3.0], requires_grad=True)
+    >>> y = x**2
+    >>> y.grad_fn._raw_saved_self.register_hooks(lambda t: t.numpy().tolist(), pullback.tensor)
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    __slots__ = ("_node", "_number")
+
+    def __init__(self, node: Any = None, number: int | None = None) -> None:
+        if node is None:
+            raise RuntimeError(
+                "Trying to create a SavedTensor object from Python is forbidden: nodes make them.\n"
+                "  What to do: read grad_fn._raw_saved_... of what an operation returned."
+            )
+        self._node, self._number = node, number  # None: the node does without that tensor
+
+    def _held(self) -> Any:
+        saved = self._node._kept()
+        return saved if saved is FREED else None if self._number is None else saved[self._number]
+
+    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        """Pack this tensor with `pack_hook` now; `unpack_hook` gives it back when the backward pass needs it.
+
+        RuntimeError if it was packed or freed before, or if there is none; TypeError for a hook that is not callable.
+        """
+        held = self._held()
+        if held is FREED:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed: a backward pass has run.\n"
+                "  What to do: Specify retain_graph=True there, or register the hooks before it."
+            )
+        if isinstance(held, Packed):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set, here or by "
+                "saved_tensors_hooks(): there can be one pair."
+            )
+        if not isinstance(held, Tensor):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden: "
+                f"{self._node.name()} saved no tensor there."
+            )
+        for hook in (pack_hook, unpack_hook):
+            if not callable(hook):
+                raise TypeError(f"register_hooks(): a hook must be callable, not {type(hook).__name__}")
+        self._node._pack(pack_hook, unpack_hook, self._number)
+
+    @property
+    def data(self) -> Any:
+        """What `pack_hook` returned; the tensor where there are no hooks, None where there is none (any more)."""
+        held = self._held()
+        return held._held if isinstance(held, Packed) else held if isinstance(held, Tensor) else None
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The hook that undoes it; None where there are no hooks."""
+        held = self._held()
+        return held._unpack if isinstance(held, Packed) else None
 
 
 # Tensors --------------------------------------------------------------------------------------------------------------

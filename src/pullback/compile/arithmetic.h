@@ -122,19 +122,39 @@ static inline double pb_multiply_f64(double a, double b) { return a * b; }
     PB_REDUCE(T, n, T, n, multiply, 1)                                                               \
     PB_REDUCE(T, n, T, n, maximum, lowest)                                                           \
     PB_REDUCE(T, n, T, n, minimum, highest)
-/* the largest or smallest number, and beside it whether there was a nan, for which every comparison is false */
+/* The largest or smallest number, and beside it whether there was a nan, for which every comparison is false. clang
+   takes no such reduction for SIMD where nan counts: there the lanes of a vector are variables of their own. */
+#ifdef __clang__
+#define PB_LANES(T, before)                                                                          \
+    enum { lanes = 64 / sizeof(T) };                                                                 \
+    T most[lanes], wrong[lanes];                                                                     \
+    for (int k = 0; k < lanes; k++) most[k] = r, wrong[k] = 0;                                       \
+    for (; i + lanes <= count; i += lanes) {                                                         \
+        PB_PRAGMA(omp simd)                                                                          \
+        for (int k = 0; k < lanes; k++) {                                                            \
+            T x = t[i + k];                                                                          \
+            most[k] = x before most[k] ? x : most[k];                                                \
+            wrong[k] = x != x ? 1 : wrong[k];                                                        \
+        }                                                                                            \
+    }                                                                                                \
+    for (int k = 0; k < lanes; k++) r = most[k] before r ? most[k] : r, bad |= wrong[k] != 0;
+#else
+#define PB_LANES(T, before)
+#endif
 #define PB_EXTREME(T, I, n, op, clause, before, start)                                               \
     static inline T pb_block_##op##_##n(const T *t, int64_t count) {                                 \
         T r = start;                                                                                 \
         I bad = 0;                                                                                   \
+        int64_t i = 0;                                                                               \
         if (count <= 16) {                                                                           \
-            for (int64_t i = 0; i < count; i++) r = t[i] before r ? t[i] : r, bad |= t[i] != t[i];   \
+            for (; i < count; i++) r = t[i] before r ? t[i] : r, bad |= t[i] != t[i];                \
             return bad ? NAN : r;                                                                    \
         }                                                                                            \
+        PB_LANES(T, before)                                                                          \
         PB_PRAGMA(omp simd reduction(clause : r) reduction(| : bad))                                 \
-        for (int64_t i = 0; i < count; i++) {                                                        \
-            r = t[i] before r ? t[i] : r;                                                            \
-            bad |= t[i] != t[i];                                                                     \
+        for (int64_t j = i; j < count; j++) {                                                        \
+            r = t[j] before r ? t[j] : r;                                                            \
+            bad |= t[j] != t[j];                                                                     \
         }                                                                                            \
         return bad ? NAN : r;                                                                        \
     }

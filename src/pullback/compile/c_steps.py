@@ -11,6 +11,7 @@ products and sums are never contracted), and within 4 units in the last place el
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -235,3 +236,32 @@ def refusal(loop: Loop) -> str | None:
             of = f" of {operands[0].dtype}" if operands else ""
             return f"there is no C for {step.name}{of}"
     return None
+
+
+@functools.cache
+def turns() -> str:
+    """`PB_TURNS` of `elementary.h`: for each exponent, 2/pi without what makes whole turns, in 28 + 53 bits.
+
+    A float32 of exponent e is a whole multiple of 2^(e - 150), so of 2/pi its product needs no part that is a multiple
+    of 4 / 2^(e - 150): the table begins below that (Payne and Hanek's reduction).
+    """
+    bits = 400
+    one = 1 << (bits + 32)
+
+    def arctan_of_inverse(n: int) -> int:
+        return sum((-1) ** k * (one // (n ** (2 * k + 1) * (2 * k + 1))) for k in range(bits // 2))
+
+    pi = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))  # Machin's formula
+    two_over_pi = (2 * one << bits) // pi
+    rows: tuple[list[str], list[str]] = ([], [])
+    for exponent in range(126 - 150, 255 - 150):
+        rest = two_over_pi << exponent if exponent >= 0 else two_over_pi >> -exponent
+        rest %= 4 << bits
+        top = bits + 2 if exponent >= 0 else rest.bit_length()
+        for row, width in zip(rows, (28, 53), strict=True):
+            top -= width
+            part = (rest >> top) << top
+            rest -= part
+            row.append((part / (1 << bits) * 2.0**-exponent).hex())
+    body = ", ".join("{" + ", ".join([*row, "NAN"]) + "}" for row in rows)
+    return f"#define PB_TURNS {{{body}}}\n"

@@ -6,6 +6,10 @@ entry that was cut short or damaged is built anew. An entry is made in a tempora
 name by one rename, so that processes that build the same loop at once do not disturb one another, and a compilation
 that fails leaves nothing.
 
+What was used longest ago is removed when all entries together are larger than `LIMIT`: an entry that is loaded is
+marked as used, by its directory's time. A library that is removed while a process has it loaded stays with that
+process, and a process that finds its entry gone builds it anew.
+
 A library is code that runs with the user's rights, so the cache is a directory that only the user can write:
 `$PULLBACK_CACHE`, or `pullback` in `$XDG_CACHE_HOME` or `~/.cache`. One that belongs to someone else, or that others
 may write, is refused. The compiler is `$CC`, or `cc`.
@@ -14,6 +18,7 @@ may write, is refused. The compiler is `$CC`, or `cc`.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -69,6 +74,10 @@ int pullback_probe(int n) {
 }
 """
 
+LIMIT = 256 << 20
+"""Bytes of all entries together, above which those that were used longest ago are removed."""
+
+_IN_USE = 60.0  # seconds after its last use in which an entry stays
 _STALE = 3600.0  # seconds after which a temporary directory belongs to nobody any more
 
 
@@ -225,6 +234,30 @@ def _sweep(folder: Path) -> None:
             continue  # another process was quicker
 
 
+def _evict(folder: Path) -> None:
+    """Removes what was used longest ago if there is more than `LIMIT`, down to three quarters: not at every turn.
+
+    What was used within a minute stays: it may have been made for a process that is about to load it.
+    """
+    found: list[tuple[float, int, Path]] = []
+    for note in folder.glob("*/loop.sha256"):
+        try:
+            size = sum(file.stat().st_size for file in note.parent.iterdir())
+            found.append((note.parent.stat().st_mtime, size, note.parent))
+        except OSError:
+            continue  # another process has removed it
+    total = sum(size for _, size, _ in found)
+    if total <= LIMIT:
+        return
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder, ignore_cleanup_errors=True) as work:
+        for used, size, entry in sorted(found):
+            if total <= LIMIT * 3 // 4 or time.time() - used < _IN_USE:
+                break
+            with contextlib.suppress(OSError):
+                os.rename(entry, Path(work, entry.name))  # at once, so that nobody finds half of it
+            total -= size
+
+
 # -- an entry ----------------------------------------------------------------------------------------------------------
 
 _LOADED: dict[str, ctypes.CDLL] = {}
@@ -271,9 +304,12 @@ def _open(entry: Path) -> ctypes.CDLL | None:
         wanted = (entry / "loop.sha256").read_text()
         if hashlib.sha256((entry / "loop.so").read_bytes()).hexdigest() != wanted:
             return None
-        return ctypes.CDLL(str(entry / "loop.so"))
+        library = ctypes.CDLL(str(entry / "loop.so"))
     except (OSError, ValueError):
         return None
+    with contextlib.suppress(OSError):
+        os.utime(entry)  # it was used
+    return library
 
 
 def _load_error(entry: Path) -> str:
@@ -287,6 +323,7 @@ def _load_error(entry: Path) -> str:
 def _make(source: str, chosen: Compiler, entry: Path) -> None:
     """Compiles an entry beside its place and moves it there; what stands there is damaged, or another's work."""
     _sweep(entry.parent)
+    _evict(entry.parent)
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=entry.parent, ignore_cleanup_errors=True) as work:
         fresh = Path(work, "entry")
         fresh.mkdir(mode=0o700)

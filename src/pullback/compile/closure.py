@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor import Tensor
+from ..interpreters.traced import TraceError
 
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 """What is part of a program by its value."""
@@ -163,6 +164,13 @@ class Environment:
             return type(value)(*map(again, value))
         if isinstance(value, (list, tuple)):
             return type(value)(map(again, value))
+        if isinstance(value, functools._lru_cache_wrapper):
+            raise TraceError(
+                f"compile: {self.label(value)}() keeps what it gave (functools.cache) and is made of tensors: what is "
+                "traced would be kept as well.\n"
+                "  What to do: call it outside, and pass what it gives; or let such a function run as it is written, "
+                "with fallback=True."
+            )
         instance = made[id(value)] = object.__new__(type(value))
         instance.__dict__.update({k: again(v) for k, v in vars(value).items()})
         return instance

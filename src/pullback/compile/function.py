@@ -23,7 +23,7 @@ from .entry import Entry, Options
 from .explain import explained
 from .node import CompiledNode
 from .settings import get_num_threads
-from .state import State
+from .state import FirstUseError, State
 from .tracing import Argument, NotTracedError
 
 _MANY = 64
@@ -177,7 +177,11 @@ class Compiled:
         entry: Entry | None
         try:
             entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
-            self._check(entry, [*tensors, *outside])
+            self._check(entry, [*tensors, *outside], recorded)
+        except FirstUseError as first:
+            if not first.computed():
+                raise
+            return self._entry(key, args, kwargs, tensors, recorded)
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
@@ -196,9 +200,9 @@ class Compiled:
         del self._entries[key][8:]
         return entry
 
-    def _check(self, entry: Entry, inputs: list[Tensor]) -> None:
+    def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
         for (i, _), line in zip(entry.traced.written, entry.traced.lines, strict=True):
-            requires = inputs[i]._requires_grad or isinstance(inputs[i], Lifted)
+            requires = (recorded and inputs[i]._requires_grad) or isinstance(inputs[i], Lifted)
             if requires or i in entry.read:
                 name = entry.environment.label(inputs[i]) or "an argument"
                 why = "requires grad" if requires else "is needed as it was by backward"
@@ -291,10 +295,17 @@ def _called(
     if not traced:
         return fn(*args, **kwargs)
     state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
+    first: TraceError | None = None
+    result = None
     try:
         result = fn(*args, **kwargs)
+    except Exception as error:
+        first = state.first_use_in(error)
+        if first is None:
+            raise
     finally:
         problem = state.changed()
+    problem = first or problem
     if problem is not None:
         raise problem
     return result

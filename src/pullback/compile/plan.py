@@ -17,6 +17,7 @@ from .. import errors
 from . import blocks, c, cache
 from .fuse import CallStage, LoopStage, Stage, memory
 from .loop import Loop
+from .products import turned
 from .program import Slot, Value
 from .saving import is_view
 
@@ -119,6 +120,9 @@ class Plan:
             "check": _check,
         }
         self._lines: list[str] = []
+        calls = [s.value for s in stages if isinstance(s, CallStage)]
+        self._turned = turned(calls, [value for _, value in self._reads()])
+        self._turned_views = {how.view for how in self._turned.values()}
         self._last = self._last_uses()
         self._own: set[Value] = set()  # in memory that this plan has made, and nothing else looks at
         self._spare: dict[Any, list[str]] = {}
@@ -178,22 +182,26 @@ class Plan:
             self._lines.append(f"{name} = {self._constant(np.empty)}({value.shape!r}, {self._constant(value.dtype)})")
         return name
 
+    def _reads(self) -> list[tuple[int, Value]]:
+        """What each stage reads, with its number; what is returned is read after all of them."""
+        found = [
+            (number, read)
+            for number, stage in enumerate(self.stages)
+            for read in (stage.inputs if isinstance(stage, LoopStage) else stage.value.args)
+        ]
+        return found + [(len(self.stages), out) for out in self.outs]
+
     def _last_uses(self) -> dict[Value, int]:
         """The last stage that reads the memory of each value; after all of them for what is returned."""
-        found: dict[Value, int] = {}
-        for number, stage in enumerate(self.stages):
-            reads = stage.inputs if isinstance(stage, LoopStage) else stage.value.args
-            for read in reads:
-                found[self._held(read)] = number
-        for out in self.outs:
-            found[self._held(out)] = len(self.stages)
-        return found
+        return {self._held(read): number for number, read in self._reads()}
 
     def _held(self, value: Value) -> Value:
         """The value in whose memory a value lies, through views."""
         while True:
             below = memory(value)
-            if below.kind == "broadcast" or is_view(below):
+            if below in self._turned:
+                below = self._turned[below].view
+            elif (below.kind == "broadcast" or is_view(below)) and below not in self._turned_views:
                 below = memory(below.args[0])
             if below is value:
                 return value
@@ -234,6 +242,8 @@ class Plan:
 
     def _call(self, stage: CallStage) -> None:
         value = stage.value
+        if value in self._turned_views:  # it was made with the product that it is another order of
+            return
         if value.kind == "broadcast":
             self._name(value)
             return
@@ -250,7 +260,7 @@ class Plan:
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
         if value.fn in _OUT and value.shape and not kwargs:
-            out = self._new(value, self._last.get(value, 0) >= len(self.stages))
+            out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
         self._lines.append(f"{name} = {self._constant(value.fn)}({', '.join(parts)})")
@@ -258,6 +268,16 @@ class Plan:
             self._lines.append(f"if {name}.__class__ is ndarray and {name}.shape != {value.shape!r}: check({name!r})")
         self._names[value] = name
         self._keep(value)
+
+    def _product(self, value: Value) -> str:
+        """A variable with memory for a product, in the order of axes in which it is read."""
+        held = self._held(value)
+        name = self._new(held, self._last.get(held, 0) >= len(self.stages))
+        if held is value:
+            return name
+        made = f"v{value.number}"
+        self._lines.append(f"{made} = {name}.transpose({self._turned[value].axes!r})")
+        return made
 
     def _keep(self, value: Value) -> None:
         """Do not lend the memory of arguments that a result may lie in."""
@@ -300,7 +320,8 @@ class Plan:
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)
             if returned:
-                made_here = held is memory(out) and (held.kind in ("map", "reduce") or held.fn in _OUT)
+                made_here = held.kind in ("map", "reduce") or held.fn in _OUT or held in self._turned_views
+                made_here = made_here and held is memory(out)
                 if held in given:
                     self._lines.append(f"r{len(names)} = {self._constant(np.array)}({name})")
                     name = f"r{len(names)}"

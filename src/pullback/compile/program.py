@@ -216,6 +216,8 @@ def _identity(name: str, args: Sequence[Value]) -> Value | None:
         return args[1]
     if name == "not_equal" and args[1].kind == "const" and args[1].params == 0 and _of_mask(args[0]):
         return args[0].args[0]
+    if name in ("minimum", "maximum") and args[1].kind == "const":
+        return args[0] if args[1].params == (np.inf if name == "minimum" else -np.inf) else None
     return args[0] if name == "cast" else None  # where the dtype is the same
 
 

@@ -48,8 +48,7 @@ class Saving:
                 follows.add(value)
                 wanted += [a for a in value.args if a not in follows]
         wanted += [g for g in gradients if g not in follows]
-        for value in sorted(set(wanted), key=lambda v: v.number):
-            self._want(value)
+        self._want_all(wanted)
 
     def _want(self, value: Value) -> None:
         """See to it that backward has a value."""
@@ -59,14 +58,17 @@ class Saving:
             self.saved[value] = None
         elif value.kind in ("reshape", "broadcast") or is_view(value) or value not in self.made:
             self.recomputed[value] = None
-            for arg in value.args:
-                self._want(arg)
+            self._want_all(value.args)
         elif value.kind != "map" or value in self.written or not self._worthwhile(value):
             self.saved[value] = None
         else:
             self.recomputed[value] = None
-            for arg in value.args:
-                self._want(arg)
+            self._want_all(value.args)
+
+    def _want_all(self, values: Iterable[Value]) -> None:
+        """See to it that backward has values: the earlier ones first, of which others may be made."""
+        for value in sorted(set(values), key=lambda v: v.number):
+            self._want(value)
 
     def _worthwhile(self, value: Value) -> bool:
         """Whether to compute an elementwise value again."""

@@ -121,6 +121,13 @@ def taken(array: Array, index: Any) -> Any:
     return array[index]
 
 
+def placed(array: Array, index: Any, shape: tuple[int, ...]) -> Array:
+    """Zeros with an array in a part of them."""
+    out = np.zeros(shape, array.dtype)
+    out[index] = array
+    return out
+
+
 def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
     if isinstance(tree, Symbol):
         return change(tree)
@@ -179,7 +186,9 @@ def mapped(program: Program, ufunc: np.ufunc, inputs: Any) -> Symbol:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """A product of matrices: of many by one, it is one product of all their rows."""
+    """A product of matrices: of many by one, it is one product of all their rows; of columns by rows, elementwise."""
+    if a.ndim > 1 and b.ndim > 1 and a.shape[-1] == 1:
+        return np.multiply(a, b)
     rows = a.shape[:-1]
     if len(rows) < 2 or b.ndim != 2 or 0 in a.shape:
         return called(np.matmul, (a, b), {})
@@ -347,6 +356,7 @@ IN_OTHER_WORDS: dict[str, Callable[..., Any]] = {
     "_expand": lambda out, input, shape: _broadcast_to(input, out.shape),
     "_getitem": lambda out, input, index: called(taken, (input, (*index, ...) if ... not in index else index), {}),
     "_permute": lambda out, input, dims: called(np.transpose, (input, tuple(dims)), {}),
+    "_place": lambda out, input, index, shape: called(placed, (input, index, tuple(shape)), {}),
     "clone": lambda out, input, **kwargs: input,
     "_contiguous": lambda out, input: input,
     "sign": lambda out, input: _signs(input),

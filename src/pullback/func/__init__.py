@@ -2,6 +2,7 @@
 
 from . import checks as checks
 from .forward import jvp
+from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
 from .modules import functional_call, linearize, replace_all_batch_norm_modules_, stack_module_state
 from .reverse import grad, grad_and_value, vjp
@@ -11,6 +12,7 @@ from .vectorize import vmap
 __all__ = [
     "debug_unwrap",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",

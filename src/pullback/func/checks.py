@@ -81,9 +81,10 @@ def _compare(call: Call, i: int, found: Sequence[Tensor], expected: Sequence[Any
         if wrong.any():
             part, k = (int(n) for n in np.argwhere(wrong)[0])
             raise GradcheckError(
-                f"{call.problem.title}: forward mode and finite differences disagree: {label.long} along a direction "
-                f"of {call.problem.labels[i].long} changes, at its element {k}, by {numerical[0][part, k]:.6g}, but "
-                f"the jvp is {parts[part, k]:.6g} (atol={options.atol:g}, rtol={options.rtol:g}).\n"
+                f"{call.problem.title}: Jacobian computed with forward mode mismatch for {label.long} with respect to "
+                f"{call.problem.labels[i].long}: along a direction of the latter, finite differences give "
+                f"{numerical[0][part, k]:.6g} for element {k}, but the jvp is {parts[part, k]:.6g} "
+                f"(atol={options.atol:g}, rtol={options.rtol:g}).\n"
                 "  What to do: correct the jvp of the Function; where there is none of the user's, report it."
             )
 
@@ -122,7 +123,10 @@ def _compare_batch(call: Call, one: Callable[..., Any], rows: Any, mode: str, la
     try:
         together = vmap(one)(*batch)
     except RuntimeError as error:
-        raise GradcheckError(f"{call.problem.title}: {mode} does not work under vmap: {error}") from error
+        raise GradcheckError(
+            f"{call.problem.title}: gradcheck or gradgradcheck failed while testing batched gradient computation: "
+            f"{mode} does not work under vmap: {error}"
+        ) from error
     for label, t, singles in zip(labels, together, zip(*each, strict=True), strict=True):
         right = np.stack([np.asarray(s._data) for s in singles])
         if not np.allclose(t._data, right, rtol=1e-7, atol=1e-9, equal_nan=True):

@@ -14,7 +14,7 @@ from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.dual import Jvp
 from ..interpreters.levels import inner
-from .trees import check_aux, like, shown, untracked
+from .trees import divided, like, shown, tensors_of, untracked
 
 
 def jvp(
@@ -41,26 +41,10 @@ def jvp(
     values, directions = _checked(primals, tangents)
     with Jvp() as level, set_fwd_grad_enabled(True):
         duals = rebuild(primals, iter([level.lift(p, t) for p, t in zip(values, directions, strict=True)]))
-        out = func(*duals)
-        aux: Any = None
+        out, aux = divided(func(*duals), has_aux, "jvp")
         if has_aux:
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise RuntimeError(
-                    errors.message(
-                        "jvp(has_aux=True)",
-                        expected="a tuple (output, aux) from the function",
-                        found=errors.describe(out),
-                    )
-                )
-            out, aux = out
-            check_aux(aux)
-            aux = rebuild(aux, iter([level.lower(a)[0] if isinstance(a, Tensor) else a for a in leaves(aux)]))
-        parts = list(leaves(out))
-        for part in parts:
-            if not isinstance(part, Tensor):
-                raise RuntimeError(
-                    errors.message("jvp()", expected="the function to return Tensors", found=errors.describe(part))
-                )
+            aux = rebuild(aux, iter([level.lower(a)[0] for a in leaves(aux)]))
+        parts = tensors_of(out, "jvp")
         lowered = [level.lower(part) for part in parts]
         if strict and any(inner(part, level) is None for part in parts):
             raise RuntimeError(
@@ -82,7 +66,7 @@ def _checked(primals: Any, tangents: Any) -> tuple[list[Tensor], list[Tensor]]:
     if not isinstance(primals, tuple):
         raise RuntimeError(
             errors.message(
-                "jvp()", expected="primals to be a tuple, one entry for each argument", found=errors.describe(primals)
+                "jvp(): Expected primals to be a tuple, one entry for each argument", found=errors.describe(primals)
             )
         )
     values, directions = list(leaves(primals)), like(primals, tangents)
@@ -97,8 +81,7 @@ def _checked(primals: Any, tangents: Any) -> tuple[list[Tensor], list[Tensor]]:
         if not isinstance(p, Tensor) or not isinstance(t, Tensor):
             raise RuntimeError(
                 errors.message(
-                    "jvp()",
-                    expected="primals and tangents to be Tensors",
+                    "jvp(): Expected primals and tangents to only contain Tensors",
                     found=errors.describe(t if isinstance(p, Tensor) else p),
                 )
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from .._tensor import Tensor, wrap
 from ..autograd.structure import leaves, rebuild
 from .forward import jvp
@@ -38,6 +39,11 @@ def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[T
     return rebuild(out, iter(rows))
 
 
+def _check_chunk_size(name: str, chunk_size: int | None) -> None:
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(errors.message(f"{name}: `chunk_size` should be greater than 0", found=str(chunk_size)))
+
+
 def jacrev(
     func: Callable[..., Any],
     argnums: Argnums = 0,
@@ -59,6 +65,8 @@ def jacrev(
     See https://docs.pytorch.org/docs/stable/generated/torch.func.jacrev.html.
     """
 
+    _check_chunk_size("jacrev", chunk_size)
+
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = numbers(args, argnums, "jacrev")
@@ -76,7 +84,11 @@ def jacrev(
         def rows(*cotangents: Any) -> Any:
             return tuple(leaves(pull(rebuild(out, iter(cotangents)))))
 
-        found = vmap(rows, chunk_size=chunk_size)(*_basis(outputs))
+        found: Any
+        if chunk_size == 1:  # without vmap(), so that a backward may do what that does not know
+            found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*_basis(outputs), strict=True)), strict=True)]
+        else:
+            found = vmap(rows, chunk_size=chunk_size)(*_basis(outputs))
         ends = np.cumsum([o.numel() for o in outputs])
         blocks = [
             [
@@ -109,6 +121,7 @@ def jacfwd(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html.
     """
+    _check_chunk_size("jacfwd", chunk_size)
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, errors
-from .._tensor import Tensor
+from .._tensor import Tensor, is_tracked
 from ..autograd.grad_mode import enable_grad
 from ..autograd.structure import leaves, rebuild
 from .reverse import vjp
@@ -195,18 +195,20 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         directions = like(primals, tangents)
         if directions is None:
             raise RuntimeError(
-                f"Expected the tangents to nest as the primals do: found {shown(tangents)}, expected {shown(primals)}."
+                f"linearize(): Expected the tangents {shown(tangents)} to have the same argspec as the primals "
+                f"{shown(primals)}."
             )
-        for t, p in zip(directions, leaves(primals), strict=True):
-            if t._data.shape != p._data.shape or t._data.dtype != p._data.dtype:
-                raise RuntimeError(
-                    errors.message(
-                        "linearize()",
-                        expected=f"a tangent like its primal, {errors.describe(p)}",
-                        found=errors.describe(t),
+        for i, (t, p) in enumerate(zip(directions, leaves(primals), strict=True)):
+            for what in ("shape", "dtype"):
+                if getattr(t._data, what) != getattr(p._data, what):
+                    raise RuntimeError(
+                        errors.message(
+                            f"linearize(): tangent {i} in flattened pytree doesn't match the {what} of its primal",
+                            expected=errors.describe(p),
+                            found=errors.describe(t),
+                        )
                     )
-                )
-        pairs = [(p, t) for p, t in zip(pulled, directions, strict=True) if p.requires_grad]
+        pairs = [(p, t) for p, t in zip(pulled, directions, strict=True) if is_tracked(p)]
         if not pairs:
             return rebuild(value, iter([np.zeros_like(o.detach()) for o in outputs]))
         found = autograd.grad(

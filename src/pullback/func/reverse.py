@@ -16,11 +16,16 @@ import numpy as np
 from .. import autograd, errors
 from .._memory import INFERENCE, Version
 from .._state import thread
-from .._tensor import Lifted, Tensor, wrap
-from ..autograd.node import Node, leaf_edge
+from .._tensor import Lifted, Tensor, is_tracked, wrap
+from ..autograd.node import Node, leaf_edge, reachable
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.levels import to_current
-from .trees import check_aux, like, numbers, shown, untracked
+from ..ops.coo import SparseTensor
+from .trees import divided, like, numbers, shown, tensors_of, untracked
+
+
+def _zeros_like(t: Tensor) -> Any:
+    return t * 0 if isinstance(t, SparseTensor) else np.zeros_like(t)
 
 
 class _Transform:
@@ -47,7 +52,11 @@ class Tracked:
             raise RuntimeError(_not_to_differentiate_by(value, name))
         t = to_current(value)
         if t._requires_grad and self.recorded:
-            return t.view_as(t)
+            return t * 1 if isinstance(t, SparseTensor) else t.view_as(t)
+        if isinstance(t, SparseTensor):
+            alias = t.detach().requires_grad_()
+            leaf_edge(alias._source)[0].transform = self.state
+            return alias
         alias = wrap(t._data)
         alias._version_of = Version() if t._version_of is INFERENCE else t._share_version()
         alias._requires_grad = True
@@ -74,8 +83,7 @@ class Tracked:
         pairs = [(o, None if cotangents is None else c) for o, c in zip(outputs, cotangents or outputs, strict=True)]
         pairs = [(o, c) for o, c in pairs if o._requires_grad]
         if not pairs:
-            zeros: Any = [np.zeros_like(a.detach()) for a in self.aliases]
-            return tuple(zeros)
+            return tuple(_zeros_like(a.detach()) for a in self.aliases)
         return autograd.grad(
             [o for o, _ in pairs],
             self.aliases,
@@ -96,7 +104,7 @@ def grad_and_value(
         with _Recording() as recorded:
             tracked, given = _tracked(args, argnums, "grad", recorded)
             out = func(*given, **kwargs)
-            out, aux = _divided(out, has_aux, "grad")
+            out, aux = divided(out, has_aux, "grad")
             _check_scalar(out)
             tracked.close()
             taped = tracked.goes_on(out)
@@ -147,16 +155,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     """
     with _Recording() as recorded:
         tracked, given = _tracked(primals, tuple(range(len(primals))), "vjp", recorded)
-        out, aux = _divided(func(*given), has_aux, "vjp")
+        out, aux = divided(func(*given), has_aux, "vjp")
         tracked.close()
-        outputs = [_in_place_of(o) for o in leaves(out)]
-    if not outputs:
-        raise RuntimeError("vjp(): Expected the function to have a result that is not empty.")
+        outputs = [_in_place_of(o) for o in tensors_of(out, "vjp")]
     for o in outputs:
-        if not isinstance(o, Tensor):
-            raise RuntimeError(
-                errors.message("vjp()", expected="the function to return Tensors", found=errors.describe(o))
-            )
         if o._data.dtype.kind not in "fcV":
             raise RuntimeError(
                 errors.message(
@@ -175,7 +177,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                 f"function: cotangents {shown(cotangents)}, outputs {shown(out)}."
             )
-        tracks = thread.modes.grad_enabled and (goes_on or any(_is_tracked(v) for v in vectors))
+        tracks = thread.modes.grad_enabled and (
+            goes_on or any(isinstance(v, Tensor) and is_tracked(v) for v in vectors)
+        )
         found = tracked.gradients(outputs, vectors, retain_graph, tracks if create_graph is None else create_graph)
         return tuple(rebuild(primals, iter(tracked.released(found, recorded=tracks))))
 
@@ -183,9 +187,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     return (value, pull, tracked.released(aux)) if has_aux else (value, pull)
 
 
-def _in_place_of(out: Any) -> Any:
+def _in_place_of(out: Tensor) -> Tensor:
     """A result as a tensor of this transform alone, if its memory was written to: others may hold it (`_Recording`)."""
-    if not isinstance(out, Tensor) or out._edge is None:
+    if out._edge is None:
         return out
     written = [ref() for ref in thread.modes.written or ()]
     if all(
@@ -225,11 +229,6 @@ class _Recording:
                 seen._edge, seen._requires_grad = None, False
 
 
-def _is_tracked(t: Any) -> bool:
-    """Whether operations on it are recorded, at its own level or below."""
-    return isinstance(t, Tensor) and (t._requires_grad or _inside_tracked(t))
-
-
 def _inside_tracked(t: Tensor) -> bool:
     return isinstance(t, Lifted) and t._data.requires_grad
 
@@ -238,17 +237,7 @@ def _leads_out(t: Tensor) -> bool:
     """Whether the graph of a tensor reaches anything but leaves of transforms that have ended."""
     if t._edge is None:
         return t._requires_grad and not (t._leaf and _is_closed(t._leaf[0]))
-    stack: list[Any] = [t._edge[0]]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        if not node._edges and not _is_closed(node):
-            return True
-        for edge in node._edges:
-            if edge and edge[0] not in seen:
-                seen.add(edge[0])
-                stack.append(edge[0])
-    return False
+    return any(not (node._edges or _is_closed(node)) for node in reachable([t._edge[0]]))
 
 
 def _released(value: Any, kept: bool) -> Any:
@@ -292,19 +281,6 @@ def _as_given(args: Sequence[Any], argnums: int | tuple[int, ...], found: Sequen
     if isinstance(argnums, int):
         return rebuild(args[argnums], parts)
     return tuple(rebuild(args[n], parts) for n in argnums)
-
-
-def _divided(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
-    if not has_aux:
-        return out, None
-    if not isinstance(out, tuple) or len(out) != 2:
-        raise RuntimeError(
-            errors.message(
-                f"{name}(has_aux=True)", expected="a tuple (output, aux) from the function", found=errors.describe(out)
-            )
-        )
-    check_aux(out[1])
-    return out
 
 
 def _check_scalar(out: Any) -> None:

@@ -31,33 +31,64 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     >>> seen
     [tensor([1., 1.])]
     """
-    while isinstance(tensor, Lifted):
-        held: Any = tensor._data
-        tensor = held.primal if hasattr(held, "primal") else held.value
+    while isinstance(tensor, Lifted) and (held := tensor._data.inside) is not None:
+        tensor = held
         if not recurse:
             break
-    return untracked(tensor)
+    return untracked(tensor) if tensor._requires_grad else tensor
 
 
 def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
     """The numbers of the arguments that `argnums` chooses, from 0; RuntimeError if there are no such."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
     if not isinstance(chosen, tuple) or not all(isinstance(n, int) for n in chosen):
-        raise RuntimeError(
-            errors.message(f"{name}()", expected="argnums to be an int or a tuple of ints", found=repr(argnums))
-        )
+        raise RuntimeError(errors.message(f"{name}(): argnums must be int or Tuple of ints", found=repr(argnums)))
     if not chosen and args:
-        raise RuntimeError(errors.message(f"{name}()", expected="argnums that are not empty", found="()"))
+        raise RuntimeError(f"{name}(): argnums must be non-empty.")
     for n in chosen:
         if not -len(args) <= n < len(args):
-            raise RuntimeError(
-                errors.message(
-                    f"{name}()", expected=f"argnums below {len(args)}, the number of arguments", found=str(n)
-                )
-            )
+            raise RuntimeError(f"{name}(): argnums has {n}, but only {len(args)} positional inputs were given.")
     found = [n % len(args) for n in chosen]
     if len(set(found)) != len(found):
-        raise RuntimeError(errors.message(f"{name}()", expected="argnums, each of them once", found=repr(argnums)))
+        raise RuntimeError(errors.message(f"{name}(): argnums must be unique", found=repr(argnums)))
+    return found
+
+
+CALLS = {"grad": "grad_and_value(f)(*args)", "vjp": "vjp(f, *primals)", "jvp": "jvp(f, primals, tangents)"}
+"""How errors spell the call of a transform."""
+
+
+def divided(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+    """What a function returned, as its output and, with `has_aux`, an aux that is made of Tensors; else None."""
+    if not has_aux:
+        return out, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise RuntimeError(
+            errors.message(
+                f"{CALLS[name]}: output of function f should be a tuple (output, aux) if has_aux is True",
+                found=errors.describe(out),
+            )
+        )
+    check_aux(out[1])
+    return out
+
+
+def tensors_of(out: Any, name: str) -> list[Tensor]:
+    """The Tensors that a function returned; RuntimeError if there are none, or anything else."""
+    found = list(leaves(out))
+    if out is None or not found:
+        raise RuntimeError(
+            errors.message(
+                f"{CALLS[name]}: Expected f to be a function that has non-empty output", found=errors.describe(out)
+            )
+        )
+    for value in found:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(
+                errors.message(
+                    f"{CALLS[name]}: expected f(*primals) to return only tensors", found=errors.describe(value)
+                )
+            )
     return found
 
 

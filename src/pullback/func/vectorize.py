@@ -11,8 +11,10 @@ import numpy as np
 from .. import errors
 from .._state import thread
 from .._tensor import Tensor
+from ..autograd.api import Batches
 from ..autograd.structure import CONTAINERS, leaves, rebuild
 from ..interpreters.batched import Vmap
+from ..ops.random import get_rng_state, set_rng_state
 from .trees import untracked
 
 Dims = Any
@@ -32,9 +34,11 @@ def vmap(
         func: takes and returns Tensors, in tuples, lists and dicts if so wanted.
         in_dims: which axis of each argument holds the batch: an int, None for an argument that is the same for each,
             or these nested as the arguments are. Keyword arguments are the same for each.
-        out_dims: where the batch goes in the results.
+        out_dims: where the batch goes in the results; None for one that is the same for each, which may then be
+            anything, not only a Tensor.
         randomness: what random operations in `func` do: "error", "different" (for each), or "same".
-        chunk_size: at most so many at a time, to save memory.
+        chunk_size: at most so many at a time, to save memory; with the same random numbers for all of them, if
+            randomness is "same".
 
     Raises:
         ValueError: axes that do not exist, or whose lengths differ; results that are no Tensors.
@@ -53,7 +57,7 @@ def vmap(
             errors.message("vmap()", expected="randomness 'error', 'different' or 'same'", found=repr(randomness))
         )
     if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(errors.message("vmap()", expected="chunk_size to be greater than 0", found=str(chunk_size)))
+        raise ValueError(errors.message("vmap: chunk_size should be None or greater than 0", found=str(chunk_size)))
 
     @functools.wraps(func)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
@@ -63,7 +67,11 @@ def vmap(
         size = _size(flat, dims)
         moved = [v if d is None else _to_front(v, d) for v, d in zip(flat, dims, strict=True)]
 
+        state = get_rng_state() if chunk_size and randomness == "same" else None
+
         def over(start: int, stop: int) -> tuple[list[Any], Any]:
+            if state is not None:
+                set_rng_state(state)
             with Vmap(stop - start, randomness) as level:
                 whole = (start, stop) == (0, size)
                 parts = [
@@ -72,36 +80,38 @@ def vmap(
                 ]
                 *given, named = rebuild(tree, iter(parts))
                 out = func(*given, **named)
-                fixed = [d is None for d in _spread(out_dims, out, "out_dims")]
-                return [_lowered(level, r, func, f) for r, f in zip(leaves(out), fixed, strict=True)], out
+                where = _spread(out_dims, out, "out_dims")
+                return [_lowered(level, r, func, d is None) for r, d in zip(leaves(out), where, strict=True)], out
 
         step = chunk_size or size or 1
         chunks = [over(start, min(start + step, size)) for start in range(0, size or 1, step)]
         out = chunks[0][1]
-        columns = zip(*(values for values, _ in chunks), strict=True)
-        results: list[Any] = [c[0] if len(c) == 1 else np.concatenate(c) for c in columns]
+        columns = list(zip(*(values for values, _ in chunks), strict=True))
         where = _spread(out_dims, out, "out_dims")
-        return rebuild(out, iter([_from_front(r, d) for r, d in zip(results, where, strict=True)]))
+        return rebuild(out, iter([_joined(c, d) for c, d in zip(columns, where, strict=True)]))
 
     return vectorized
 
 
-def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> Tensor:
+Batches.vmap = staticmethod(vmap)
+
+
+def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> Any:
     """What a result stands for. fixed: it is to be the same for each."""
     if not isinstance(value, Tensor):
+        if fixed:
+            return value
         name = getattr(func, "__name__", type(func).__name__)
         raise ValueError(
-            errors.message(f"vmap({name})", expected="the function to return Tensors", found=errors.describe(value))
+            f"vmap({name}): the function must only return Tensors, got type {type(value)}.\n"
+            "  What to do: convert it, or write None in out_dims for a result that is the same for each."
         )
     if fixed and level.varies(value):
         raise ValueError(
-            errors.message(
-                "vmap(): out_dims",
-                expected="a result that is the same for each, where out_dims is None",
-                found="one that varies",
-            )
+            "vmap(): can not return a BatchedTensor when out_dim is None: the result varies.\n"
+            "  What to do: write the axis where the batch is to be, e.g. out_dims=0."
         )
-    found = level.lower(value)
+    found = level.value(value) if fixed else level.lower(value)
     return found if thread.modes.grad_enabled or not found._requires_grad else untracked(found)
 
 
@@ -109,7 +119,11 @@ def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int 
     """The axis of the batch for each leaf of the arguments; None for those given by name."""
     if not isinstance(in_dims, (int, tuple, type(None))):
         raise ValueError(
-            errors.message("vmap(): in_dims", expected="an int, None or a tuple", found=errors.describe(in_dims))
+            errors.message(
+                "vmap()",
+                expected="`in_dims` to be int or a (potentially nested) tuple, as the arguments nest",
+                found=errors.describe(in_dims),
+            )
         )
     if not flat:
         raise ValueError(
@@ -117,7 +131,7 @@ def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int 
         )
     if isinstance(in_dims, tuple) and len(in_dims) != len(args):
         raise ValueError(
-            errors.message("vmap(): in_dims", expected=f"one for each of {len(args)} arguments", found=f"{in_dims}")
+            errors.message(_NOT_COMPATIBLE["in_dims"], expected=f"one for each of {len(args)}", found=f"{in_dims}")
         )
     dims = _spread(in_dims, args, "in_dims")
     values = flat[: len(dims)]
@@ -128,27 +142,30 @@ def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int 
             continue
         if not isinstance(value, Tensor):
             raise ValueError(
-                errors.message(
-                    "vmap(): in_dims",
-                    expected=f"a Tensor where in_dims is {dim}",
-                    found=errors.describe(value),
-                    do="write None in in_dims for an argument that does not vary",
-                )
+                f"vmap(): Got in_dim={dim} for an input but the input is of type {type(value)}, not a Tensor.\n"
+                "  What to do: write None in in_dims for an argument that does not vary."
             )
         if not -value.ndim <= dim < value.ndim:
             raise ValueError(
-                errors.message(
-                    "vmap(): in_dims", expected=f"an axis of a tensor with {value.ndim} axes", found=f"{dim}"
-                )
+                f"vmap(): Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {value.ndim}, "
+                f"so expected in_dim to satisfy {-value.ndim} <= in_dim < {value.ndim}."
             )
         found.append(dim % value.ndim)
     return found + [None] * (len(flat) - len(found))
+
+
+_NOT_COMPATIBLE = {
+    "in_dims": "vmap(): in_dims is not compatible with the structure of `inputs`",
+    "out_dims": "vmap(): out_dims is not compatible with the structure of `outputs`",
+}
 
 
 def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
     """One axis for each leaf of `tree`: `dims` nests as the tree does, as far as it nests."""
     if dims is None or isinstance(dims, int):
         return [dims for _ in leaves(tree)]
+    if not isinstance(dims, CONTAINERS):
+        raise ValueError(f"vmap(): {what} must be an int, None or a python collection of ints, found {dims!r}.")
     parts = list(tree.values()) if isinstance(tree, dict) else tree
     if isinstance(dims, dict) and isinstance(tree, dict) and dims.keys() == tree.keys():
         given: Any = [dims[k] for k in tree]
@@ -158,7 +175,7 @@ def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
         if what == "out_dims" and isinstance(dims, tuple) and len(dims) == 1 and not isinstance(tree, CONTAINERS):
             return _spread(dims[0], tree, what)
         raise ValueError(
-            errors.message(f"vmap(): {what}", expected="ints and None, nested as the tensors are", found=repr(dims))
+            errors.message(_NOT_COMPATIBLE[what], expected="ints and None, nested as these are", found=repr(dims))
         )
     return [d for part, dim in zip(parts, given, strict=True) for d in _spread(dim, part, what)]
 
@@ -166,7 +183,7 @@ def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
 def _size(flat: list[Any], dims: list[int | None]) -> int:
     sizes = {v.shape[d] for v, d in zip(flat, dims, strict=True) if d is not None}
     if not sizes:
-        raise ValueError("vmap: at least one argument has to vary; in_dims is None for all of them.")
+        raise ValueError("vmap: expected at least one Tensor to vary; in_dims is None for all of them.")
     if len(sizes) > 1:
         raise ValueError(
             errors.message(
@@ -180,7 +197,9 @@ def _to_front(t: Tensor, dim: int) -> Tensor:
     return t if dim == 0 else t.movedim(dim, 0)
 
 
-def _from_front(t: Tensor, dim: int | None) -> Tensor:
+def _joined(chunks: tuple[Any, ...], dim: int | None) -> Any:
+    """What the chunks gave for one result, which they have in front, with the axis of the batch where it belongs."""
     if dim is None:
-        return t[0]
-    return t if dim == 0 else t.movedim(0, dim)
+        return chunks[0]
+    whole: Any = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+    return whole if dim == 0 else whole.movedim(0, dim)

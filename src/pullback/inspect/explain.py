@@ -17,8 +17,7 @@ from .._state import thread
 from .._tensor import Tensor
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
-from ..autograd.nans import reachable
-from ..autograd.node import FREED, AccumulateGrad, Node
+from ..autograd.node import FREED, AccumulateGrad, Node, reachable
 from ..autograd.origins import GRADIENTS, ORIGINS, PASSES, TAKEN, Gradient
 from ..autograd.places import Place, place_of_node, variables
 from ..errors import describe, message

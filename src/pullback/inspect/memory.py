@@ -18,8 +18,7 @@ import numpy as np
 
 from .._repr import count_of_bytes as size
 from .._tensor import Tensor
-from ..autograd.nans import reachable
-from ..autograd.node import FREED, AccumulateGrad
+from ..autograd.node import FREED, AccumulateGrad, reachable
 from ..autograd.places import at, named_tensors, place_of_node
 from ..autograd.structure import CONTAINERS, leaves
 from ..autograd.watching import Packed

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._tensor import Tensor, wrap
+from ..ops import TABLE
 from ..ops.samples import DType, Sample
-from ..ops.table import TABLE, Op
+from ..ops.table import Op
 
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64", "complex128")
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .._tensor import Tensor
-from ..ops.table import NAMES, TABLE, Op
+from ..ops import NAMES, TABLE
+from ..ops.table import Op
 
 _HEADER = "# Made from the table of operations by `pullback ops --stubs`; do not edit.\n"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -60,6 +61,11 @@ def _module(home: str, source: Path) -> str:
                 defined |= {n.asname or n.name for n in statement.names}
         elif isinstance(statement, ast.Assign) and home == "":
             names = [n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+            if names == ["_LATER"]:  # modules, and their names that are loaded when they are first asked for
+                for module, said in ast.literal_eval(statement.value).items():
+                    lines.append(f"from . import {module} as {module}\n")
+                    lines += [f"from .{module} import {n} as {n}\n" for n in said.split()]
+                continue
             lines += [f"{n}: Any\n" for n in names]
             defined |= set(names)
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and not statement.name.startswith("_"):

@@ -15,8 +15,8 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import wrap_axis
 from .._memory import Payload
-from .._tensor import Lifted, Tensor, wrap
-from .functions import forward_of_vmap
+from .._tensor import Lifted, Tensor, is_tracked, wrap
+from .functions import backward_of_each, forward_of_vmap
 from .levels import Level, inner, mapped
 
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ class Batched(Payload):
 
     @property
     def requires_grad(self) -> bool:
-        return self.value.requires_grad
+        return is_tracked(self.value)
+
+    @property
+    def inside(self) -> Tensor:
+        return self.value
 
     def detach(self) -> Batched:
         return Batched(self.level, self.value.detach(), self.has_axis)
@@ -75,8 +79,8 @@ class Batched(Payload):
 
     def item(self) -> Any:
         raise RuntimeError(
-            "vmap: it looks like you are calling .item(), or using the value of a tensor in Python's control flow, "
-            "inside of vmap(): there is not one value but many.\n"
+            "vmap: it looks like you are calling .item() on a Tensor, or that there is data-dependent control flow (an "
+            "`if` on the value of a tensor): inside of vmap() there is not one value but many.\n"
             "  What to do: write it with operations on tensors, e.g. pullback.where(condition, a, b)."
         )
 
@@ -114,8 +118,8 @@ class Vmap(Level):
         return value[None].expand(self.size, *value.shape)
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        rule = op.about.batch or (_aligned if op.elementwise else _loop)
-        if not self.any_varies((*args, *kwargs.values())):
+        rule = op.about.batch or (_aligned if op.elementwise else looped)
+        if not self.any_varies((*args, *kwargs.values())) or len(args) > len(op.params) - len(op.keyword_only):
             found = op.call(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
             return _payloads(self, found, False)
         if isinstance(rule, str):
@@ -128,6 +132,13 @@ class Vmap(Level):
 
     def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
         return forward_of_vmap(self, cls, node, args, kwargs, enabled)
+
+    def each(self, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
+        return backward_of_each(self, backward, ctx, gradients)
+
+    def kept(self, gradient: Tensor) -> Tensor:
+        """The sum over the batch: what passes for one after the other would have added up."""
+        return self.lower(gradient).sum(0)
 
     def varies(self, t: Tensor) -> bool:
         """Whether it is one of many."""
@@ -150,7 +161,7 @@ class Vmap(Level):
         return held.value if isinstance(held, Batched) else t
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def tensors_in(value: Any) -> list[Tensor]:
     found: list[Tensor] = []
     mapped(found.append, value)
     return found
@@ -174,7 +185,7 @@ def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
     return found
 
 
-def _loop(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def looped(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The operation on each, the results stacked. Right for every operation, at the price of a call for each."""
 
     def one(i: int) -> Any:
@@ -237,8 +248,13 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `_aligned`, for operations that take a batch in front."""
     if any_tensors(kwargs.values()) or any_tensors([a for a in args if not isinstance(a, Tensor)]):
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     return _aligned(level, op, args, kwargs)
+
+
+def _matrices(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """As `_leading`, for operations on matrices: what has too few axes is refused, not taken with that of the batch."""
+    return (looped if args[0]._data.ndim < 2 else _leading)(level, op, args, kwargs)
 
 
 def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -246,21 +262,21 @@ def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
     given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
     source, ndim = args[0], args[0]._data.ndim
     if any_tensors([a for a in given.values() if a is not source]):
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     if not ndim:
         numbers = _of_numbers(level, op, given)
-        return _loop(level, op, args, kwargs) if numbers is None else numbers
+        return looped(level, op, args, kwargs) if numbers is None else numbers
     value = level.value(source)
     shape: tuple[int, ...] | None = None
     for name in _DIMS & given.keys():
         dim = given[name]
-        if isinstance(dim, int):
-            given[name] = wrap_axis(dim, ndim) + 1
-        elif isinstance(dim, (tuple, list)) and dim:
-            given[name] = tuple(wrap_axis(d, ndim) + 1 for d in dim)
-        else:  # all axes
+        if dim is None or dim == () or dim == []:  # all axes
             value, given[name] = value.reshape(level.size, source._data.size), 1
             shape = (level.size, *(1,) * ndim) if given.get("keepdim") else None
+        elif isinstance(dim, (tuple, list)):
+            given[name] = tuple(wrap_axis(d, ndim) + 1 for d in dim)
+        else:
+            given[name] = wrap_axis(dim, ndim) + 1
     given[op.params[0]] = value
     found = op.call(**given)
     return found if shape is None else mapped(lambda t: t.reshape(shape), found)
@@ -276,7 +292,7 @@ def _of_numbers(level: Vmap, op: Op, args: dict[str, Any]) -> Any:
         given[name] = 1
     given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
     found = op.call(**given)
-    if any(t._data.size != level.size for t in _tensors([found])):
+    if any(t._data.size != level.size for t in tensors_in([found])):
         return None
     return mapped(lambda t: t.reshape(level.size), found)
 
@@ -285,11 +301,18 @@ def refused(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Nothing: what has a shape that depends on values is refused also where the shapes in a batch happen to agree."""
     name = {"_index": "indexing with a mask", "_unique": "unique()", "_unique_consecutive": "unique_consecutive()"}
     raise RuntimeError(
-        f"vmap: {name.get(op.name, op.name + '()')} gives a result of dynamic shape: how long it is depends on values, "
-        "so it may differ among those in the batch.\n"
+        "vmap: We do not support batching operators that can output dynamic shape. "
+        f"{name.get(op.name, op.name + '()')} gives a result of dynamic shape: how long it is depends on values, so it "
+        "may differ among those in the batch.\n"
         "  What to do: keep the shape, e.g. pullback.where(mask, x, 0)."
     )
 
 
 Rule = Callable[[Vmap, "Op", tuple[Any, ...], dict[str, Any]], Any]
-_NAMED: dict[str, Rule] = {"leading": _leading, "dims": _moved_dims, "loop": _loop, "refused": refused}
+_NAMED: dict[str, Rule] = {
+    "leading": _leading,
+    "matrices": _matrices,
+    "dims": _moved_dims,
+    "loop": looped,
+    "refused": refused,
+}

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._memory import Payload
 from .._state import thread
-from .._tensor import Lifted, Tensor, wrap
+from .._tensor import Lifted, Tensor, is_tracked, wrap
 from ..autograd.api import grad
 from ..autograd.engine import fit
 from .functions import forward_of_jvp
@@ -45,7 +45,11 @@ class Dual(Payload):
     @property
     def requires_grad(self) -> bool:
         """Whether what is inside is being recorded."""
-        return self.primal.requires_grad or (self.tangent is not None and self.tangent.requires_grad)
+        return is_tracked(self.primal) or (self.tangent is not None and is_tracked(self.tangent))
+
+    @property
+    def inside(self) -> Tensor:
+        return self.primal
 
     def detach(self) -> Dual:
         return Dual(self.level, self.primal.detach(), None)
@@ -145,7 +149,11 @@ class Jvp(Level):
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals = mapped(self.primal, args)
         out = op.call(*primals, **{k: mapped(self.primal, v) for k, v in kwargs.items()})
-        tangents = self._tangents(op, args, primals, kwargs, out)
+        try:
+            tangents = self._tangents(op, args, primals, kwargs, out)
+        except NotImplementedError as error:
+            said = f"Trying to use forward AD with {op.name} that does not support it: {error}"
+            raise NotImplementedError(said) from error
         if not isinstance(out, (Tensor, tuple, list)):
             return out
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import errors
 from .._state import thread
-from .._tensor import Tensor
+from .._tensor import Tensor, is_tracked
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.structure import aligned, leaves, matches, rebuild
@@ -54,11 +54,10 @@ def forward_of_jvp(
         ctx._edges = node._edges
         cls.setup_context(ctx, (*primals, *named.values()), out)
     else:
-        tracked = enabled and any(isinstance(p, Tensor) and p.requires_grad for p in leaves((primals, named)))
-        if tracked:
-            raise _needs_setup_context(cls)
-        ctx, out = node, cls.forward(node, *primals, **named)
+        tracked = enabled and any(isinstance(p, Tensor) and is_tracked(p) for p in leaves((primals, named)))
+        ctx, out = _recorded(cls, primals, named) if tracked else (node, cls.forward(node, *primals, **named))
     tangents = [_tangent(level, ctx, t) for t in inputs]
+    versions = {id(t): t._version for t in leaves(tangents) if isinstance(t, Tensor)}
     with recording(enabled), _saved_for_jvp(ctx):
         pushed = cls.jvp(ctx, *tangents)
     outs = list(leaves(out))
@@ -69,24 +68,11 @@ def forward_of_jvp(
                 f"{cls.__name__}.jvp", expected=f"one tangent for each of {len(outs)} outputs", found=f"{len(pushed)}"
             )
         )
-    fixed = [id(t) for t in ctx._non_differentiable]
+    if ctx is not node and not cls._contract.separate:
+        _take_state(node, ctx, outs, list(leaves((primals, named))))
+    marks = ctx if cls._contract.separate else node
     given = list(zip(leaves((primals, named)), leaves(inputs), leaves(tangents), strict=True))
-    duals: list[Any] = []
-    for o, t in zip(outs, pushed, strict=True):
-        source = next((found for found in given if isinstance(o, Tensor) and _looks_at(o, found[0])), None)
-        if not isinstance(o, Tensor) or id(o) in fixed:
-            duals.append(level.lift(o, None) if isinstance(o, Tensor) else o)
-        elif source is None or source[2] is None:
-            duals.append(level.lift(o, _checked(cls, o, t)))
-        elif o is source[0] and any(o is d for d in ctx._dirty):
-            duals.append(_written(level, cls, source, t))
-        else:
-            if not (isinstance(t, Tensor) and _looks_at(t, source[2])):
-                raise RuntimeError(
-                    f"{cls.__name__}: forward returns a view of an input (or an input as it is), but the jvp is not "
-                    "returning a view of that input's tangent.\n  What to do: do to the tangent what forward does."
-                )
-            duals.append(level.lift(o, _checked(cls, o, t)))
+    duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
     lifted = rebuild(out, iter(duals))
     if cls._contract.separate:
         cls.setup_context(node, inputs, lifted)
@@ -97,6 +83,60 @@ def forward_of_jvp(
     return lifted
 
 
+def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], versions: dict[int, int]) -> Any:
+    """One result of forward with its tangent `t`.
+
+    marks: the context on which forward left its marks. given: for each argument its primal, itself and its tangent.
+    versions: what those of these tangents were before `jvp`.
+    """
+    if not isinstance(o, Tensor):
+        return o
+    if any(o is fixed for fixed in marks._non_differentiable):
+        if t is not None:
+            raise RuntimeError(
+                f"{cls.__name__}.jvp returned a tangent for a result that is not differentiable. You should return "
+                "None at that position instead."
+            )
+        return level.lift(o, None)
+    source = next((found for found in given if _looks_at(o, found[0])), None)
+    if source is None or source[2] is None:
+        return level.lift(o, _checked(cls, o, t))
+    if o is source[0] and any(o is dirty for dirty in marks._dirty):
+        if t is not source[2] or t._version == versions[id(t)]:
+            raise _not_written(cls)
+        return _written(level, source, t)
+    if not (isinstance(t, Tensor) and _looks_at(t, source[2])):
+        which = "the given tangent" if source[0]._view is None else "the same base as the given tangent"
+        raise RuntimeError(
+            f"A custom Function's forward is returning a view (or an input as-is), but {cls.__name__}'s jvp is not "
+            f"returning a view of {which}.\n  What to do: do to the tangent what forward does."
+        )
+    return level.lift(o, _checked(cls, o, t))
+
+
+def _recorded(cls: Any, primals: tuple[Any, ...], named: dict[str, Any]) -> tuple[FunctionNode, Any]:
+    """The result of a Function on tracked primals, whose forward saves by itself, and the context of that call."""
+    with recording(True):
+        out = cls.apply(*primals, **named)
+    for t in leaves(out):
+        if isinstance(t, Tensor) and t._edge is not None and type(t._edge[0]) is cls._node_class:
+            return t._edge[0], out
+    raise _needs_setup_context(cls)
+
+
+def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
+    """Have `node`, of a call on duals, hold what forward left on the context of the same call on their primals."""
+    for name, value in vars(ctx).items():
+        if name not in vars(FunctionNode):
+            setattr(node, name, value)
+    node._materialize, node._marked = ctx._materialize, ctx._marked
+    outputs = ctx._saved_outputs or {}
+    node._saved = tuple(outs[outputs[i]] if i in outputs else t for i, t in enumerate(ctx.saved_tensors))
+    # the call has done with its marks: what it returned outside the graph, and what it returned as it was given
+    node._non_differentiable = tuple(t for t in outs if isinstance(t, Tensor) and not t._requires_grad)
+    node._dirty = tuple(t for t in outs if isinstance(t, Tensor) and any(t is p for p in primals))
+
+
 def _looks_at(t: Tensor, source: Any) -> bool:
     """Whether a tensor is another one, or a view of the same memory."""
     if not isinstance(source, Tensor) or t is source:
@@ -105,14 +145,17 @@ def _looks_at(t: Tensor, source: Any) -> bool:
     return t._view is not None and t._view.base is base
 
 
-def _written(level: Any, cls: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
-    """The argument that forward wrote to, as it returns it; its tangent has to be written in place, too."""
-    _, argument, given = source
-    if tangent is not given:
-        raise RuntimeError(
-            f"{cls.__name__}: an inplace forward needs a jvp that is modifying the tangent in place, and returns it.\n"
-            "  What to do: write e.g. t.mul_(2) and return t."
-        )
+def _not_written(cls: Any) -> RuntimeError:
+    return RuntimeError(
+        f"{cls.__name__}: an inplace custom Function is not modifying the forward mode gradients inplace. Its jvp "
+        "function must modify the corresponding gradient inplace, and return it.\n"
+        "  What to do: write e.g. t.mul_(2) and return t."
+    )
+
+
+def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
+    """The argument that forward wrote to, as it returns it, with a tangent that was written in place, too."""
+    _, argument, _ = source
     held = inner(argument, level)
     if held is None:
         return level.lift(source[0], tangent)
@@ -195,12 +238,33 @@ def forward_of_vmap(
         if not isinstance(found, tuple) or len(found) != 2:
             raise RuntimeError(
                 errors.message(
-                    f"{cls.__name__}.vmap", expected="a tuple (output, out_dims)", found=errors.describe(found)
+                    f"Expected the {cls.__name__}.vmap staticmethod to have two returns, (output, out_dims)",
+                    found=errors.describe(found),
                 )
             )
-        out = _lifted(level, *found)
+        out = _lifted(level, cls, *found)
     cls.setup_context(node, inputs, out)
     return out
+
+
+def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
+    """What a backward returns for each of a batch of gradients, stacked: one that calls NumPy knows of no batches.
+
+    Where what it kept is itself of the batch, there is nothing to call it with but the batch.
+    """
+    held = [ctx._saved, *vars(ctx).values()] if level.size else [gradients]
+    if any(isinstance(t, Tensor) and level.varies(t) for t in leaves(held)):
+        return backward(ctx, *gradients)
+    whole = changed(level.lower, gradients)
+    results = [backward(ctx, *changed(lambda t, k=k: t[k], whole)) for k in range(level.size)]  # type: ignore[misc]
+
+    def stacked(column: tuple[Any, ...]) -> Any:
+        like = next((g for g in column if isinstance(g, Tensor)), None)
+        if like is None:
+            return column[0]
+        return level.lift(np.stack([np.zeros_like(like) if g is None else g for g in column]))
+
+    return rebuild(results[0], iter([stacked(c) for c in zip(*map(leaves, results), strict=True)]))
 
 
 class Batch:
@@ -301,7 +365,7 @@ def _check_jvp(cls: Any) -> None:
     if getattr(cls, "jvp", None) is None:
         raise NotImplementedError(  # a RuntimeError, too
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
-            "implemented yet.\n  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
+            "implemented yet: you must implement the jvp function.\n  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
         )
 
 
@@ -309,13 +373,25 @@ def _pairs(tree: Any, dims: Any) -> list[tuple[Any, Any]]:
     return list(zip(leaves(tree), leaves(dims), strict=True))
 
 
-def _lifted(level: Any, out: Any, dims: Any) -> Any:
-    if isinstance(out, Tensor):
-        return level.constant_tensor(out) if dims is None else level.lift(out.movedim(dims, 0) if dims else out)
+def _lifted(level: Any, cls: Any, out: Any, dims: Any) -> Any:
+    """What a Function's own `vmap` returned, as results at the level; its `dims` nest as they do."""
     if isinstance(out, (tuple, list)):
-        each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)
-        return type(out)(_lifted(level, o, d) for o, d in zip(out, each, strict=True))
-    return out
+        each = type(out)([dims] * len(out)) if dims is None or isinstance(dims, int) else dims
+        if type(each) is type(out) and len(each) == len(out):
+            return type(out)(_lifted(level, cls, o, d) for o, d in zip(out, each, strict=True))
+    elif not isinstance(out, Tensor):
+        return out
+    elif dims is None:
+        return level.constant_tensor(out)
+    elif isinstance(dims, int):
+        return level.lift(out.movedim(dims, 0) if dims else out)
+    raise RuntimeError(
+        errors.message(
+            f"{cls.__name__}.vmap returned an incompatible (output, out_dims)",
+            expected="out_dims, ints and None, to nest as the output does",
+            found=f"{errors.describe(out)} and {dims!r}",
+        )
+    )
 
 
 def _needs_setup_context(cls: Any) -> RuntimeError:

@@ -16,7 +16,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import errors
 from .._memory import Payload
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor, wrap
@@ -63,14 +62,22 @@ class Level:
         """A context for the body of a composite, which consists of operations that this level reads."""
         return contextlib.nullcontext()
 
+    def each(self, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
+        """What a user's backward that calls code which is not recorded returns, given gradients of this level."""
+        return backward(ctx, *gradients)
+
+    def kept(self, gradient: Tensor) -> Tensor:
+        """What of a gradient of this level a tensor from outside retains."""
+        return gradient
+
     def register(self, t: Tensor) -> None:
         """Take note of a Tensor of this level that was made."""
 
     def take_in(self, t: Tensor) -> None:
         """Make a tensor from outside one of this level, because it is written with values of it."""
         raise RuntimeError(
-            f"{type(self).__name__.lower()}(): a tensor from outside cannot be written with values that belong to the "
-            "transform, which it would carry out of it.\n"
+            f"{type(self).__name__.lower()}: inplace arithmetic is not possible on a tensor from outside, which would "
+            "carry values that belong to the transform out of it.\n"
             "  What to do: use the operation without the underscore, or write to a tensor made inside, e.g. with "
             "pullback.zeros_like(x)."
         )
@@ -132,13 +139,7 @@ def highest(values: Sequence[Any]) -> Level | None:
         elif not isinstance(value, (tuple, list)) or (level := highest(value)) is None:
             continue
         if not level.open:
-            raise RuntimeError(
-                errors.message(
-                    "a tensor was used after the transform it belongs to had ended",
-                    found=f"a tensor of {type(level).__name__.lower()}() with shape {list(value._data.shape)}",
-                    do="return it from the function that is transformed instead of keeping it outside",
-                )
-            )
+            raise value._data.escaped()
         if found is None or level.number > found.number:
             found = level
     return found

@@ -318,11 +318,18 @@ class Module(HookedCall, Stateful):
         return self
 
     def to(
-        self, *args: Any, device: Any = None, dtype: Any = None, tensor: Any = None, non_blocking: bool = False
+        self,
+        *args: Any,
+        device: Any = None,
+        dtype: Any = None,
+        tensor: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
     ) -> Self:
         """Convert floating point and complex parameters and buffers in place: ``to(dtype)``, ``to(tensor)``.
 
-        A device may be given and has to be the CPU. TypeError for a dtype that is neither.
+        A device may be given and has to be the CPU. TypeError for a dtype that is neither. memory_format: how those of
+        4 or 5 axes are to lie in memory.
         """
         for arg in (*args, tensor):
             if isinstance(arg, Tensor):
@@ -332,6 +339,8 @@ class Module(HookedCall, Stateful):
             elif arg is not None and not isinstance(arg, bool):
                 dtype = arg
         _dtypes.check_device(device)
+        if memory_format is not None:
+            self._apply(lambda t: t.to(t.dtype, memory_format=memory_format) if t.dim() in (4, 5) else t)
         if dtype is None:
             return self
         found = _dtypes.BY_NUMPY[_dtypes.to_numpy(dtype)]
@@ -343,7 +352,7 @@ class Module(HookedCall, Stateful):
 
     def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers, those of integers too, to a dtype, in place."""
-        return self._apply(lambda t: t.to(dst_type))
+        return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
         """Convert floating point parameters and buffers to float32, in place."""

@@ -1,6 +1,15 @@
-"""The operations, one file a family; importing this package fills the table."""
+"""The operations, one file a family; importing this package fills the table.
+
+Those of networks (convolutions, losses) are in `pullback.nn.functional` and enter themselves when that is loaded: by
+who asks for it, or for the whole `TABLE` or `NAMES` here.
+"""
+
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from . import (
+    activations,
     arithmetic,
     axes,
     bessel,
@@ -41,6 +50,7 @@ from . import (
     rearranging,
     reductions,
     replacing,
+    resizing,
     results,
     rounding,
     scans,
@@ -57,15 +67,21 @@ from . import (
     subscripts,
     tensordot,
     turning,
+    typed,
     ufuncs,
     values,
     windows,
 )
-from .table import NAMES, TABLE
+from .table import NAMES as _NAMES
+from .table import TABLE as _TABLE
+
+if _TYPE_CHECKING:
+    from .table import NAMES, TABLE
 
 __all__ = [
     "NAMES",
     "TABLE",
+    "activations",
     "arithmetic",
     "axes",
     "bessel",
@@ -106,6 +122,7 @@ __all__ = [
     "rearranging",
     "reductions",
     "replacing",
+    "resizing",
     "results",
     "rounding",
     "scans",
@@ -128,3 +145,11 @@ __all__ = [
 ]
 
 inplace.enter_twins()
+
+
+def __getattr__(name: str) -> _Any:
+    whole = {"NAMES": _NAMES, "TABLE": _TABLE}
+    if name not in whole:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _importlib.import_module("pullback.nn.functional")
+    return whole[name]

@@ -179,6 +179,7 @@ _trunc_divide = elementwise(
     "_trunc_divide",
     _truncated,
     "``trunc(input / other)``; its derivative is 0.",
+    node="DivBackward2",
     numpy={},
     method=False,
     input=lambda g: np.zeros_like(g),

@@ -162,16 +162,31 @@ def _rollaxis(a: Tensor, axis: int, start: int = 0) -> Tensor:
     return movedim(a, axis, start - 1 if axis < start else start)
 
 
-@composite(
+def _t_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: the axes after that of the batch."""
+    (input,) = args
+    if input._data.ndim > 2:
+        raise _no_matrix(input._data.ndim)
+    return transpose(level.value(input), 1, input._data.ndim) if input._data.ndim else level.value(input)
+
+
+def _no_matrix(ndim: int) -> RuntimeError:
+    return RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+
+
+@linear(
     view=True,
+    node="TBackward0",
+    batch=_t_of_each,
+    input=lambda g: g.swapaxes(0, 1) if g.ndim == 2 else g,
     samples=lambda: [S(A(2, 3)), S(A(3)), S(A()), S(A(0, 2)), S(A(3, 2, layout="T"))],
     refused=lambda: [S(A(1, 2, 3)), S([1.0])],
 )
-def t(input: Tensor) -> Tensor:
+def t(input: Any) -> Any:
     """The transpose of a matrix; a vector or a number is its own."""
-    if input._data.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D")
-    return transpose(input, 0, 1 if input._data.ndim == 2 else 0)
+    if input.ndim > 2:
+        raise _no_matrix(input.ndim)
+    return input.swapaxes(0, 1) if input.ndim == 2 else input.reshape(input.shape)
 
 
 @composite(

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import wrap_axis
 from .._tensor import Tensor
-from ..interpreters.batched import _loop, _tensors, any_tensors, refused
+from ..interpreters.batched import any_tensors, looped, refused, tensors_in
 from .positions import indexed_shape, layout
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 Args = tuple[Any, ...]
 Change = Callable[..., Args | None]
+Tied = Callable[[Tensor, "Op", Args], Tensor]
 
 
-def _changed(change: Change, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """The operation with the arguments after the first as `change` makes them: ``change(full shape, *arguments)``.
 
     For operations on one tensor. None from `change`: a call for each.
@@ -35,15 +36,21 @@ def _changed(change: Change, level: Vmap, op: Op, args: Args, kwargs: dict[str, 
     places = len(op.params) - len(op.keyword_only)
     rest = rest[: places - 1]
     if any_tensors(rest) or any_tensors(kwargs.values()):
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     value = level.value(source)
     found = change(value._data.shape, *rest)
-    return _loop(level, op, args, kwargs) if found is None else op.call(value, *found, **kwargs)
+    if found is None:
+        return looped(level, op, args, kwargs)
+    out = op.call(value, *found, **kwargs)
+    return out if tied is None else tied(out, op, (value, *found))
 
 
-def by(change: Change) -> Callable[..., Any]:
-    """The rule that changes the arguments by a function; see `_changed`."""
-    return functools.partial(_changed, change)
+def by(change: Change, tied: Tied | None = None) -> Callable[..., Any]:
+    """The rule that changes the arguments by a function; see `_changed`.
+
+    tied: what makes the result, of ``op(*arguments)``, a view of the first argument, if `op` alone does not.
+    """
+    return functools.partial(_changed, change, tied)
 
 
 def moved(dim: Any, shape: Any) -> Any:
@@ -64,8 +71,8 @@ def dim_last(shape: Any, *rest: Any) -> Args | None:
 
 
 def dims_only(shape: Any, *dims: Any) -> Args | None:
-    """For arguments that are all axes."""
-    return None if len(shape) == 1 else tuple(moved(d, shape) for d in dims)
+    """For arguments that are all axes; those of what has none, 0 and -1, lead to the axis of the batch itself."""
+    return tuple(wrap_axis(d, 1) if len(shape) == 1 else moved(d, shape) for d in dims)
 
 
 def prefixed(shape: Any, index: Args) -> Args:
@@ -82,6 +89,8 @@ def expanded(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """For `expand`, which may add axes in front: they go after that of the batch."""
     source, shape = op.padded(args, kwargs)
     value, lead = level.value(source), len(shape) - source._data.ndim
+    if any(n < 0 for n in shape[: max(lead, 0)]):  # of an axis that is added, -1 would be the length it has here
+        return looped(level, op, args, kwargs)
     if lead > 0:
         value = value.reshape((level.size, *(1,) * lead, *source._data.shape))
     return op.call(value, (level.size, *shape))
@@ -92,7 +101,7 @@ def joined(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     tensors, dim = op.padded(args, kwargs)
     rank = max(t._data.ndim for t in tensors)
     if any(t._data.ndim != rank for t in tensors) or not -rank <= dim < rank:
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     return op.call([level.lower(t) for t in tensors], dim % rank + 1)
 
 
@@ -108,7 +117,7 @@ def by_positions(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any
     tensors = [n for n, a in given.items() if isinstance(a, Tensor)]
     ranks = {given[n]._data.ndim for n in tensors} | ({len(given["shape"])} if "shape" in given else set())
     if len(ranks) > 1 or 0 in ranks:
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     given |= {n: level.lower(given[n]) for n in tensors}
     return _along_dim(op, given, level.size)
 
@@ -119,7 +128,7 @@ def by_row(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     index, source = given["index"], given[op.params[0]]
     tensors = [n for n, a in given.items() if isinstance(a, Tensor) and n != "index"]
     if level.varies(index) or any(given[n]._data.ndim != source._data.ndim for n in tensors) or not source._data.ndim:
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     given |= {n: level.lower(given[n]) for n in tensors} | {"index": level.value(index)}
     return _along_dim(op, given, level.size)
 
@@ -136,7 +145,7 @@ def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """For ``_index(input, indices)``: an array of positions, or None, for each leading axis."""
     source, indices = args
     if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
-        return (refused if any(level.varies(p) for p in indices if isinstance(p, Tensor)) else _loop)(
+        return (refused if any(level.varies(p) for p in indices if isinstance(p, Tensor)) else looped)(
             level, op, args, kwargs
         )
     value, own = level.value(source), level.varies(source)
@@ -150,17 +159,44 @@ def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     places = [p if p is None else _aligned(level, p, rank) for p in indices]
     if not own:
         return np.moveaxis(op.call(value, tuple(places)), lead, 0)
-    each = np.arange(level.size).reshape(level.size, *(1,) * rank)
-    out = op.call(value, (each, *places))
+    out = op.call(value, (_each(level, rank), *places))
     if not lead:
         return out
     # the axes of the arrays come first, as they are not next to that of the batch: put them where they belong
     return np.moveaxis(out, tuple(range(1, rank + 1)), tuple(range(1 + lead, 1 + lead + rank)))
 
 
+def added_up(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_add_up(input, indices, shape)``, the adjoint of what `read` is for."""
+    input, indices, shape = args
+    if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
+        return looped(level, op, args, kwargs)
+    value: Any = level.lower(input)
+    whole = (level.size, *shape)
+    axes, adjacent = layout(indices)
+    lead = axes[0] if adjacent else 0
+    rank = max(indices[a].ndim for a in axes)
+    places = [p if p is None else _aligned(level, p, rank) for p in indices]
+    if not any(isinstance(p, Tensor) and level.varies(p) for p in indices):
+        return op.call(value if adjacent else np.moveaxis(value, 0, rank), (None, *places), whole)
+    if lead:
+        value = np.moveaxis(value, tuple(range(1 + lead, 1 + lead + rank)), tuple(range(1, rank + 1)))
+    return op.call(value, (_each(level, rank), *places), whole)
+
+
+def in_rows(level: Vmap, index: Any) -> Args:
+    """Positions in what is flattened, as an index of rows of which each of the batch is one."""
+    return _each(level, index.ndim), _aligned(level, index, index.ndim)
+
+
+def _each(level: Vmap, rank: int) -> Any:
+    """The number of each of the batch, with so many axes after that of the batch."""
+    return np.arange(level.size).reshape(level.size, *(1,) * rank)
+
+
 def by_mask(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """For ``op(input, mask)``, whose result is as long as the mask selects."""
-    return (refused if isinstance(args[1], Tensor) and level.varies(args[1]) else _loop)(level, op, args, kwargs)
+    return (refused if isinstance(args[1], Tensor) and level.varies(args[1]) else looped)(level, op, args, kwargs)
 
 
 def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
@@ -169,16 +205,16 @@ def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     axes, adjacent = layout(second)
     varying = any(isinstance(p, Tensor) and level.varies(p) for p in second)
     masks = any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in second)
-    if masks or not adjacent or (varying and axes[0]) or _tensors(first):
-        return _loop(level, op, args, kwargs)
+    if masks or not adjacent or (varying and axes[0]) or tensors_in(first):
+        return looped(level, op, args, kwargs)
     rank = max(second[a].ndim for a in axes)
     places = tuple(p if p is None else _aligned(level, p, rank) for p in second)
-    each = np.arange(level.size).reshape(level.size, *(1,) * rank) if varying else None
+    each = _each(level, rank) if varying else None
     if isinstance(values, Tensor) and level.varies(values):
         shape = values._data.shape
         lead = len(indexed_shape(np.broadcast_to(0, source._data.shape)[first].shape, second)) - len(shape)
         if lead < 0:
-            return _loop(level, op, args, kwargs)
+            return looped(level, op, args, kwargs)
         values = np.reshape(level.value(values), (level.size, *(1,) * lead, *shape))
     elif isinstance(values, Tensor):
         values = level.value(values)
@@ -189,14 +225,14 @@ def in_order(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """For ``_searchsorted(sequence, values, ...)``: many values in one sequence, or rows of them in as many."""
     sequence, values, *rest, sorter = op.padded(args, kwargs)
     if not isinstance(values, Tensor):
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     if not level.varies(sequence):
-        if sequence._data.ndim != 1 or _tensors([sorter]):
-            return _loop(level, op, args, kwargs)
+        if sequence._data.ndim != 1 or tensors_in([sorter]):
+            return looped(level, op, args, kwargs)
         return op.call(level.value(sequence), level.value(values), *rest, sorter)
     ranks = {t._data.ndim for t in (sequence, values, sorter) if isinstance(t, Tensor)}
     if len(ranks) > 1 or 0 in ranks or sequence._data.shape[:-1] != values._data.shape[:-1]:
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     return op.call(level.lower(sequence), level.lower(values), *rest, sorter if sorter is None else level.lower(sorter))
 
 
@@ -217,7 +253,7 @@ def through(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
         view = step.call(view, *rest)
     target = level.value(view)
     if isinstance(target._data, np.ndarray) and not np.may_share_memory(target._data, whole._data):
-        return _loop(level, op, args, kwargs)
+        return looped(level, op, args, kwargs)
     if isinstance(values, Tensor) and level.varies(values):
         shape, rank = values._data.shape, target._data.ndim - 1
         values = np.reshape(level.value(values), (level.size, *(1,) * (rank - len(shape)), *shape))

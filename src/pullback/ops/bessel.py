@@ -17,6 +17,7 @@ import numpy as np
 from .. import errors
 from .._tensor import Tensor
 from .calls import on
+from .nodes import titled
 from .operands import FLOATS, REAL, floating, need, plain
 from .samples import NO_UNARY, Differs, S, Sample, V, unary
 from .table import composite, pointwise
@@ -146,7 +147,7 @@ def _positive() -> list[Sample]:
 )
 def i0(input: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
-    return _bessel(input, "i", 0)
+    return titled(_bessel(input, "i", 0), "I0Backward0")
 
 
 @composite(
@@ -158,7 +159,7 @@ def i0(input: Tensor) -> Tensor:
 )
 def i0e(input: Tensor) -> Tensor:
     """``exp(-|x|) i0(x)``, which does not overflow."""
-    return _bessel(input, "i scaled", 0)
+    return titled(_bessel(input, "i scaled", 0), "SpecialI0EBackward0")
 
 
 @composite(
@@ -169,7 +170,7 @@ def i0e(input: Tensor) -> Tensor:
 )
 def i1(input: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
-    return _bessel(input, "i", 1)
+    return titled(_bessel(input, "i", 1), "SpecialI1Backward0")
 
 
 @composite(
@@ -181,7 +182,7 @@ def i1(input: Tensor) -> Tensor:
 )
 def i1e(input: Tensor) -> Tensor:
     """``exp(-|x|) i1(x)``, which does not overflow."""
-    return _bessel(input, "i scaled", 1)
+    return titled(_bessel(input, "i scaled", 1), "SpecialI1EBackward0")
 
 
 @composite(

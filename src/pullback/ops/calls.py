@@ -6,7 +6,7 @@ are called most; `general` is theirs where operands differ in type; `apply` is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,49 +18,46 @@ from .._state import INFERENCES, LEVELS, thread
 from .._tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from ..autograd.node import leaf_edge, next_order
 from ..interpreters.levels import highest, inner, interpreted, mapped
-from ..overrides import dispatch, overriding
+from ..overrides import ACTIVE, dispatch, overriding
 from .nodes import SAVED_OUTPUTS, OpNode
 from .out import write_out
 
 if TYPE_CHECKING:
-    from .table import Op, Plan
+    from .table import Op
 
 _ndarray = np.ndarray
 
 
-def record(op: Op, mask: int, args: tuple[Any, ...], r: Any) -> Tensor:
-    """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`."""
+def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edge | None] = ()) -> Tensor:
+    """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`.
+
+    args: all of them, in order. edges: where the gradients go, if not simply to those arguments.
+    """
     plan = op.plans[mask]
-    edges = []
-    for i in plan.wanted:
-        t = args[i]
-        edges.append(t._edge or t._leaf or leaf_edge(t))
-    out = made_by(op, plan, edges, r)
-    for i in plan.with_shapes:
-        args += (args[i]._data.shape,)
-    if plan.with_out:
-        args += (_detached(out),)
-    node = out._edge[0]  # type: ignore[index]
-    node.saved = plan.pick(args)
-    if WRITES.n:
-        seal(node)
-    return out
-
-
-def made_by(op: Op, plan: Plan, edges: Sequence[Edge | None], r: Any) -> Tensor:
-    """A Tensor around `r` and the node that made it; what the node saves is the caller's to set."""
-    node = plan.complex_class() if r.dtype.kind == "c" else plan.node_class()
-    node._hooks = None
+    if not edges:
+        if plan.only is not None:
+            t = args[plan.wanted[0]]
+            edges = (t._edge or t._leaf or leaf_edge(t),)
+        else:
+            edges = []
+            for i in plan.wanted:
+                t = args[i]
+                edges.append(t._edge or t._leaf or leaf_edge(t))
+    dtype = r.dtype
+    node = plan.complex_class() if dtype.kind == "c" else plan.node_class()
+    node._hooks = node.versions = None
     node.plan = plan
-    node.writes = WRITES.n
-    node.versions = None
+    node.writes = writes = WRITES.n
     node._edges = edges
     node._order = next_order()
     out = blank() if type(r) is _ndarray else wrap(r)
     out._data = r
-    out._edge = (node, 0, r.shape, r.dtype)
+    out._edge = (node, 0, r.shape, dtype)
     out._requires_grad = True
     out._grad = out._leaf = out._view = out._version_of = None
+    node.saved = plan.save(args, out)
+    if writes:
+        seal(node)
     return out
 
 
@@ -85,7 +82,8 @@ def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
     return None
 
 
-def _detached(out: Tensor, number: int = 0) -> Tensor:
+def detached(out: Tensor, number: int = 0) -> Tensor:
+    """A node's own result as the node saves it."""
     alias = wrap(out._data)
     alias._version_of = out._share_version()
     alias._view = SAVED_OUTPUTS[number]
@@ -104,10 +102,7 @@ def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     for i, out in enumerate(outs):
         if out._data.dtype.kind in "fcV":
             out._edge, out._requires_grad = (node, i, out._data.shape, out._data.dtype), True
-    args += tuple([args[i]._data.shape for i in plan.with_shapes])
-    if plan.with_out:
-        args += tuple([_detached(outs[i], i) for i in plan.with_out])
-    node.saved = plan.pick(args)
+    node.saved = plan.save(args, outs)
     if WRITES.n:
         seal(node)
     return outs
@@ -118,20 +113,20 @@ def _like_tuple(model: Any, values: list[Any]) -> Any:
     return type(model)(*values) if hasattr(model, "_fields") else tuple(values)
 
 
-def _as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
+def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
     """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
     data, source = view._data, args[0]._data
     if type(data) is _ndarray and (base := data.base) is not None and (base is source or base is source.base):
-        _tie(view, op, args, made)
+        tie(view, op, args, made)
     return view
 
 
-def _tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
+def tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
     """Make `view` a view of the first of `args`. made: as in `View`, unless nothing is being recorded."""
     source = args[0]
     version = source._version_of
-    if version is INFERENCE:
-        view._version_of = INFERENCE
+    if version is INFERENCE:  # no part of a graph, not even of a leaf that requires grad
+        view._version_of, view._edge, view._requires_grad = INFERENCE, None, False
         return
     if version is None:
         version = source._version_of = Version()
@@ -147,7 +142,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs:
         if "out" in kwargs and "out" not in op.params:
             out = kwargs.pop("out")
-            return apply(op, args, kwargs) if out is None else write_out(op.name, out, apply(op, args, kwargs))
+            return apply(op, args, kwargs) if out is None else into(out, op, args, kwargs)
         args, kwargs = op.bind(args, kwargs)
     if LEVELS.n and interpreted((*args, *kwargs.values()) if kwargs else args):
         return interpret(op, args, kwargs)
@@ -165,7 +160,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             payloads.append(a)
         bit <<= 1
     try:
-        r = op.forward(*payloads, **kwargs)
+        r = op.forward(*payloads, **kwargs) if kwargs else op.forward(*payloads)
     except (ValueError, TypeError, IndexError) as error:
         raise errors.translate(op.name, payloads, error) from None
     mask &= op.differentiable
@@ -180,7 +175,14 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != len(op.params):
         args = op.padded(args, kwargs)
     out = record(op, mask, args, r) if recorded else wrap(r)
-    return _as_view(out, op, args) if op.view else out
+    return as_view(out, op, args) if op.view else out
+
+
+def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``op(*args)``, written into `out`, which is returned."""
+    if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
+        return dispatch(kinds, op.call, args, {**kwargs, "out": out})
+    return write_out(op.name, out, op.call(*args, **kwargs))
 
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
@@ -220,7 +222,7 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _like_tuple(result, [wrap(part) for part in result])
     out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
     if op.view and inner(full[0], level):
-        _tie(out, op, full)
+        tie(out, op, full)
     return out
 
 
@@ -310,14 +312,28 @@ def _cast(p: Any, dtype: np.dtype[Any]) -> Any:
     return p if p.dtype == dtype else p.astype(dtype)
 
 
+# The classes of tensors that take the short ways below: as globals, for nothing else is as fast. While there is a mode
+# that is to see every operation, no tensor does.
+_plain: Any = Tensor
+_plain_too: Collection[type] = PLAIN
+
+
+def _see_all(wanted: bool) -> None:
+    global _plain, _plain_too
+    _plain, _plain_too = (None, ()) if wanted else (Tensor, PLAIN)
+
+
+ACTIVE.told.append(_see_all)
+
+
 def unary(op: Op) -> Callable[..., Any]:
     """The function that calls an elementwise operation of one argument: the hot path."""
     fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
 
     def call(input: Any, *, out: Any = None) -> Any:
         if out is not None:
-            return write_out(op.name, out, call(input))
-        if type(input) is not Tensor and type(input) not in PLAIN:
+            return into(out, op, (input,), {})
+        if type(input) is not _plain and type(input) not in _plain_too:
             if isinstance(input, Lifted):
                 return interpret(op, (input,), {})
             if isinstance(input, Tensor):
@@ -361,9 +377,9 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
-            return write_out(op.name, out, call(input, other))
-        plain = type(input) is Tensor or type(input) in PLAIN
-        if plain and (type(other) is Tensor or type(other) in PLAIN) and not reflected:
+            return into(out, op, (input, other), {})
+        plain = type(input) is _plain or type(input) in _plain_too
+        if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
             x, y = input._data, other._data
             if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fcV") or (NARROW.n and x.dtype.kind == "V"):
                 return general(op, (input, other))
@@ -455,14 +471,8 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
 
 def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
     """The result `r` of joining tensors, recorded if one of them is."""
-    tensors, dim = args
+    tensors = args[0]
     if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
         return wrap(r)
     edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
-    plan = op.plans[1]
-    out = made_by(op, plan, edges, r)
-    node = out._edge[0]  # type: ignore[index]
-    node.saved = plan.pick((None, dim, tuple([t._data.shape for t in tensors])))
-    if WRITES.n:
-        seal(node)
-    return out
+    return record(op, 1, args, r, edges)

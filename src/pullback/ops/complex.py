@@ -16,6 +16,7 @@ from .._tensor import NUMPY, Tensor
 from .batching import by, unchanged
 from .calls import on
 from .elementwise import cos, rad2deg, sin
+from .nodes import titled
 from .operands import Operation, is_complex, plain
 from .samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from .table import composite, elementwise, linear, special
@@ -93,7 +94,7 @@ def conj(input: Tensor) -> Tensor:
 @composite(inplace=True, samples=lambda: [*unary(), *_COMPLEX], refused=NO_UNARY)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate, as `conj`."""
-    return _conj(input) if input.is_complex() else input
+    return titled(_conj(input), "ConjPhysicalBackward0") if input.is_complex() else input
 
 
 @composite(samples=lambda: [*unary(), *_COMPLEX], out=False, refused=NO_UNARY)

@@ -7,7 +7,6 @@ its adjoints are joints again.
 
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from .table import bilinear, linear
 
 Labels = tuple[int, ...]
 
-LETTERS = string.ascii_uppercase + string.ascii_lowercase
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 # Two operands ---------------------------------------------------------------------------------------------------------

@@ -14,21 +14,28 @@ from .calls import apply
 from .samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from .table import alias, composite, linear
 
+Order = str | tuple[int, ...]
+"""In which order axes lie in memory: NumPy's letter for it, or the axes, that with the widest steps first."""
+
 
 class memory_format:  # noqa: N801 - torch's name
-    """In which order the axes of a result lie in memory: as those of the tensor it is made from, or one after another.
+    """In which order the axes of a result lie in memory: as those of the tensor it is made from, one after another, or
+    (`channels_last`, of 4 axes, and `channels_last_3d`, of 5) the second one last.
 
     >>> import pullback
     >>> pullback.ones(2, 3).T.double().stride()
     (1, 3)
     >>> pullback.ones(2, 3).T.to(pullback.float64, memory_format=pullback.contiguous_format).stride()
     (2, 1)
+    >>> pullback.ones(1, 2, 3, 4).contiguous(memory_format=pullback.channels_last).stride()
+    (24, 1, 8, 2)
     """
 
-    __slots__ = ("name", "order")
+    __slots__ = ("axes", "name", "order")
 
-    def __init__(self, name: str, order: str) -> None:
+    def __init__(self, name: str, order: Order) -> None:
         self.name, self.order = name, order
+        self.axes = None if isinstance(order, str) else order
 
     def __repr__(self) -> str:
         return f"pullback.{self.name}"
@@ -39,10 +46,12 @@ class memory_format:  # noqa: N801 - torch's name
 
 preserve_format = memory_format("preserve_format", "K")
 contiguous_format = memory_format("contiguous_format", "C")
+channels_last = memory_format("channels_last", (0, 2, 3, 1))
+channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 
 
 def order_of(format: Any, like: Tensor | None = None) -> Any:
-    """NumPy's letter for a memory format; None is to preserve that of the tensor that a result is `like`.
+    """The order that a memory format stands for; None is to preserve that of the tensor that a result is `like`.
 
     One whose elements overlap in memory has none.
     """
@@ -53,11 +62,23 @@ def order_of(format: Any, like: Tensor | None = None) -> Any:
         raise TypeError(
             errors.message(
                 "memory_format",
-                expected="pullback.preserve_format or pullback.contiguous_format",
+                expected="pullback.preserve_format, contiguous_format, channels_last or channels_last_3d",
                 found=errors.describe(format),
             )
         )
     return format.order
+
+
+def laid_out(array: Any, order: Order) -> Any:
+    """A copy of an array whose axes lie in memory in that order; RuntimeError if it has not as many."""
+    if isinstance(order, str):
+        return np.array(array, order=order)  # type: ignore[call-overload]
+    if array.ndim != len(order):
+        form = "channels_last" if len(order) == 4 else "channels_last_3d"
+        raise RuntimeError(f"required rank {len(order)} tensor to use {form} format; found {array.ndim} axes")
+    made = np.transpose(np.empty([array.shape[axis] for axis in order], array.dtype), np.argsort(order))
+    made[...] = array
+    return made
 
 
 def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
@@ -79,7 +100,7 @@ def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
         array = np.real(array)
-    return array.astype(dtype, order)
+    return laid_out(array.astype(dtype), order) if isinstance(order, tuple) else array.astype(dtype, order)
 
 
 def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
@@ -198,9 +219,16 @@ def to(
 def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor with NumPy's dtype `found`: itself, if it has it and no `copy` is wanted."""
     order = order_of(memory_format, input)
-    if found == input._data.dtype and not copy:
+    if found == input._data.dtype and not copy and _lies_so(input, memory_format):
         return input
     return apply(_to_copy.op, (input, found, order), {})
+
+
+def _lies_so(t: Tensor, format: memory_format | None) -> bool:
+    """Whether a tensor is of a format already, as far as `to` cares: any that is not of another is contiguous."""
+    if format is contiguous_format:
+        return t.is_contiguous() or not any(t.is_contiguous(f) for f in (channels_last, channels_last_3d))
+    return format is None or format.axes is None or t.is_contiguous(format)
 
 
 def _conversion(name: str, dtype: _dtypes.dtype) -> None:
@@ -217,46 +245,6 @@ for _name in ("bool", "half", "float", "double", "short", "int", "long", "cfloat
     _conversion(_name, getattr(_dtypes, _name))
 _conversion("byte", _dtypes.uint8)
 _conversion("char", _dtypes.int8)
-
-_TYPES = {
-    "Bool": _dtypes.bool,
-    "Byte": _dtypes.uint8,
-    "UInt16": _dtypes.uint16,
-    "UInt32": _dtypes.uint32,
-    "UInt64": _dtypes.uint64,
-    "Char": _dtypes.int8,
-    "Short": _dtypes.int16,
-    "Int": _dtypes.int32,
-    "Long": _dtypes.int64,
-    "Half": _dtypes.float16,
-    "BFloat16": _dtypes.bfloat16,
-    "Float": _dtypes.float32,
-    "Double": _dtypes.float64,
-    "ComplexFloat": _dtypes.complex64,
-    "ComplexDouble": _dtypes.complex128,
-}
-_TYPE_OF = {d: name for name, d in _TYPES.items()}
-
-
-def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor".
-
-    >>> import pullback
-    >>> pullback.ones(2).type(), pullback.ones(2).type("pullback.LongTensor")
-    ('pullback.FloatTensor', tensor([1, 1]))
-    """
-    if dtype is None:
-        return f"pullback.{_TYPE_OF[self.dtype]}Tensor"
-    if isinstance(dtype, str):
-        library, _, name = dtype.partition(".")
-        if library not in ("pullback", "torch") or name.removesuffix("Tensor") not in _TYPES or name in _TYPES:
-            raise ValueError(
-                errors.message("type()", expected="a dtype, or a name such as 'pullback.LongTensor'", found=repr(dtype))
-            )
-        dtype = _TYPES[name.removesuffix("Tensor")]
-    elif not isinstance(dtype, (_dtypes.dtype, np.dtype)):
-        raise ValueError(errors.message("type()", expected="a dtype, or the name of one", found=errors.describe(dtype)))
-    return to(self, dtype)
 
 
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -278,7 +266,7 @@ def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_f
     return self
 
 
-for _name, _method in {"type": _type, "type_as": _type_as, "cpu": _cpu, "cuda": _cuda}.items():
+for _name, _method in {"type_as": _type_as, "cpu": _cpu, "cuda": _cuda}.items():
     _method.__name__ = _name
     _method.__qualname__ = f"Tensor.{_name}"
     setattr(Tensor, _name, _method)

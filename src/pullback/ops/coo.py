@@ -157,6 +157,13 @@ def _at(g: Any, pattern: Pattern) -> Any:
     unique, _, inverse = pattern.unique()
     if _pattern(g) is unique:
         return _entries(g) if unique is pattern else on(_index, _entries(g), (inverse,))
+    needed, found = pattern.indices.shape[0], _pattern(g).indices.shape[0]
+    if found != needed:
+        raise RuntimeError(
+            errors.message(
+                "grad is sparse tensor, but has incorrect sparse_dim", expected=str(needed), found=str(found)
+            )
+        )
     # an element of g that is not among its entries is zero: join the two patterns, and sum what g has at each place
     joint, _, places = _joined(pattern, _pattern(g)).unique()
     values = _entries(g)
@@ -203,6 +210,19 @@ def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor
     return wide.reshape(wide.shape[0], *rows.shape[1:]).movedim(0, -2)
 
 
+def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """``a @ b`` of two sparse matrices, with an entry wherever a column of one meets an equal row of the other."""
+    (x, left), (y, right) = _coalesced(a), _coalesced(b)
+    columns, rows = left.indices[1], right.indices[0]
+    begins = np.searchsorted(rows, columns)  # the entries of one row of b lie side by side
+    counts = np.searchsorted(rows, columns, "right") - begins
+    i = np.repeat(np.arange(left.nnz), counts)
+    k = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+    places = np.stack([left.indices[0][i], right.indices[1][k]])
+    terms = on(_index, x, (i,)) * on(_index, y, (k,))
+    return sparse_at(terms, Pattern(places, (a.shape[0], b.shape[1]), False)).coalesce()
+
+
 def _check_product(input: Any, other: Any) -> None:
     for operand in (input, other):
         if not isinstance(operand, Tensor):
@@ -216,15 +236,6 @@ def _check_product(input: Any, other: Any) -> None:
                     do="call to_dense() first",
                 )
             )
-    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
-        raise NotImplementedError(
-            errors.message(
-                "matmul()",
-                expected="one sparse and one dense operand",
-                found="two sparse ones",
-                do="write a @ b.to_dense()",
-            )
-        )
     if input.dtype is not other.dtype:
         raise RuntimeError(
             errors.message(
@@ -255,9 +266,9 @@ class SparseTensor(Tensor):
     """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
 
     Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the element there is the sum
-    of its values. ``a @ b`` and ``b @ a`` with a dense b, sums, products with numbers, `t`, `to_dense`, `coalesce` and
-    `values` are differentiable; other operations raise NotImplementedError. ``a.grad`` and ``autograd.grad(y, a)`` are
-    sparse.
+    of its values. ``a @ b`` and ``b @ a``, sums, products with numbers, `sum`, `t`, `to_dense`, `coalesce` and
+    `values` are differentiable; other operations raise NotImplementedError. The product of two sparse matrices is
+    sparse, and so are ``a.grad`` and ``autograd.grad(y, a)``.
     """
 
     __slots__ = ()
@@ -433,6 +444,21 @@ class SparseTensor(Tensor):
         """The tensor with all of its zeros."""
         return _dense(self)
 
+    def sum(self, dim: Any = None, *, dtype: Any = None) -> Tensor:  # type: ignore[override]
+        """The sum of all elements, or along one or several axes: sparse, as long as a sparse axis is left."""
+        values = _entries(self) if dtype is None else _entries(self).to(dtype)
+        if dim is None:
+            return values.sum()
+        pattern, n = self._data.pattern, self.sparse_dim()
+        gone = {wrap_axis(d, self.ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,))}
+        if max(gone, default=0) >= n:
+            values = values.sum([d - n + 1 for d in gone if d >= n])
+        left = [d for d in range(n) if d not in gone]
+        if not left:
+            return values.sum(0)
+        size = tuple(length for d, length in enumerate(self.shape) if d not in gone)
+        return sparse_at(values, Pattern(pattern.indices[left], size, False)).coalesce()
+
     def clone(self) -> SparseTensor:  # type: ignore[override]
         """A copy with values of its own, through which gradients flow."""
         return sparse_at(_entries(self).clone(), self._data.pattern)
@@ -486,7 +512,7 @@ class SparseTensor(Tensor):
         input, other = (wrap(a) if isinstance(a, np.ndarray) else a for a in (input, other))
         _check_product(input, other)
         if isinstance(input, SparseTensor):
-            return _product(input, other)
+            return _product_of_two(input, other) if isinstance(other, SparseTensor) else _product(input, other)
         return _product(other, input, True) if input.ndim == 1 else _product(other, input.mT, True).mT
 
     def __mul__(self, other: Any) -> SparseTensor:
@@ -515,6 +541,9 @@ class SparseTensor(Tensor):
         if ufunc is np.add and method == "__call__" and not kwargs:
             return _sum(*inputs)
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return args[0].clone() if func is np.copy else super().__array_function__(func, types, args, kwargs)
 
 
 def _number(name: str, other: Any) -> Any:

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
+from .._state import LEVELS
 from .._tensor import NUMPY, Lifted, Tensor, wrap
-from ..overrides import by_first_argument
+from ..overrides import by_first_argument, chosen, dispatch, overriding
 from .calls import write_out
-from .conversion import order_of
+from .conversion import laid_out, order_of
 from .shape import sizes
 from .table import alias
 from .values import finish, fitting
@@ -50,6 +51,9 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
         requires_grad: bool = False,
         **named: Any,
     ) -> Tensor:
+        if LEVELS.n and (kinds := overriding((*args, *named.values()))):
+            place = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+            return dispatch(kinds, call, args, named | chosen(out=out, **place))
         if takes_sizes and not args:
             if "size" not in named:
                 raise TypeError(errors.message(f"{name}()", expected="sizes, as integers or as a tuple", found="none"))
@@ -62,8 +66,6 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(make)  # type: ignore[attr-defined]
     call.__module__ = f"pullback.{home}".rstrip(".")
-    if name.endswith("_like"):
-        call = by_first_argument(call)
     alias(f"{home}.{name}".lstrip("."), call)
     return call
 
@@ -127,8 +129,8 @@ def ones(*size: Any, dtype: Any = None) -> Any:
 @factory
 def empty(*size: Any, dtype: Any = None, memory_format: Any = None) -> Any:
     """A tensor of the given sizes whose values are whatever was in the memory."""
-    order_of(memory_format)
-    return np.empty(sizes_of(size), or_default(dtype))
+    order, made = order_of(memory_format), np.empty(sizes_of(size), or_default(dtype))
+    return laid_out(made, order) if isinstance(order, tuple) else made
 
 
 @factory
@@ -215,6 +217,8 @@ def _like(fill: Callable[..., Any], input: Tensor, value: Any, dtype: Any, memor
     rest = () if value is None else (fitting(np.asarray(value), found),)
     if isinstance(input, Lifted):
         return wrap(data.like(fill(np.empty(data.shape, np.bool_), *rest, dtype=found)))
+    if isinstance(order, tuple):
+        return laid_out(fill(data, *rest, dtype=found), order)
     return fill(data, *rest, dtype=found, order=order)
 
 

@@ -13,6 +13,7 @@ from .._tensor import Tensor, wrap
 from .batching import by, moved
 from .calls import on
 from .indexing import fitting_number
+from .nodes import titled
 from .replacing import put_through
 from .samples import A, D, S, V
 from .shape import clone, flatten
@@ -178,7 +179,8 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     first, second = _two_dims(len(shape), dim1, dim2)
     n = max(0, min(shape[first] + min(offset, 0), shape[second] - max(offset, 0)))
     rest = tuple(k for i, k in enumerate(shape) if i not in (first, second))
-    return put_through("diagonal_scatter", input, src, (*rest, n), diagonal.op, offset, first, second)
+    found = put_through("diagonal_scatter", input, src, (*rest, n), diagonal.op, offset, first, second)
+    return titled(found, "DiagonalScatterBackward0")
 
 
 # Triangles ------------------------------------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ def _matrix(name: str, input: Any) -> Any:
 
 
 @linear(
-    batch="leading",
+    batch="matrices",
     input=lambda g, diagonal: np.triu(g, diagonal),
     numpy={np.triu: lambda m, k=0: triu(m, k)},
     samples=lambda: [*_TRIANGLES, S(A(2, 2), 5)],
@@ -212,7 +214,7 @@ def triu(input: Any, diagonal: int = 0) -> Any:
 
 
 @linear(
-    batch="leading",
+    batch="matrices",
     input=lambda g, diagonal: np.tril(g, diagonal),
     numpy={np.tril: lambda m, k=0: tril(m, k)},
     samples=lambda: [*_TRIANGLES, S(A(2, 2), -5)],

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._tensor import Tensor, wrap
+from .._tensor import Tensor, is_tracked, wrap
+from ..overrides import by_first_argument
 from .calls import write_out
 from .choices import where
 from .conversion import to
@@ -31,7 +32,7 @@ def _finished(name: str, made: Tensor, input: Tensor, out: Any) -> Tensor:
     """What was drawn, in `out` if there is one. As in torch, it depends on `input`, with a derivative of zero."""
     if out is not None:
         return write_out(name, out, made)
-    return where(wrap(np.asarray(True)), made, input) if input.requires_grad else made
+    return where(wrap(np.asarray(True)), made, input) if is_tracked(input) else made
 
 
 # Normal ---------------------------------------------------------------------------------------------------------------
@@ -125,6 +126,7 @@ def _coins_of(p: Tensor, dtype: np.dtype[Any], generator: Any) -> Tensor:
     return drawn(sample, p._data.shape, [p.detach()], generator)
 
 
+@by_first_argument
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """1 with the probability that each element of `input` is (or with probability `p`), else 0, in its dtype.
 
@@ -145,6 +147,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     return _finished("bernoulli", made, input, out)
 
 
+@by_first_argument
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """How many events there are where `input` are expected: numbers of the Poisson distribution, in its dtype.
 
@@ -163,6 +166,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     return _finished("poisson", drawn(sample, input._data.shape, [input.detach()], generator), input, None)
 
 
+@by_first_argument
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
 ) -> Tensor:
@@ -350,11 +354,11 @@ _METHODS: dict[str, Callable[..., Tensor]] = {
     "cauchy_": _cauchy,
     "log_normal_": _log_normal,
     "random_": _random,
-    "bernoulli": bernoulli,
-    "multinomial": multinomial,
 }
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
-    setattr(Tensor, _name, _method)
+    setattr(Tensor, _name, by_first_argument(_method))
+for _function in (bernoulli, multinomial):
+    setattr(Tensor, _function.__name__, _function)
 for _function in (bernoulli, poisson, multinomial):
     alias(_function.__name__, _function)

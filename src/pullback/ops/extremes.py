@@ -15,6 +15,7 @@ from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._tensor import Tensor
 from .choices import maximum, minimum
 from .choosing import chosen, one_jvp, one_rule, refuse_unordered
+from .nodes import titled
 from .operands import plain
 from .reductions import quiet
 from .results import result_type
@@ -219,7 +220,7 @@ def _min(input: Any, dim: int, keepdim: bool) -> Any:
 
 
 def _extreme(
-    every: Any, along_dim: Any, pair: Any, input: Tensor, args: tuple[Any, ...], dim: Any, keepdim: Any
+    node: str, every: Any, along_dim: Any, pair: Any, input: Tensor, args: tuple[Any, ...], dim: Any, keepdim: Any
 ) -> Any:
     """What `max` and `min` are asked for: the best of all, along an axis, or of each two."""
     if args and isinstance(args[0], Tensor):
@@ -227,7 +228,7 @@ def _extreme(
     if args:
         dim, *rest = args
         (keepdim,) = rest or (keepdim,)
-    return every(input) if dim is None else along_dim(input, dim, keepdim)
+    return titled(every(input), node) if dim is None else along_dim(input, dim, keepdim)
 
 
 def _either_samples() -> list[Sample]:
@@ -268,11 +269,11 @@ def max(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: 
     indices=tensor([1, 0]))
     """
     args = args if other is None else (*args, other)
-    return _extreme(amax, _max, maximum, input, args, dim, keepdim)
+    return _extreme("MaxBackward1", amax, _max, maximum, input, args, dim, keepdim)
 
 
 @composite(samples=_either_samples, kinks=_either_kinks, refused=_neither)
 def min(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: bool = False) -> Any:
     """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
     args = args if other is None else (*args, other)
-    return _extreme(amin, _min, minimum, input, args, dim, keepdim)
+    return _extreme("MinBackward1", amin, _min, minimum, input, args, dim, keepdim)

@@ -15,6 +15,7 @@ from .._tensor import Tensor
 from .batching import by_row
 from .calls import on
 from .indexing import fitting_number, index_select, straight
+from .nodes import titled
 from .positions import add_at, vector
 from .samples import A, Differs, S, V, index
 from .scattering import scatter_reduce
@@ -287,7 +288,8 @@ def index_reduce(
     if len(shape) > 1:
         row = reshape(index, tuple(-1 if i == axis else 1 for i in range(len(shape))))
         index = expand(row, shape)
-    return scatter_reduce(input, axis, index, source, reduce, include_self=include_self)
+    found = scatter_reduce(input, axis, index, source, reduce, include_self=include_self)
+    return found if reduce == "mean" else titled(found, "IndexReduceBackward0")
 
 
 @constant(method=False)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from .. import errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor, wrap
-from .batching import by_mask, by_positions, by_row, read
+from .batching import by_mask, by_positions, by_row, in_rows, looped, read
 from .calls import on
 from .choices import where
 from .conversion import to
@@ -221,7 +222,24 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     return input.take(found, axis) if input.ndim else np.array(input)
 
 
-@linear(method=False, input=lambda g, index: on(take, g, index))
+def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: the adjoint of the below."""
+    input, index, shape = args
+    found = _add_up(level.lower(input), in_rows(level, index), (level.size, math.prod(shape)))
+    return found.reshape(level.size, *shape)
+
+
+def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: elements of rows, each of the batch flattened; of one row, if it is the same for each."""
+    input, index = op.padded(args, kwargs)
+    if not level.varies(input):
+        return op.call(level.value(input), level.value(index))
+    if isinstance(index, Tensor) and index._data.dtype != np.int64:
+        return looped(level, op, args, kwargs)  # which refuses it
+    return _index(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))
+
+
+@linear(method=False, batch=_take_sum_of_each, input=lambda g, index: on(take, g, index))
 def _take_sum(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added where `take` takes it from."""
     out = np.zeros(shape, dtype=input.dtype)
@@ -230,6 +248,7 @@ def _take_sum(input: Any, index: Any, shape: Any) -> Any:
 
 
 @linear(
+    batch=_take_of_each,
     input=lambda g, index, input_shape: on(_take_sum, g, index, input_shape),
     numpy={np.take: lambda a, indices, axis=None, mode="raise": _numpy_take(a, indices, axis, mode)},
     samples=lambda: [

@@ -15,7 +15,7 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import broadcasts_to
 from .._state import LEVELS, thread
-from .._tensor import Tensor
+from .._tensor import Tensor, is_tracked
 from ..overrides import dispatch, overriding
 from .indexing import check_mask, fitting_number
 from .shape import expand
@@ -50,7 +50,7 @@ def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -
             return dispatch(kinds, twin, (self, *args), kwargs)
         refuse_write(self, others)
         recorded = thread.modes.grad_enabled and (  # here, or at a level below
-            self.requires_grad or any(isinstance(o, Tensor) and o.requires_grad for o in others)
+            is_tracked(self) or any(isinstance(o, Tensor) and is_tracked(o) for o in others)
         )
         old = self
         if recorded:  # also where `self` is an operand: it will have other values, and hold the node that saved it

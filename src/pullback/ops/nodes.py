@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from .._tensor import Tensor, wrap
 from ..autograd.engine import fit
 from ..autograd.misuse import second_backward, written_since
 from ..autograd.node import FREED, AccumulateGrad, Node
-from ..autograd.watching import PackedTuple, pack_all
+from ..autograd.watching import PackedTuple, SavedTensor, pack_all
 
 if TYPE_CHECKING:
     from .table import Op, Plan
@@ -49,9 +51,11 @@ class OpNode(Node):
                 values = [v._data if isinstance(v, Tensor) else v for v in values]
         if plan.only is not None:  # wanted for certain, for else the node would not run
             return (plan.only(g, *values),)
+        if needed is None:
+            return plan.gradients(g, values)
         sent = []  # no comprehension: it would be one more call
         for (rule, pick), edge in zip(plan.calls, self._edges):  # noqa: B905 - a keyword costs on the hot path
-            sent.append(rule(g, *pick(values)) if needed is None or edge[0] in needed else None)  # type: ignore[index]
+            sent.append(rule(g, *pick(values)) if edge[0] in needed else None)  # type: ignore[index]
         return sent
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
@@ -62,10 +66,15 @@ class OpNode(Node):
             return [v._data if isinstance(v, Tensor) else v for v in saved]
         return [self._output(v) if isinstance(v, Tensor) and type(v._view) is SavedOutput else v for v in saved]
 
-    def _pack(self, pack: Any, unpack: Any) -> None:
-        """Have hooks pack what was saved; its versions are then theirs to look after."""
-        self.saved = pack_all(self.saved, lambda i, v: _place(v), pack, unpack)
-        self.versions = None
+    def _kept(self) -> Any:
+        """What was saved, however it is kept; FREED once it was dropped."""
+        return self.saved
+
+    def _pack(self, pack: Any, unpack: Any, only: int | None = None) -> None:
+        """Have hooks pack what was saved, or `only` one of it; its versions are then theirs to look after."""
+        self.saved = pack_all(self.saved, lambda i, v: _place(v), pack, unpack, only)
+        if only is None:
+            self.versions = None
 
     def check(self) -> None:
         """Refuse to go on if what was saved was freed, or written to since."""
@@ -96,6 +105,7 @@ class OpNode(Node):
         """This node's result with its place in the graph, without which it is saved: they form no cycle."""
         out = wrap(saved._data)
         assert saved._view is not None
+        out._version_of = saved._version_of
         out._edge = (self, saved._view.args[0], out._data.shape, out._data.dtype)
         out._requires_grad = True
         return out
@@ -130,13 +140,26 @@ class OpNode(Node):
 
     def saved_under(self, title: str) -> Any:
         """The value of ``_saved_<title>``: what was saved of an argument, or of the result."""
-        for wanted in (title, *_TORCHS_NAMES.get(title, ())):
-            if wanted in self.plan.names:
-                self.check()
-                return self.values(self.saved, True)[self.plan.names.index(wanted)]
-        for wanted in (title, *_TORCHS_NAMES.get(title, ())):
-            if wanted in self.op.rules:  # a tensor that the gradients wanted do without
-                return None
+        number = self._number_of(title)
+        if number is None:
+            return None
+        self.check()
+        packed = type(self.saved) is PackedTuple
+        one = (self.saved[number],)  # the others stay packed
+        return self.values(PackedTuple(one) if packed else one, True)[0]
+
+    def raw_saved_under(self, title: str) -> SavedTensor:
+        """The value of ``_raw_saved_<title>``, by which hooks are registered on what was saved."""
+        return SavedTensor(self, self._number_of(title))
+
+    def _number_of(self, title: str) -> int | None:
+        """Which of the saved values that is; None for a tensor that the gradients wanted do without."""
+        spellings = (title, *_TORCHS_NAMES.get(title, ()))
+        for name in spellings:
+            if name in self.plan.names:
+                return self.plan.names.index(name)
+        if any(name in self.op.rules for name in spellings):
+            return None
         kept = ", ".join(f"_saved_{n}" for n in self.plan.names) or "nothing"
         raise AttributeError(f"{self.name()} has no attribute '_saved_{title}'; it saved {kept}")
 
@@ -172,22 +195,28 @@ def saved_attributes(params: Sequence[str]) -> dict[str, property]:
     They are properties because a ``__getattr__`` would make every attribute of a node slow.
     """
     titles = {*params, *(f"{p}_shape" for p in params), "out", *_TORCHS_NAMES}
-    return {f"_saved_{title}": property(_Saved(title)) for title in titles}
-
-
-class _Saved:
-    """Gets one of them."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-
-    def __call__(self, node: OpNode) -> Any:
-        return node.saved_under(self.title)
+    raw = {f"_raw_saved_{title}": property(partial(OpNode.raw_saved_under, title=title)) for title in titles}
+    return raw | {f"_saved_{title}": property(partial(OpNode.saved_under, title=title)) for title in titles}
 
 
 def _place(value: Tensor) -> int | None:
     """Which of its own node's results a saved tensor is."""
     return value._view.args[0] if type(value._view) is SavedOutput else None
+
+
+def titled(out: Any, name: str) -> Any:
+    """What an operation returned, the name of its node exchanged for torch's: where it is one operation of several."""
+    first = out[0] if isinstance(out, tuple) else out
+    edge = first._edge if isinstance(first, Tensor) else None
+    if edge is not None and isinstance(edge[0], OpNode):
+        kind: Any = type(edge[0])
+        edge[0].__class__ = _titled_class(kind, name)
+    return out
+
+
+@functools.cache
+def _titled_class(cls: Any, name: str) -> Any:
+    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "name": lambda self: name})
 
 
 class ComplexNode(OpNode):
@@ -201,7 +230,17 @@ class ComplexNode(OpNode):
         if self.plan.frees and not keep:
             self.saved = FREED
         values = [np.conj(v) if _is_complex(v) else v for v in self.values(saved, taped)]
-        return [rule(g, *pick(values)) for rule, pick in self.plan.calls]
+        return self.plan.gradients(g, values)
+
+
+class CutNode(ComplexNode):
+    """One whose rules have a branch cut along the real line: they see real numbers as complex ones, too, so that the
+    sign of the imaginary zero says on which side of the cut a conjugate lies."""
+
+    __slots__ = ()
+
+    def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
+        return [v if v is None or _is_complex(v) else np.add(v, 0j) for v in super().values(saved, taped)]
 
 
 def _is_complex(value: Any) -> bool:
@@ -217,7 +256,7 @@ class ManyNode(OpNode):
     __slots__ = ()
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        return self.plan.calls[0][0](g, *self.saved)  # sizes, no values: nothing that could be freed or written to
+        return self.plan.only(g, *self.saved)  # sizes, no values: nothing that could be freed or written to
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:

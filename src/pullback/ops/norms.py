@@ -1,4 +1,4 @@
-"""Norms of vectors: `norm` and the distance `dist`.
+"""Norms of vectors: `norm`, the distance `dist`, and `renorm`, which bounds them.
 
 At the origin, where a norm has no derivative, its gradient is 0, as torch's is; and so is that of an element that is 0,
 for any p.
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import insert_axes, wrap_axes
+from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._dtypes import to_numpy
 from .._tensor import Tensor
-from .choices import sign
+from .choices import sign, where
 from .conversion import to
 from .extremes import amax, amin
 from .operands import plain, somewhere
@@ -203,3 +203,48 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     difference = input - other
     _check_order("dist", difference, p, None)
     return p_norm(difference, p, None, False)
+
+
+@composite(
+    inplace=True,
+    samples=lambda: [
+        *(S(A(2, 3), p, 0, 1.0) for p in (2, 1, 3, 0.5, inf)),
+        S(A(2, 3), 2, -1, 1e3),
+        S(A(2, 3), p=2, dim=1, maxnorm=0),
+        S(A(2, 3, 2, layout="T"), 1.5, 1, 0.1),
+        S(A(0, 3), 2, 0, 1.0),
+        S(A(2, 0), 2, 0, 1.0),
+    ],
+    kinks=lambda: [S(V([[0.0, 0.0], [nan, 1.0], [inf, 1.0]]), p, 0, 1.0) for p in (2, 1, 3)],
+    refused=lambda: [
+        S(A(3), 2, 0, 1.0),
+        S(A(2, 3), 2, 2, 1.0),
+        S(A(2, 3), 0, 0, 1.0),
+        S(A(2, 3), -1, 0, 1.0),
+        S(A(2, 3), 2, 0, -1.0),
+        S(A(2, 3, dtype="int64"), 2, 0, 1.0),
+        S([1.0], 2, 0, 1.0),
+        S(A(2, 3), 2, 0),
+    ],
+)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer.
+
+    >>> import pullback
+    >>> pullback.renorm(pullback.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message("renorm()", expected="a Tensor", found=errors.describe(input)))
+    axis = wrap_axis(dim, input.ndim)
+    if not p > 0:
+        raise RuntimeError(errors.message("renorm()", expected="p above 0", found=str(p)))
+    if not maxnorm >= 0:
+        raise RuntimeError(errors.message("renorm()", expected="maxnorm to be >= 0", found=str(maxnorm)))
+    if input.ndim < 2:
+        raise RuntimeError(errors.message("renorm()", expected="at least 2 dimensions", found=errors.describe(input)))
+    rest = tuple(i for i in range(input.ndim) if i != axis)
+    _check_order("renorm", input, p, rest)
+    size = p_norm(input, p, rest, True)
+    return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

@@ -188,14 +188,14 @@ def _partitioned(input: Any, kth: Any, axis: int) -> Any:
     return np.argpartition(input, kth, axis=axis) if input.ndim else np.zeros((), np.int64)
 
 
-@special(method=False, input=many_rule, jvp=many_jvp)
+@special(method=False, batch="dims", input=many_rule, jvp=many_jvp)
 def _partition(input: Any, kth: Any, dim: int) -> Any:
     """`input` with what belongs at `kth` there, smaller elements before and larger ones after; and the positions."""
     index = _partitioned(input, kth, dim)
     return (np.take_along_axis(input, index, dim) if input.ndim else np.array(input)), index
 
 
-@constant(method=False)
+@constant(method=False, batch="dims")
 def _argpartition(input: Any, kth: Any, dim: int) -> Any:
     return _partitioned(input, kth, dim)
 

@@ -46,6 +46,15 @@ def need_both(name: str, kinds: str, input: Any, other: Any) -> tuple[Any, Any]:
     return input, other
 
 
+def need_numbers(name: str, **given: Any) -> None:
+    """Refuse arguments that are not real Python numbers."""
+    for argument, value in given.items():
+        if not isinstance(value, (int, float)):
+            raise TypeError(
+                errors.message(f"{name}()", expected=f"{argument} to be a number", found=errors.describe(value))
+            )
+
+
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:
     """Both operands of a division, refused if integers are to be divided by 0."""
     if hasattr(other, "dtype") and other.dtype.kind in "iu" and not np.all(other):

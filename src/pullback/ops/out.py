@@ -34,18 +34,18 @@ def _check_out(name: str, out: Any, result: Tensor) -> None:
         raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
     if isinstance(result, Lifted) or isinstance(out, Lifted):
         raise NotImplementedError(
-            f"{name}(): functions with out=... arguments don't support transforms and forward AD.\n"
+            f"{name}(): an out= function does not support transforms and forward AD.\n"
             "  What to do: leave out= away."
-        )
-    if out._version_of is INFERENCE and not thread.modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
-            "  What to do: leave out= away, or pass a clone() of it."
         )
     if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
+        )
+    if out._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: leave out= away, or pass a clone() of it."
         )
     if out._data.shape == result._data.shape:
         refuse_memory(out._data)

@@ -25,6 +25,7 @@ square: Operation = elementwise(
     "square",
     _square,
     "``input ** 2``.",
+    node="PowBackward0",
     numpy={np.square: lambda x: square(x)},
     input=lambda g, input: g * (2 * input),
     kinks=[S(V(EDGES)), S(V([0.0, 0.0]))],
@@ -102,8 +103,14 @@ def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
     return g * (other * np.power(np.where(degenerate, 1, input), np.subtract(other, 1.0)))
 
 
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) if is_number(value) else value.dtype.kind == "c"
+
+
 def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     # d/dn x**n = x**n log x, and 0 at x = 0 where n >= 0, the limit
+    if out.dtype.kind == "c" and not _is_complex(input):  # the logarithm of a negative number is complex
+        input = np.add(input, 0j)
     if is_number(input) and input != 0:
         return g * (out * np.log(input).item())
     zero = np.logical_and(np.equal(plain(input), 0), np.greater_equal(np.real(plain(other)), 0))
@@ -118,6 +125,7 @@ pow = elementwise(
     "``input ** exponent``, broadcast.",
     dunder="pow",
     node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
+    cut=True,
     numpy={},
     input=_pow_by_base,
     other=_pow_by_exponent,
@@ -129,6 +137,7 @@ pow = elementwise(
         *(S(A(3, domain="positive"), n) for n in (-0.5, 2.5)),
         S(A(2, 3, domain="positive"), exponent=A(3)),
         S(A(3, domain="positive"), V([2, 3, 0], "int64")),
+        *(S(base, V([0.5 + 1j, -0.3 + 2j], "complex128")) for base in (-2.0, V([-1.0, 0.5], "float64"))),
     ],
     kinks=lambda: [
         S(*EDGE_PAIRS),

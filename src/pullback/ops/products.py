@@ -4,6 +4,8 @@ all but `matmul` are made of it.
 
 from __future__ import annotations
 
+import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ from .._arrays import broadcasts_to
 from .._tensor import Tensor, wrap
 from .calls import apply
 from .choices import where
+from .nodes import titled
 from .samples import A, Differs, S, Sample, V, nan
 from .table import bilinear, composite
 
@@ -46,6 +49,9 @@ def _right(g: Any, input: Any, other_shape: Any) -> Any:
     if left == 2 and len(other_shape) == 1:
         return np.matmul(g, input)
     g = _as_matrices(g, left, len(other_shape))
+    if left > 2 and len(other_shape) == 2:  # of many matrices by one: all their rows at once
+        rows = math.prod(input.shape[:-1])
+        return np.matmul(input.reshape(rows, input.shape[-1]).swapaxes(0, 1), g.reshape(rows, g.shape[-1]))
     found = np.matmul(input.swapaxes(-1, -2), g)
     return found.squeeze(-1) if len(other_shape) == 1 else found
 
@@ -59,6 +65,8 @@ def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
 def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """vmap: one product if a matrix is the same for each, else a batch of them; vectors become matrices first."""
     input, other = args
+    if 0 in (input._data.ndim, other._data.ndim):  # with the axis of the batch it would not be seen that this is none
+        return op.call(*(level.value(t)[0] if level.varies(t) else level.value(t) for t in args))
     if not level.varies(other) and other._data.ndim <= 2:
         return op.call(level.value(input), level.value(other))
     if not level.varies(input) and input._data.ndim == 2 and other._data.ndim == 1:  # the vectors as rows
@@ -71,8 +79,7 @@ def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[st
     return found.squeeze(-1 if column else -2) if row else found
 
 
-@bilinear(method=False, batch=_product_of_each, input=_left, other=_right)
-def _matmul(input: Any, other: Any) -> Any:
+def _product(input: Any, other: Any) -> Any:
     for value in (input, other):
         if not hasattr(value, "dtype"):
             raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(value)))
@@ -103,6 +110,22 @@ def _matmul(input: Any, other: Any) -> Any:
             )
         )
     return np.matmul(input, other)
+
+
+def _entered(name: str, node: str) -> Any:
+    """An entry of the product: each is the same, but in its nodes' name."""
+    forward = types.FunctionType(_product.__code__, globals(), name)
+    return bilinear(method=False, node=node, batch=_product_of_each, input=_left, other=_right)(forward)
+
+
+_matmul = _entered("_matmul", "MatmulBackward0")
+_bmm = _entered("_bmm", "BmmBackward0")
+# by the numbers of axes of the operands
+_NAMED = {
+    (1, 1): _entered("_dot", "DotBackward0"),
+    (2, 1): _entered("_mv", "MvBackward0"),
+    (2, 2): _entered("_mm", "MmBackward0"),
+}
 
 
 def _matmul_samples() -> list[Sample]:
@@ -161,9 +184,12 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
         for operand in (input, other):
             if hasattr(operand, "_matmul"):  # another kind of matrix brings its own product
                 return operand._matmul(input, other)
-    if isinstance(other, np.ndarray):
-        other = wrap(other)
-    return apply(_matmul.op, (input, other), {})
+        if isinstance(other, np.ndarray):
+            other = wrap(other)
+        elif not isinstance(other, Tensor):
+            return apply(_matmul.op, (input, other), {})
+    entry = _NAMED.get((input._data.ndim, other._data.ndim), _matmul)
+    return apply(entry.op, (input, other), {})
 
 
 def check_ndim(name: str, **expected: tuple[Any, int]) -> None:
@@ -181,7 +207,7 @@ def _batches(name: str, a: Tensor, b: Tensor) -> Tensor:
         raise RuntimeError(
             errors.message(f"{name}()", expected="equal batch sizes", found=f"{a.shape[0]} and {b.shape[0]}")
         )
-    return matmul(a, b)
+    return apply(_bmm.op, (a, b), {})
 
 
 @composite(
@@ -267,7 +293,7 @@ def _flat(a: Any) -> Any:
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
     check_ndim("vdot", input=(input, 1), other=(other, 1))
-    return matmul(np.conj(input), other)
+    return matmul(np.conj(input), other) if input.is_complex() else titled(matmul(input, other), "VdotBackward0")
 
 
 @composite(

@@ -71,7 +71,7 @@ def _median(input: Any) -> Any:
     return _of_all("median", input, False)
 
 
-@special(method=False, batch="dims", input=one_rule, jvp=one_jvp)
+@special(method=False, node="MedianBackward1", batch="dims", input=one_rule, jvp=one_jvp)
 def _median_dim(input: Any, dim: int, keepdim: bool) -> Any:
     return MedianResult(*_along("median", input, dim, keepdim, False))
 
@@ -81,7 +81,7 @@ def _nanmedian(input: Any) -> Any:
     return _of_all("nanmedian", input, True)
 
 
-@special(method=False, batch="dims", input=one_rule, jvp=one_jvp)
+@special(method=False, node="NanmedianBackward1", batch="dims", input=one_rule, jvp=one_jvp)
 def _nanmedian_dim(input: Any, dim: int, keepdim: bool) -> Any:
     return NanmedianResult(*_along("nanmedian", input, dim, keepdim, True))
 

@@ -42,6 +42,12 @@ def is_neg(input: Tensor) -> bool:
     return False
 
 
+@composite(method=False)
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements; NaN equals nothing.

@@ -20,7 +20,7 @@ from .. import _dtypes, errors
 from .._state import thread
 from .._tensor import Lifted, Tensor, wrap
 from ..interpreters.batched import Vmap
-from .conversion import order_of
+from .conversion import laid_out, order_of
 from .creation import factory, or_default, sizes_of
 from .table import alias
 
@@ -218,7 +218,8 @@ def _check_randomness(level: Vmap, varies: bool) -> None:
         )
     if level.randomness == "same" and varies:
         raise RuntimeError(
-            "vmap: the same randomness is asked for, but what to draw depends on a tensor that varies.\n"
+            "Vmap does not currently support same randomness with a batched tensor input, on which depends what to "
+            "draw.\n"
             "  What to do: pass randomness='different' to vmap."
         )
 
@@ -390,7 +391,10 @@ def _like(name: str, input: Any, dtype: Any, draw: Callable[..., Tensor], kinds:
     made = draw(data.shape, found)
     if isinstance(input, Lifted) or isinstance(made, Lifted):
         return made
-    laid = np.empty_like(data, found, order_of(memory_format, input))
+    order = order_of(memory_format, input)
+    if isinstance(order, tuple):
+        return wrap(laid_out(made._data, order))
+    laid = np.empty_like(data, found, order)
     laid[...] = made._data
     return wrap(laid)
 

@@ -11,6 +11,7 @@ from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
+from .nodes import OpNode, titled
 from .operands import plain, somewhere
 from .samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from .table import composite, constant, linear, special
@@ -45,6 +46,11 @@ def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return np.sum(input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
 
 
+def _along(node: OpNode) -> int:
+    """The number at the end of torch's name for a node: 1 where an axis was given, or the axes were kept."""
+    return int(node.saved_as("dim") is not None or bool(node.saved_as("keepdim")))
+
+
 def _count(shape: Any, dim: Any) -> int:
     axes = None if dim is None else wrap_axes(dim, len(shape))
     return math.prod(shape) if axes is None else math.prod([shape[i] for i in axes])
@@ -69,7 +75,7 @@ def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 
 @linear(
-    node=lambda node: f"SumBackward{int(node.saved_as('dim') is not None)}",
+    node=lambda node: f"SumBackward{_along(node)}",
     batch="dims",
     input=_sum_rule,
     numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
@@ -91,7 +97,7 @@ def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 
 @linear(
-    node=lambda node: f"MeanBackward{int(node.saved_as('dim') is not None)}",
+    node=lambda node: f"MeanBackward{_along(node)}",
     batch="dims",
     input=_mean_rule,
     samples=_samples,
@@ -228,10 +234,10 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
     >>> running(np.add, np.ones((3, 2)), 0)[-1]
     array([3., 3.])
     """
-    rows = np.moveaxis(values, axis, 0)
+    rows, dtype = np.moveaxis(values, axis, 0), dtype or values.dtype
     if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
         return ufunc.accumulate(values, axis=axis, dtype=dtype)
-    out = np.empty(values.shape, dtype or values.dtype)
+    out = np.empty(values.shape, dtype)
     into = np.moveaxis(out, axis, 0)
     into[:1] = rows[:1]
     for before, row, here in zip(into[:-1], rows[1:].astype(out.dtype, copy=False), into[1:], strict=True):
@@ -278,7 +284,7 @@ def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
             found = found[..., :half] * found[..., half : 2 * half]
             if last.size:
                 found[..., :1] *= last
-    rest: Any = {"axis": axes if found.ndim == input.ndim else 0, "keepdims": keepdim}
+    rest: Any = {"axis": axes if found.ndim == input.ndim else 0, "keepdims": keepdim, "dtype": found.dtype}
     found = np.multiply.reduce(found, **rest)
     return found if axes is not None or not keepdim else np.reshape(found, (1,) * input.ndim)
 
@@ -298,7 +304,8 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    return _prod(cast_first("prod", input, dtype), dim, keepdim)
+    found = _prod(cast_first("prod", input, dtype), dim, keepdim)
+    return found if dim is None else titled(found, "ProdBackward1")
 
 
 # Nonzero or not -------------------------------------------------------------------------------------------------------

@@ -13,11 +13,12 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import broadcasts_to, wrap_axis
 from .._tensor import Tensor
-from .batching import written
+from .batching import in_rows, looped, written
 from .calls import apply, on
 from .choices import where
 from .filling import refuse_dtypes
 from .indexing import check_mask, fitting_number, take
+from .nodes import titled
 from .positions import add_at, indexed_shape, positions
 from .samples import A, S, V, index, inf, mask, nan
 from .shape import reshape
@@ -55,8 +56,21 @@ def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
         out[...] = work.reshape(out.shape)
 
 
+def _put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: written into rows, each of the batch flattened."""
+    input, index, source, accumulate = op.padded(args, kwargs)
+    if isinstance(source, Tensor):
+        if index._data.dtype != np.int64 or source._data.size != index._data.size:
+            return looped(level, op, args, kwargs)  # which refuses it
+        source = level.lower(source).reshape(level.size, *index._data.shape)
+    rows = level.lower(input).reshape(level.size, input._data.size)
+    write = _index_put_add if accumulate else _index_put
+    return write(rows, source, (), in_rows(level, index)).reshape(level.size, *input._data.shape)
+
+
 @linear(
     method=False,
+    batch=_put_of_each,
     input=lambda g, index, accumulate: g if accumulate else on(_put, g, index, 0.0, False),
     source=lambda g, index, source_shape: np.reshape(on(take, g, index), source_shape),
 )
@@ -112,6 +126,7 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
 
 @linear(
     method=False,
+    node="IndexPutBackward0",
     batch=written,
     input=lambda g: g,
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
@@ -224,7 +239,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([1., 0.])
     """
     check_mask("masked_fill", mask)
-    return where(mask, fitting_number("masked_fill", input, value), input)
+    found = where(mask, fitting_number("masked_fill", input, value), input)
+    return titled(found, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
 
 
 @linear(method=False, input=lambda g, mask, input_shape: on(_masked_first, g, mask, input_shape))
@@ -321,7 +337,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     if not shape or not -shape[axis] <= index < shape[axis]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     place = (*(slice(None),) * axis, operator.index(index))
-    return put_through("select_scatter", input, src, shape[:axis] + shape[axis + 1 :], _getitem.op, place)
+    found = put_through("select_scatter", input, src, shape[:axis] + shape[axis + 1 :], _getitem.op, place)
+    return titled(found, "SelectScatterBackward0")
 
 
 @composite(
@@ -353,7 +370,8 @@ def slice_scatter(
     part = slice(start, end, step)
     n = len(range(*part.indices(shape[axis])))
     place = (*(slice(None),) * axis, part)
-    return put_through("slice_scatter", input, src, (*shape[:axis], n, *shape[axis + 1 :]), _getitem.op, place)
+    found = put_through("slice_scatter", input, src, (*shape[:axis], n, *shape[axis + 1 :]), _getitem.op, place)
+    return titled(found, "SliceScatterBackward0")
 
 
 twin("put", _put_)

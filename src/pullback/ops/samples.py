@@ -22,8 +22,11 @@ import numpy as np
 
 inf, nan = float("inf"), float("nan")
 
+# The records here are not compared, and those that are printed say how: whoever imports the library waits for each
+# method that dataclasses write.
 
-@dataclass(frozen=True)
+
+@dataclass(eq=False, repr=False)
 class Array:
     """An array to be made; `layout` is "C", "T" (axes reversed in memory), "step" (every other element), "readonly"."""
 
@@ -155,7 +158,7 @@ MATRICES: dict[str, Callable[[np.random.Generator, tuple[int, ...], bool], np.nd
 }
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class DType:
     """A dtype, by its name."""
 
@@ -165,7 +168,7 @@ class DType:
         return self.name
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Sample:
     """A call: positional and keyword arguments, with `Array` and `DType` in the places of arrays and dtypes."""
 
@@ -254,6 +257,11 @@ def unary(domain: str = "real") -> list[Sample]:
     return [S(A(*shape, domain=domain, layout=layout)) for shape, layout in _UNARY]
 
 
+def on_one(*more: Any, domain: str = "between") -> list[Any]:
+    """Samples of one array, and of these calls."""
+    return [*unary(domain), *more]
+
+
 def pairs(left: str = "real", right: str | None = None, *numbers: complex) -> list[Sample]:
     """Two arrays that broadcast, and an array with each of some Python numbers."""
     right = right or left
@@ -289,7 +297,7 @@ def whole(domain: str = "real") -> list[Sample]:
 EMPTY = [S(A(0)), S(A(2, 0)), S(A(2, 0), 1), S(A(2, 0), 0)]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Differs:
     """Some samples (those whose repr holds `sample`) on which a check finds a difference from torch that is meant.
 
@@ -312,6 +320,9 @@ EDGES = [0.0, -0.0, 1.0, -1.0, 1e-30, 30.0, -30.0, 800.0, -800.0, inf, -inf, nan
 _PAIRED = list(itertools.product((0.0, 1.0, -1.0, 2.0, 0.5, inf, -inf, nan), repeat=2))
 EDGE_PAIRS = (V([a for a, _ in _PAIRED]), V([b for _, b in _PAIRED]))
 
+# The same, and the corners of piecewise linear functions.
+CORNERS = [S(V([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 6.0, 1e-30, 30.0, -30.0, 800.0, -800.0, inf, -inf, nan]))]
+
 # Calls that every elementwise operation of two arguments, of one, and every reduction refuses.
 NO_PAIR = [
     S(A(2), A(3)),
@@ -324,6 +335,7 @@ NO_PAIR = [
     S(A(3), A(3), A(3)),
     S(A(3), nonsense=1),
 ]
+NOT_TENSORS = [S(), S(1.5), S([1.0]), S("x"), S(None), S(A(2), nonsense=1)]
 NO_UNARY = [S(), S(1.5), S([1.0]), S("x"), S(None), S(A(2), A(2)), S(A(2), nonsense=1)]
 NO_DIM = [
     S(A(2, 3), 2),

@@ -16,6 +16,7 @@ from .batching import by_positions
 from .calls import on
 from .creation import full
 from .indexing import _scatter_sum, fitting_number, gather, one_axis
+from .nodes import titled
 from .operands import plain
 from .positions import along
 from .samples import A, Differs, S, Sample, V, index, inf, nan
@@ -366,10 +367,10 @@ def scatter_reduce(
     if not include_self:
         input = _scatter(input, dim, index, _neutral(reduce, dtype))
     if reduce in _HOW:
-        return _scatter_combine(input, dim, index, src, reduce)
+        return titled(_scatter_combine(input, dim, index, src, reduce), "ScatterReduceBackward0")
     total = _scatter_add(input, dim, index, src)
     if reduce == "sum":
-        return total
+        return titled(total, "ScatterReduceBackward0")
     number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
     return total // number if dtype.kind in "iu" else total / number
 

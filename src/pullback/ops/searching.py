@@ -13,7 +13,7 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor, wrap
-from .batching import in_order
+from .batching import in_order, looped
 from .choosing import pick, refuse_unordered
 from .samples import A, Differs, S, Sample, V, inf, nan
 from .table import composite, constant, special
@@ -166,7 +166,15 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@constant(method=False)
+def _isin_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: one call for what is looked for among the same elements; in it, an element may occur several times."""
+    elements, tests, _, invert = args
+    if level.varies(tests):
+        return looped(level, op, args, kwargs)
+    return op.call(level.value(elements), level.value(tests), False, invert)
+
+
+@constant(method=False, batch=_isin_of_each)
 def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     for part in (elements, test_elements):
         refuse_unordered("isin", part, RuntimeError, "bc")

@@ -18,6 +18,7 @@ from .._memory import Size
 from .._tensor import Lifted, Tensor, wrap
 from .batching import by, expanded, unchanged
 from .calls import apply
+from .conversion import contiguous_format, laid_out, order_of, preserve_format
 from .samples import NO_UNARY, A, D, S
 from .samples import unary as unary_samples
 from .table import alias, composite, constant, linear
@@ -496,24 +497,37 @@ def sum_to_size(input: Tensor, size: Any, *more: Any) -> Tensor:
 # Copies -------------------------------------------------------------------------------------------------------------
 
 
+def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A format says nothing about the axis of a batch: the copy lies as the batch does."""
+    return op.call(level.lower(args[0]))
+
+
 @linear(
     input=lambda g: g,
-    batch="leading",
+    batch=_cloned_batch,
     numpy={np.copy: lambda a, order="K", subok=False: clone(a)},
     samples=unary_samples,
     refused=NO_UNARY,
 )
 def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """A copy with memory of its own, in which the axes lie in the same order; gradients flow through it."""
-    return np.array(input)
+    """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another;
+    gradients flow through it."""
+    return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
-@linear(method=False, batch="leading", input=lambda g: g)
+@linear(method=False, node="CloneBackward0", batch="leading", input=lambda g: g)
 def _contiguous(input: Any) -> Any:
     return np.array(input, order="C")
 
 
 @composite(function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its elements lie in order in memory, else a copy whose elements do."""
-    return input if input.is_contiguous() else _contiguous(input)
+    """The tensor itself if its elements lie in memory in order, or in that of a `memory_format`, else a copy whose
+    elements do."""
+    if memory_format is None or memory_format is contiguous_format:
+        return input if input.is_contiguous() else _contiguous(input)
+    if input.is_contiguous(memory_format):
+        return input
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return clone(input, memory_format=memory_format)

@@ -11,14 +11,16 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._tensor import Tensor
+from ..overrides import by_modes
 from . import products
 from .coo import Pattern, SparseTensor, layout, sparse_at, sparse_coo, strided
 from .shape import sizes
 from .values import tensor
 
-__all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided"]
+__all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided", "sum"]
 
 
+@by_modes
 def sparse_coo_tensor(
     indices: Any,
     values: Any,
@@ -164,15 +166,49 @@ def mm(sparse: Tensor, dense: Tensor) -> Tensor:
     return products.mm(sparse, dense)
 
 
-def _to_sparse(self: Tensor) -> SparseTensor:
-    """The nonzero elements as a coalesced sparse tensor; differentiable."""
+def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of the elements of a sparse tensor, or along one or several axes: sparse, while a sparse axis is left.
+
+    >>> import pullback
+    >>> a = pullback.tensor([[3.0, 0.0], [4.0, 5.0]]).to_sparse()
+    >>> pullback.sparse.sum(a), pullback.sparse.sum(a, 0).to_dense()
+    (tensor(12.), tensor([7., 5.]))
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.sum.html.
+    """
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError(errors.message("sparse.sum()", expected="a sparse tensor", found=errors.describe(input)))
+    return input.sum(dim, dtype=dtype)
+
+
+def _to_sparse(
+    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, dense_dim: int | None = None
+) -> SparseTensor:
+    """The nonzero elements as a coalesced sparse tensor; differentiable.
+
+    sparse_dim: how many axes, the first ones, the indices run over; the others, of which there are `dense_dim`, are
+    those of a value, which is there if one of its elements is not 0. layout: `sparse_coo`, if given.
+    """
+    if layout not in (None, sparse_coo):
+        raise NotImplementedError(errors.message("to_sparse()", expected="layout=sparse_coo", found=str(layout)))
+    ndim = self.ndim
+    count = ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
+    if not isinstance(count, int):
+        raise TypeError(errors.message("to_sparse()", expected="sparse_dim to be an integer", found=repr(count)))
     if isinstance(self, SparseTensor):
+        if sparse_dim is not None and count != self.sparse_dim():
+            raise RuntimeError(
+                errors.message("to_sparse()", expected=f"sparse_dim={self.sparse_dim()}, as it is", found=str(count))
+            )
         return self
-    if not self.ndim:
+    if not ndim:
         raise RuntimeError(
             errors.message("to_sparse()", expected="a tensor of 1 dimension or more", found="a 0-d tensor")
         )
-    places = np.nonzero(self._data)
+    if not 0 < count <= ndim:
+        raise RuntimeError(errors.message("to_sparse()", expected=f"sparse_dim in [1, {ndim}]", found=str(count)))
+    there = self._data if count == ndim else (self._data != 0).any(tuple(range(count, ndim)))
+    places = np.nonzero(there)
     return sparse_at(self[places], Pattern(np.stack(places), self._data.shape, True))
 
 

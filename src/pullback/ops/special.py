@@ -15,6 +15,7 @@ from .. import errors
 from .._tensor import Tensor
 from .bessel import by_scipy, scipy_special
 from .calls import on
+from .nodes import titled
 from .operands import FLOATS, NUMBERS, REAL, Operation, floating, is_number, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from .table import composite, elementwise, pointwise
@@ -145,7 +146,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise TypeError(errors.message("polygamma()", expected="n to be an int", found=errors.describe(n)))
     if n < 0:
         raise RuntimeError(errors.message("polygamma()", expected="n of at least 0", found=str(n)))
-    return digamma(input) if n == 0 else _polygamma(input, n)
+    return titled(digamma(input), "PolygammaBackward0") if n == 0 else _polygamma(input, n)
 
 
 Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[method-assign]
@@ -177,7 +178,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 def _no_derivative(name: str, argument: str) -> Any:
     raise NotImplementedError(
         errors.message(
-            f"the derivative of {name}() by {argument} is not implemented",
+            f"the derivative for {name}() by {argument} is not implemented",
             do=f"call .detach() on {argument}",
         )
     )

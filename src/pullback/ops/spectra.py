@@ -393,7 +393,7 @@ def _check_spectrum(input: Tensor, n_fft: int, hop: int, width: int, onesided: A
     return one
 
 
-@linear(method=False, input=lambda g: g)
+@linear(method=False, batch="leading", input=lambda g: g)
 def _nowhere_zero(input: Any) -> Any:
     """A sum of squared windows, if there is something to divide by everywhere."""
     if not input.size or np.abs(input).min() < 1e-11:

@@ -16,8 +16,8 @@ import numpy as np
 from .. import _dtypes, errors
 from .._arrays import wrap_axis
 from .._tensor import Lifted, Tensor
-from .batching import by
-from .calls import _as_view, _tie, apply, on
+from .calls import apply, as_view, on, tie
+from .nodes import titled
 from .samples import A, S, V
 from .shape import clone
 from .subscripts import _getitem
@@ -29,7 +29,7 @@ def _cut(dim: int, part: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * dim, part)
 
 
-def _tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces") -> tuple[Tensor, ...]:
+def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces") -> tuple[Tensor, ...]:
     """Pieces as views of `input`, each of them the part of it along `dim` that is given for it.
 
     made: as in `View`; "pieces" where torch makes them in one operation, and none of them may be written to.
@@ -37,9 +37,9 @@ def _tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: s
     for out, part in zip(outs, parts, strict=True):
         args = (input, _cut(dim, part))
         if not isinstance(input, Lifted):
-            _as_view(out, _getitem.op, args, made)
+            as_view(out, _getitem.op, args, made)
         elif isinstance(out, Lifted):
-            _tie(out, _getitem.op, args, made)
+            tie(out, _getitem.op, args, made)
     return outs
 
 
@@ -55,11 +55,17 @@ def _split_rule(g: Any, lengths: Any, dim: Any, input_shape: Any) -> Any:
     return np.concatenate(_filled(g, [(*input_shape[:dim], n, *input_shape[dim + 1 :]) for n in lengths]), axis=dim)
 
 
+def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """vmap: the pieces of all of them, as views of them all; what may be written is for the pieces of each to say."""
+    input, lengths, dim = args
+    return _pieces(level.value(input), lengths, dim + 1, "")
+
+
 @special(
     method=False,
     input=_split_rule,
     jvp=lambda t, lengths, dim: on(_split, t[0], lengths, dim),
-    batch=by(lambda full, lengths, dim: (lengths, dim + 1)),
+    batch=_pieces_of_each,
 )
 def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
     return tuple(input[_cut(dim, slice(a, b))] for a, b in pairwise((0, *accumulate(lengths))))
@@ -69,7 +75,7 @@ def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces") -> tupl
     """The pieces of these lengths, which add up to that of the axis."""
     lengths = tuple(lengths)
     outs = apply(_split.op, (input, lengths, dim), {})
-    return _tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))], made)
+    return tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))], made)
 
 
 def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
@@ -150,7 +156,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
             f"but got split_sizes={lengths}"
         )
-    return _pieces(input, lengths, axis)
+    return titled(_pieces(input, lengths, axis), "SplitWithSizesBackward0")
 
 
 @composite(
@@ -194,7 +200,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 )
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
-    return _untied(split(input, _whole("unsafe_split", split_size), dim))
+    return titled(_untied(split(input, _whole("unsafe_split", split_size), dim)), "UnsafeSplitBackward0")
 
 
 @composite(
@@ -203,7 +209,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 )
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
-    return _untied(split_with_sizes(input, split_sizes, dim))
+    return titled(_untied(split_with_sizes(input, split_sizes, dim)), "UnsafeSplitWithSizesBackward0")
 
 
 @composite(
@@ -212,7 +218,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 )
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
-    return _untied(chunk(input, chunks, dim))
+    return titled(_untied(chunk(input, chunks, dim)), "UnsafeSplitBackward0")
 
 
 def _numbers(name: str, value: Any) -> Any:
@@ -333,11 +339,17 @@ def _unbind_rule(g: Any, dim: Any, input_shape: Any) -> Any:
     return np.stack(_filled(g, [shape] * input_shape[dim]), axis=dim)
 
 
+def _slices_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """vmap: as `_pieces_of_each`."""
+    value, axis = level.value(args[0]), args[1] + 1
+    return tied(apply(op, (value, axis), {}), value, axis, range(value._data.shape[axis]), "")
+
+
 @special(
     method=False,
     input=_unbind_rule,
     jvp=lambda t, dim: on(_unbind, t[0], dim),
-    batch=by(lambda full, dim: (dim + 1,)),
+    batch=_slices_of_each,
 )
 def _unbind(input: Any, dim: int) -> Any:
     # with an Ellipsis, so that a slice without axes is a view, not a number
@@ -366,7 +378,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not input._data.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     axis = wrap_axis(dim, input._data.ndim)
-    return _tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]))
+    return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]))
 
 
 @composite(

@@ -18,7 +18,8 @@ from .. import errors
 from .._arrays import wrap_axis
 from .._tensor import Lifted, Tensor
 from .batching import by, moved
-from .calls import _tie, apply, on
+from .calls import apply, on, tie
+from .nodes import titled
 from .positions import add_at
 from .replacing import put_through
 from .samples import A, Differs, S
@@ -101,8 +102,26 @@ def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: G
     return _divided(memory, places)[places]
 
 
+def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
+    """The result, tied to the tensor it is a view of."""
+    source = args[0]
+    if isinstance(source, Lifted):
+        if isinstance(out, Lifted):
+            tie(out, op, args)
+    elif not (source._data.size and out._data.size) or np.may_share_memory(out._data, source._data):
+        tie(out, op, args)
+    return out
+
+
+def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
+    """vmap: each as the tensor that it is seen as, a contiguous one, side by side."""
+    each = tuple(math.prod(full[i + 1 :]) for i in range(len(full)))
+    return (full[0], *size), (each[0], *stride), offset, (each, 0)
+
+
 @linear(
     method=False,
+    batch=by(_whole_strided, _viewed),
     input=lambda g, size, stride, offset, geometry, input_shape: on(
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
     ),
@@ -132,7 +151,11 @@ def _arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tu
     offset = geometry[1] if storage_offset is None else sizes((storage_offset,))[0]
     if len(size) != len(stride):
         raise RuntimeError(
-            errors.message("as_strided()", expected="one stride for each size", found=f"{size} and {stride}")
+            errors.message(
+                "as_strided(): size and stride must have the same length",
+                expected="one stride for each size",
+                found=f"{size} and {stride}",
+            )
         )
     if min(stride, default=0) < 0:
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
@@ -140,17 +163,13 @@ def _arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tu
         raise RuntimeError(
             errors.message("as_strided()", expected="no negative size or offset", found=f"{list(size)}, {offset}")
         )
+    if isinstance(input, Lifted) and _length(size, stride, offset) > input._data.size:
+        raise RuntimeError(
+            f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {offset} reach over "
+            f"{_length(size, stride, offset)} elements, out of bounds for a tensor of {input._data.size}. This is not "
+            "supported inside of vmap() and other transforms, where a tensor is seen as if it were contiguous."
+        )
     return size, stride, offset, geometry
-
-
-def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
-    """The result, tied to the tensor it is a view of."""
-    source = args[0]
-    if isinstance(out, Lifted) or isinstance(source, Lifted):
-        return out
-    if not source._data.size or np.may_share_memory(out._data, source._data):
-        _tie(out, op, args)
-    return out
 
 
 @composite(
@@ -211,7 +230,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` with `src` in the place of what `as_strided` gives."""
     args = _arguments(input, size, stride, storage_offset)
-    return put_through("as_strided_scatter", input, src, args[0], _as_strided.op, *args)
+    found = put_through("as_strided_scatter", input, src, args[0], _as_strided.op, *args)
+    return titled(found, "AsStridedScatterBackward0")
 
 
 # Windows --------------------------------------------------------------------------------------------------------------
@@ -249,7 +269,7 @@ def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
 
 @linear(
     method=False,
-    batch=by(_windows_moved),
+    batch=by(_windows_moved, _viewed),
     input=lambda g, dimension, size, step, input_shape: on(_fold, g, dimension, size, step, tuple(input_shape)),
 )
 def _unfold(input: Any, dimension: int, size: int, step: int) -> Any:

@@ -21,9 +21,11 @@ from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor, wrap
 from .._views import refuse_memory
 from ..interpreters.levels import any_lifted
-from .batching import by, prefixed, read, through, written
+from ..overrides import dispatch, overriding
+from .batching import added_up, by, prefixed, read, through, written
 from .calls import apply, on, record
 from .positions import add_at, indexed_shape
+from .shape import _contiguous
 from .table import linear
 from .writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 
@@ -211,7 +213,7 @@ def _getitem(input: Any, index: Any) -> Any:
         raise IndexError(f"index: {error}; the tensor has shape {list(input.shape)}.") from None
 
 
-@linear(method=False, input=lambda g, indices: on(_index, g, indices))
+@linear(method=False, batch=added_up, input=lambda g, indices: on(_index, g, indices))
 def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
     out = np.zeros(shape, dtype=input.dtype)
@@ -232,6 +234,8 @@ def _index(input: Any, indices: Any) -> Any:
 
 
 def _subscript(self: Tensor, index: Any) -> Tensor:
+    if LEVELS.n and (kinds := overriding((self, index))):
+        return dispatch(kinds, _subscript, (self, index), {})
     if type(index) is int:
         return apply(_getitem.op, (self, (index,)), {})
     first, second = two_steps(index, self._data.shape)
@@ -249,7 +253,14 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
 
 def _viewed(input: Any, steps: Any) -> Any:
     """What the operations `steps`, each with its arguments, make of `input`, one after the other."""
+    if _in_pairs(steps):
+        input = on(_contiguous, input)
     return functools.reduce(lambda found, step: on(step[0].call, found, *step[1]), steps, input)
+
+
+def _in_pairs(steps: Any) -> bool:
+    """Whether one of the operations sees pairs of numbers as complex ones, which only some memory allows."""
+    return any(op.name == "view_as_complex" for op, _ in steps)
 
 
 @linear(
@@ -261,7 +272,8 @@ def _viewed(input: Any, steps: Any) -> Any:
 )
 def _put_through(input: Any, values: Any, steps: Any) -> Any:
     """A copy of `input` with `values` written into a view of it that `steps` lead to, or at positions in that view."""
-    out, positions = np.array(input), None
+    # numbers that are seen as complex ones have to lie side by side
+    out, positions = np.array(input, order="C" if _in_pairs(steps) else "K"), None
     if steps[-1][0] is _index.op:
         *steps, (_, (positions,)) = steps
     view = _followed(out, steps)
@@ -300,7 +312,13 @@ def _assign(target: Any, indices: Parts | None, values: Any) -> None:
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    if LEVELS.n and (kinds := overriding((self, index, value))):
+        dispatch(kinds, _setitem, (self, index, value), {})
+        return
     write(self, index, value)
+
+
+_subscript.__name__, _setitem.__name__ = "__getitem__", "__setitem__"
 
 
 def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:

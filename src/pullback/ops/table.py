@@ -26,7 +26,7 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -38,8 +38,8 @@ from .._state import LEVELS
 from .._tensor import NUMPY, Tensor
 from ..interpreters.levels import call_body
 from ..overrides import dispatch, overriding
-from .calls import any_narrow, apply, binary, general, join, operand, unary, write_out
-from .nodes import ComplexNode, ManyNode, OpNode, TupleNode, saved_attributes
+from .calls import any_narrow, apply, binary, detached, general, into, join, operand, unary, write_out
+from .nodes import ComplexNode, CutNode, ManyNode, OpNode, TupleNode, saved_attributes
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
 
@@ -73,14 +73,13 @@ class Plan:
         "direct",
         "frees",
         "from_operands",
+        "gradients",
         "names",
         "node_class",
         "only",
-        "pick",
         "plain",
+        "save",
         "wanted",
-        "with_out",
-        "with_shapes",
     )
 
     def __init__(self, op: Op, mask: int) -> None:
@@ -94,22 +93,16 @@ class Plan:
         # whether there are tensors in that, which a pass frees; what saved none can run again, as in torch
         self.frees = not all(n.endswith("_shape") or n in _NUMBERS or (op.view and n not in op.rules) for n in names)
         self.plain = not self.frees and not op.joins  # what was saved is what the rules get: no tensors, nothing packed
-        shaped = tuple(i for i, p in enumerate(op.params) if f"{p}_shape" in names)
-        outs = sorted(n for n in names if _OUTPUT.fullmatch(n)) or ["out"]
-        order = [*op.params, *(f"{op.params[i]}_shape" for i in shaped), *outs]
-        self.with_out: Any = "out" in names  # of an operation with several outputs: the numbers of those wanted
-        if outs != ["out"]:
-            self.with_out = tuple(int(n.removeprefix("out")) for n in outs)
-        self.with_shapes = shaped
-        self.pick = _picker([order.index(n) for n in names])
+        self.save = _saver(op, names)
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
+        self.gradients = _all_of(rules, names)
         # where there is one rule, it gets what was saved as it is; and as often, that is one value
         self.only = rules[0] if len(rules) == 1 else None
         self.direct = self.only if len(names) == 1 else None
         # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
         # -1 for more
-        places = [order.index(n) for n in names]
-        self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(tuple(places), -1) if len(op.params) == 2 else -1
+        places = tuple(op.params.index(n) if n in op.params else -1 for n in names)
+        self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(places, -1) if len(op.params) == 2 else -1
 
 
 class Plans(dict[int, Plan]):
@@ -121,6 +114,40 @@ class Plans(dict[int, Plan]):
     def __missing__(self, mask: int) -> Plan:
         plan = self[mask] = Plan(self.op, mask)
         return plan
+
+
+def _saver(op: Op, names: Sequence[str]) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
+    """The function from all the arguments of a call and its result to what is saved of them, under `names`.
+
+    It is written out and compiled, as every recorded call goes through it.
+    """
+    places = {p: i for i, p in enumerate(op.params)}
+
+    def source(name: str) -> str:
+        if name in places:
+            return f"args[{places[name]}]"
+        if name == "out":
+            return "detached(out)"
+        if _OUTPUT.fullmatch(name):
+            number = int(name.removeprefix("out"))
+            return f"detached(out[{number}], {number})"
+        shaped = f"args[{places[name.removesuffix('_shape')]}]"
+        return f"tuple([t._data.shape for t in {shaped}])" if op.joins else f"{shaped}._data.shape"
+
+    return _written("args, out", names and map(source, names), {"detached": detached})
+
+
+def _all_of(rules: Sequence[Rule], names: Sequence[str]) -> Callable[[Any, Sequence[Any]], tuple[Any, ...]]:
+    """The function from a cotangent and what was saved under `names` to what all of `rules` give."""
+    known = {f"rule{i}": rule for i, rule in enumerate(rules)}
+    values = [", ".join(["g", *(f"saved[{names.index(n)}]" for n in _needs(rule))]) for rule in rules]
+    return _written("g, saved", [f"{rule}({given})" for rule, given in zip(known, values, strict=True)], known)
+
+
+def _written(params: str, parts: Iterable[str], known: dict[str, Any]) -> Any:
+    """A function of `params` that returns the tuple of `parts`, expressions in these and in what is `known`."""
+    source = f"lambda {params}: ({''.join(f'{part}, ' for part in parts)})"
+    return eval(compile(source, f"{__file__} (written)", "eval"), {"__name__": __name__, **known})
 
 
 def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
@@ -138,7 +165,7 @@ def _needs(rule: Rule) -> tuple[str, ...]:
     return code.co_varnames[1 : code.co_argcount]
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class About:
     """What an entry says besides its computation and its rules.
 
@@ -153,6 +180,7 @@ class About:
     jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
     holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
+    cut: whether a rule of it, for complex results, has a branch cut along the real line (`pow`, by the logarithm).
     batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "dims" (the axes that
     arguments name move on by one), or a function; None: by the kind, or by a loop.
 
@@ -170,6 +198,7 @@ class About:
     node: Any = ""
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
+    cut: bool = False
     batch: Any = None
     samples: Any = ()
     kinks: Any = ()
@@ -234,7 +263,9 @@ class Op:
     @functools.cached_property
     def complex_class(self) -> type[OpNode]:
         """The class of its nodes where the result is complex."""
-        return self._node_class(ComplexNode) if self.kind in ("elementwise", "bilinear") else self.node_class
+        if self.kind not in ("elementwise", "bilinear"):
+            return self.node_class
+        return self._node_class(CutNode if self.about.cut else ComplexNode)
 
     @functools.cached_property
     def tuple_class(self) -> type[TupleNode]:
@@ -280,12 +311,19 @@ class Op:
 
     def padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All of the arguments, in order, with the defaults of those left out."""
-        if len(args) == len(self.params):
+        if len(args) >= len(self.params):
             return args
-        missing = len(self.params) - len(self.keyword_only) - len(args)
-        if missing:
-            args += self.defaults[-missing:]
-        return args if not self.keyword_only else (*args, *[kwargs.get(k) for k in self.keyword_only])
+        if kwargs:
+            args += self._tails[len(args)][: -len(self.keyword_only)]
+            return (*args, *[kwargs.get(k) for k in self.keyword_only])
+        return args + self._tails[len(args)]
+
+    @functools.cached_property
+    def _tails(self) -> list[tuple[Any, ...]]:
+        """What is missing of the arguments, by how many are there; of those that are keyword-only, None."""
+        places, named = len(self.params) - len(self.keyword_only), (None,) * len(self.keyword_only)
+        tails = [self.defaults[max(len(self.defaults) - places + n, 0) :] + named for n in range(places)]
+        return [*tails, *[named[i:] for i in range(len(named) + 1)]]
 
 
 def _name_rule(rule: Rule, name: str) -> None:
@@ -358,8 +396,11 @@ def elementwise(
         plain = call
 
         def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-            found = plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha))
-            return found if out is None else write_out(op.name, out, found)
+            if out is not None:
+                return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
+            if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
+                return dispatch(kinds, call, (input, other), {"alpha": alpha})
+            return plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha))
 
     if dunder and count == 1:
         setattr(Tensor, f"__{dunder}__", call)
@@ -390,12 +431,12 @@ def pointwise(**given: Any) -> Any:
 
         @functools.wraps(forward)
         def call(*args: Any, **kwargs: Any) -> Any:
-            out = kwargs.pop("out", None) if kwargs and "out" not in op.params else None
+            if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
+                return into(out, op, args, kwargs)
             args, kwargs = op.bind(args, kwargs)
             if len(args) < len(op.params) - len(op.defaults):
                 raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
-            found = general(op, op.padded(args, kwargs))
-            return found if out is None else write_out(op.name, out, found)
+            return general(op, op.padded(args, kwargs))
 
         return _publish(op, call, forward)
 
@@ -470,8 +511,7 @@ def joining(**given: Any) -> Any:
         def call(tensors: Any, dim: int = 0, *, out: Any = None, **named: Any) -> Tensor:
             if named:
                 (tensors, dim), _ = op.bind((tensors, dim) if dim else (tensors,), named)
-            found = join(op, tensors, dim)
-            return found if out is None else write_out(op.name, out, found)
+            return join(op, tensors, dim) if out is None else into(out, op, (tensors, dim), {})
 
         return _publish(op, call, forward)
 

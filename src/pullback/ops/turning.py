@@ -135,6 +135,8 @@ def _set_(
         source = as_strided(source.detach(), size, strides, storage_offset)
     self._bump()
     self.data = source
+    if self._edge is None and self._leaf is not None:
+        self._leaf[0].renew()  # what was computed of the memory before was computed of another leaf
     if edges:
         node = SetBackward0()
         node._edges, node._hooks, node._order = edges, None, next_order()

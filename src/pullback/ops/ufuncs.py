@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import NUMPY, Tensor
+from .._tensor import NUMPY, Tensor, is_tracked
 from .extremes import amax, amin
 from .reductions import all, any, logsumexp, sum
 from .scans import cummax, cummin, cumprod, cumsum, logcumsumexp
@@ -55,7 +55,7 @@ def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
 
 def any_recorded(values: list[Any]) -> bool:
     """Whether there is a Tensor that requires grad among some values."""
-    return bool([v for v in values if isinstance(v, Tensor) and v.requires_grad])
+    return bool([v for v in values if isinstance(v, Tensor) and is_tracked(v)])
 
 
 NUMPY.update(

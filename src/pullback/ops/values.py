@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._tensor import Lifted, Tensor, wrap
-from ..overrides import by_first_argument
+from .._state import LEVELS
+from .._tensor import Lifted, Tensor, is_tracked, wrap
+from ..overrides import by_first_argument, by_modes, chosen, dispatch, overriding
 from .conversion import cast, to
 from .table import alias
 
@@ -231,6 +232,10 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    if LEVELS.n and (kinds := overriding(())):
+        how = chosen(dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+        made: Tensor = dispatch(kinds, tensor, (data,), how)
+        return made
     if isinstance(data, Tensor):
         warnings.warn(_COPY.format("pullback.tensor(sourceTensor)"), stacklevel=errors.callers_level())
         copied: Any = _copied(data, dtype)
@@ -256,6 +261,7 @@ def _new_tensor(
     return finish(_values(data, dtype), device, requires_grad, **place)
 
 
+@by_modes
 def scalar_tensor(
     s: Any,
     *,
@@ -272,6 +278,7 @@ def scalar_tensor(
     return finish(fitting(np.asarray(s), wanted), device, requires_grad, layout, pin_memory)
 
 
+@by_modes
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without a copy where it is a tensor or an array of the dtype already."""
     _dtypes.check_device(device)
@@ -331,6 +338,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return finish(np.frombuffer(buffer, wanted, count, offset), None, requires_grad)
 
 
+@by_modes
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
@@ -403,7 +411,7 @@ def _dlpack(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """A DLPack capsule on this tensor's memory, for another library's ``from_dlpack(t)``."""
-    if self.requires_grad:
+    if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream is not None:
         raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))

@@ -24,6 +24,7 @@ from .._dtypes import default
 from .._memory import WRITES, next_write
 from .._tensor import Tensor, wrap
 from ..autograd.grad_mode import enable_grad
+from ..errors import message
 from .optimizer import Group, Optimizer, Params
 from .options import check_options, number
 from .sweep import Array, Sweep
@@ -86,6 +87,15 @@ class Elementwise(Optimizer):
         names, end = (*arrays, *counts), 2 + len(arrays)
         batches: defaultdict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
         for p in params:
+            if p._grad._data.shape != p._data.shape:  # type: ignore[union-attr]
+                raise RuntimeError(
+                    message(
+                        f"{type(self).__name__}.step()",
+                        expected=f"a gradient of shape {list(p.shape)}, as its parameter's",
+                        found=str(list(p._grad._data.shape)),  # type: ignore[union-attr]
+                        do="set .grad to None where .data gets another shape",
+                    )
+                )
             state = self.state[p] if names else {}
             first = False
             try:

@@ -21,6 +21,7 @@ from ..autograd._problem import Array, Label, Options, Problem, copied, paths, p
 from ..autograd.api import grad
 from ..autograd.function import Function, FunctionNode
 from ..autograd.grad_mode import enable_grad
+from ..autograd.node import reachable
 from ..autograd.structure import leaves, rebuild
 from ..ops.random import default_generator, manual_seed
 from .source import Method
@@ -87,12 +88,9 @@ class Run:
     @property
     def node(self) -> FunctionNode:
         """The node of the call."""
-        stack: list[Any] = [t.grad_fn for t in self.tracked]
-        while stack:
-            node = stack.pop()
+        for node in reachable(t.grad_fn for t in self.tracked):
             if isinstance(node, FunctionNode):
                 return node
-            stack += [] if node is None else [following for following, _ in node.next_functions]
         raise LookupError("no output requires grad")
 
     def seeds(self, rng: np.random.Generator) -> list[Array]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import autograd, errors
 from .._state import thread
-from .._tensor import Lifted, Tensor
+from .._tensor import Lifted, Tensor, is_tracked
 from ..autograd import Function
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.structure import leaves, rebuild
@@ -261,8 +261,8 @@ class _Part:
         flat = list(leaves((args, kwargs)))
         tensors = [t for t in flat if isinstance(t, Tensor)]
         self.structure = rebuild((args, kwargs), iter([_HERE if isinstance(t, Tensor) else t for t in flat]))
-        self.tracked = [t.requires_grad for t in tensors]
-        tracked = next((t for t in tensors if t.requires_grad), None)
+        self.tracked = [is_tracked(t) for t in tensors]
+        tracked = next((t for t in tensors if is_tracked(t)), None)
         self.node = None if tracked is None else _Arguments.apply(tracked, *tensors).grad_fn
         self.held = tensors if tracked is None else []
 
@@ -280,6 +280,12 @@ class _Part:
         if passing is None or self.passing() is not passing:  # outside of a pass, each time
             self.passing, self.found, self.given = weakref.ref(passing) if passing else (lambda: None), {}, set()
         if number.n in self.given:
+            if _GROUP.get() is not None:
+                raise CheckpointError(
+                    "checkpoint: Performing two backward calls that overlap, because they need the same saved tensor, "
+                    "is not possible within a GraphExecGroup.\n"
+                    "  What to do: leave the group away; each backward pass then runs the part again."
+                )
             raise CheckpointError(
                 "checkpoint: Unpack is being triggered for a tensor that was already unpacked once.\n"
                 "  What to do: read ctx.saved_tensors only once in backward."
@@ -297,7 +303,7 @@ class _Part:
 
     def _run_again(self) -> None:
         saved = self.held if self.node is None else self.node.saved_tensors
-        given = iter([t.detach().requires_grad_(r) for t, r in zip(saved, self.tracked, strict=True)])
+        given = iter([t.detach().requires_grad_() if r else t for t, r in zip(saved, self.tracked, strict=True)])
         args, kwargs = rebuild(self.structure, iter([next(given) if v is _HERE else v for v in leaves(self.structure)]))
         count, expected = 0, len(self.numbers)  # so far: a part may have a backward pass in it
 
@@ -310,7 +316,7 @@ class _Part:
                 number = self.numbers[n]()
                 if number is not None:
                     self._check(number, t)
-                    self.found[n] = t.detach()
+                    self.found[n] = t.detach() if t._requires_grad else t
             if self.stops and count == expected:
                 raise _Stop
             return t
@@ -322,9 +328,10 @@ class _Part:
             except _Stop:
                 return
         if self.check and self.whole and count != expected:
+            more = ": trying to save more tensors during recomputation" if count > expected else ""
             raise CheckpointError(
-                "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
-                f"expected {expected}, found {count}.\n"
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation"
+                f"{more}: expected {expected}, found {count}.\n"
                 "  What to do: let the function do the same each time; it must not depend on what changes in between."
             )
 
@@ -332,9 +339,9 @@ class _Part:
         found = (tuple(t.shape), t.dtype)
         if self.check and found != number.kind:
             raise CheckpointError(
-                "checkpoint: Recomputed values have different metadata than during the forward pass: tensor "
-                f"{number.n} that is saved was {number.kind[1]} of shape {list(number.kind[0])}, and is {found[1]} of "
-                f"shape {list(found[0])}.\n"
+                "checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                f"forward pass: tensor {number.n} that is saved was {number.kind[1]} of shape {list(number.kind[0])}, "
+                f"and is {found[1]} of shape {list(found[0])}.\n"
                 "  What to do: let the function do the same each time, or pass determinism_check='none'."
             )
 
@@ -376,7 +383,7 @@ class CheckpointFunction(Function):
         """The part, of which nothing is recorded."""
         ctx.function, ctx.rng = function, default_generator.get_state() if preserve_rng_state else None
         ctx.save_for_backward(*tensors)
-        ctx.rest, ctx.tracked = rest, [t.requires_grad for t in tensors]
+        ctx.rest, ctx.tracked = rest, [is_tracked(t) for t in tensors]
         return function(*rest.filled(tensors))
 
     @staticmethod

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from .._memory import Payload
 from .._state import thread
-from .._tensor import Lifted, Tensor, wrap
+from .._tensor import Lifted, Tensor, is_tracked, wrap
 from ..autograd.structure import leaves
 from ..interpreters.functions import changed, recording
 from ..interpreters.levels import Level, inner, mapped
@@ -49,8 +49,8 @@ _AGAIN = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the operation. is_recompute: whether the part runs again; op_output: the result,
-    the first time."""
+    """What a policy is told besides the operation. is_recompute: whether the part runs again: False, for it is asked
+    when the part runs first, and what it said then holds; op_output: the result, but of a composite operation."""
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute, self.op_output = is_recompute, op_output
@@ -77,7 +77,11 @@ class _Held(Payload):
 
     @property
     def requires_grad(self) -> bool:
-        return self.value.requires_grad
+        return is_tracked(self.value)
+
+    @property
+    def inside(self) -> Tensor:
+        return self.value
 
     def detach(self) -> _Held:
         return _Held(self.level, self.value.detach())
@@ -132,7 +136,7 @@ class _Result:
 
 
 Results = dict[Any, deque[_Result | None]]
-"""The results a part keeps, by operation, in the order in which they were computed; None for a number or a bool."""
+"""The results of a part, by operation, in the order in which they were computed; None for those that are not kept."""
 
 
 class Watching(Level):
@@ -157,7 +161,8 @@ class Watching(Level):
     @contextlib.contextmanager
     def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
         before = self.keeps_all
-        self.keeps_all = before or self._asked(op, mapped(self.lower, args), kwargs, None)
+        if not (before or self.again):
+            self.keeps_all = self._asked(op, mapped(self.lower, args), kwargs, None)
         try:
             yield
         finally:
@@ -193,13 +198,14 @@ class Watching(Level):
 
     def _first(self, op: Op, args: Any, kwargs: Any) -> Any:
         out = op.call(*args, **kwargs)
-        if self._wanted(op, args, kwargs, out):
-            kept = _Result(out) if all(isinstance(t, Tensor) for t in leaves(out)) else None
+        if self._counted(op, args, kwargs):
+            wanted = self.keeps_all or self._asked(op, args, kwargs, out)
+            kept = _Result(out) if wanted and all(isinstance(t, Tensor) for t in leaves(out)) else None
             self.results.setdefault(op, deque()).append(kept)
         return out
 
     def _again(self, op: Op, args: Any, kwargs: Any) -> Any:
-        if not self._wanted(op, args, kwargs, None) or not self.left.get(op):
+        if not self._counted(op, args, kwargs) or not self.left.get(op):
             return op.call(*args, **kwargs)
         result = self.left[op].popleft()
         if result is None:
@@ -211,15 +217,15 @@ class Watching(Level):
             )
         return result.recorded(op, op.padded(args, kwargs))
 
-    def _wanted(self, op: Op, args: Any, kwargs: Any, out: Any) -> bool:
-        tensors = [t for t in leaves((args, list(kwargs.values()))) if isinstance(t, Tensor)]
-        if op.joins or op.call in SAC_IGNORED_OPS or any(isinstance(t, Lifted) for t in tensors):
+    def _counted(self, op: Op, args: Any, kwargs: Any) -> bool:
+        """Whether the call has its place among the results, kept or not."""
+        if op.joins or op.call in SAC_IGNORED_OPS:
             return False
-        return self.keeps_all or self._asked(op, args, kwargs, out)
+        return not any(isinstance(t, Lifted) for t in leaves((args, list(kwargs.values()))))
 
     def _asked(self, op: Op, args: Any, kwargs: Any, out: Any) -> bool:
-        """What the policy says."""
-        told = SelectiveCheckpointContext(is_recompute=self.again, op_output=out)
+        """What the policy says, which is asked in the first run alone."""
+        told = SelectiveCheckpointContext(is_recompute=False, op_output=out)
         said = self.policy(told, op.call, *args, **kwargs)
         return said if isinstance(said, bool) else said not in _AGAIN
 
@@ -275,8 +281,8 @@ def create_selective_checkpoint_contexts(
     else:
         raise TypeError(
             errors.message(
-                "create_selective_checkpoint_contexts()",
-                expected="a function or a list of operations",
+                "create_selective_checkpoint_contexts(): policy_fn_or_list must be either a function or a list of ops.",
+                expected="e.g. [pullback.matmul]",
                 found=errors.describe(policy_fn_or_list),
             )
         )

@@ -1,4 +1,4 @@
-"""What activations and losses share: checks of numbers and dtypes, writing in place, samples."""
+"""What activations and losses share: checks of dtypes, writing in place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from ... import errors
 from ..._tensor import Tensor
 from ...ops.inplace import _twin
-from ...ops.samples import A, S, V, inf, nan, unary
 from ...ops.table import Op, alias, pointwise
 from ._arguments import refuse
 
@@ -27,13 +26,6 @@ def floats_only(name: str, *payloads: Any) -> None:
                 "convert it with .float()",
                 NotImplementedError,
             )
-
-
-def numbers(name: str, **given: Any) -> None:
-    """Refuse arguments that are not Python numbers."""
-    for argument, value in given.items():
-        if not isinstance(value, (int, float)):
-            raise refuse(name, f"{argument} to be a number", errors.describe(value), error=TypeError)
 
 
 @functools.cache
@@ -69,15 +61,3 @@ def _at_least(input: Any, bound: float) -> Any:
 def at_least(input: Tensor, bound: float) -> Tensor:
     """``max(input, bound)`` with the derivative of `input`: a bound that keeps clear of a division by 0."""
     return _at_least(input, bound)
-
-
-# Samples --------------------------------------------------------------------------------------------------------------
-
-# Zeros of both signs, the corners of the piecewise linear functions, large, infinite, not a number.
-CORNERS = [S(V([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 6.0, 1e-30, 30.0, -30.0, 800.0, -800.0, inf, -inf, nan]))]
-NOT_TENSORS = [S(), S(1.5), S([1.0]), S("x"), S(None), S(A(2), nonsense=1)]
-
-
-def on_one(*more: Any, domain: str = "between") -> list[Any]:
-    """Samples of one array, and of these calls."""
-    return [*unary(domain), *more]

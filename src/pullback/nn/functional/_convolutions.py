@@ -137,6 +137,7 @@ def _joined_lead(image: Array, weight: Array, space: int) -> tuple[Ints, Array, 
 
 @bilinear(
     home="nn.functional",
+    node="ConvolutionBackward0",
     batch="leading",
     input=lambda g, weight, geometry, input_shape: on(_spread, g, weight, geometry, _space(input_shape, geometry)),
     weight=lambda g, input, geometry, weight_shape: _weights(input, g, geometry, weight_shape),
@@ -162,6 +163,7 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
 
 @bilinear(
     home="nn.functional",
+    node="ConvolutionBackward0",
     batch="leading",
     input=lambda g, weight, geometry: on(_convolve, g, weight, geometry),
     weight=lambda g, input, geometry, weight_shape: _weights(g, input, geometry, weight_shape),

@@ -112,6 +112,21 @@ def _standardize(input: Any, eps: Any, center: Any) -> Any:
     return tuple(part.astype(dtype, copy=False) for part in (out, mean, variance))
 
 
+def _normalize_rule(g: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any) -> Any:
+    return _standardize_rule(g, np.multiply(np.subtract(input, out1), _inverse(out2, eps)), out2, eps, center)
+
+
+def _normalize_tangents(tangents: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
+    out0 = np.multiply(np.subtract(input, out1), _inverse(out2, eps))
+    return _standardize_tangents(tangents, out0, out2, eps, center)
+
+
+@special(home="nn.functional", batch="leading", jvp=_normalize_tangents, input=_normalize_rule)
+def _normalize(input: Any, eps: Any, center: Any) -> Any:
+    """`_standardize` for a first result that nobody scales: it may be written to, so the input is what is saved."""
+    return _standardize.op.forward(input, eps, center)
+
+
 # A scale and a shift --------------------------------------------------------------------------------------------------
 
 
@@ -122,7 +137,11 @@ def _standardize(input: Any, eps: Any, center: Any) -> Any:
     other=lambda g, input: np.multiply(g, input),
 )
 def _sum_product(input: Any, other: Any, shape: Any) -> Any:
-    """``input * other`` summed to a shape of three axes it was broadcast from: ``(1, c, 1)``, ``(1, 1, b)``..."""
+    """``input * other`` summed to a shape of three axes it was broadcast from: ``(1, c, 1)``, ``(1, 1, b)``...
+
+    Axes before these three, of a batch, are left to the engine.
+    """
+    shape = shape[-3:]
     if shape[0] == 1 == shape[2] and input.shape == other.shape:
         return _total_product(input, other)
     kept = "".join(axis for axis, n in zip("acb", shape, strict=True) if n != 1)

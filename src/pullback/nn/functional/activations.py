@@ -13,16 +13,18 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import Tensor
+from ...ops.activations import SHRINKS, _prelu, leak, outside
 from ...ops.calls import on
 from ...ops.choices import relu as rectified
 from ...ops.elementwise import sigmoid, tanh
 from ...ops.masks import either, only
-from ...ops.operands import plain
+from ...ops.nodes import titled
+from ...ops.operands import need_numbers, plain
 from ...ops.random import uniform
-from ...ops.samples import A, Differs, S
+from ...ops.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...ops.table import alias, composite, pointwise
 from ._arguments import floating, refuse
-from ._common import CORNERS, NOT_TENSORS, applied, floats_only, numbers, on_one, with_twin
+from ._common import applied, floats_only, with_twin
 
 alias("nn.functional.tanh", tanh)
 alias("nn.functional.sigmoid", sigmoid)
@@ -60,7 +62,7 @@ def _hardtanh(input: Any, min_val: float, max_val: float) -> Any:
 )
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` limited to ``[min_val, max_val]``; its derivative at the bounds is 0."""
-    numbers("hardtanh", min_val=min_val, max_val=max_val)
+    need_numbers("hardtanh", min_val=min_val, max_val=max_val)
     if min_val > max_val:
         raise refuse("hardtanh", "min_val <= max_val", f"{min_val} and {max_val}", error=ValueError)
     return applied(inplace, _hardtanh, input, min_val, max_val)
@@ -119,40 +121,17 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 # Shrinking ------------------------------------------------------------------------------------------------------------
 
 
-def _outside(g: Any, input: Any, lambd: float) -> Any:
-    return only(np.logical_not(np.less_equal(np.absolute(plain(input)), lambd)), g)
-
-
-_SHRINKS = [S(A(2, 3), 1.1), S(A(2, 3), lambd=0)]
-
-
 @pointwise(
     home="nn.functional",
-    also="hardshrink",
-    method=True,
-    input=_outside,
-    samples=lambda: on_one(*_SHRINKS),
-    kinks=CORNERS,
-    refused=lambda: [*NOT_TENSORS, S(A(2), "x")],
-)
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`input` where ``|input| > lambd``, else 0."""
-    floats_only("hardshrink", input)
-    numbers("hardshrink", lambd=lambd)
-    return only(np.logical_not(np.logical_and(np.greater_equal(input, -lambd), np.less_equal(input, lambd))), input)
-
-
-@pointwise(
-    home="nn.functional",
-    input=_outside,
-    samples=lambda: on_one(*_SHRINKS),
+    input=outside,
+    samples=lambda: on_one(*SHRINKS),
     kinks=CORNERS,
     refused=lambda: [*NOT_TENSORS, S(A(2), "x"), S(A(2), -1.0)],
 )
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """`input` moved towards 0 by `lambd`, and 0 where that would pass it."""
     floats_only("softshrink", input)
-    numbers("softshrink", lambd=lambd)
+    need_numbers("softshrink", lambd=lambd)
     if lambd < 0:
         raise refuse("softshrink", "lambd to be at least 0", lambd)
     return np.subtract(input, input.clip(-lambd, lambd))
@@ -196,18 +175,14 @@ def _threshold(input: Any, threshold: float, value: float) -> Any:
 )
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, else `value`."""
-    numbers("threshold", threshold=threshold, value=value)
+    need_numbers("threshold", threshold=threshold, value=value)
     return applied(inplace, _threshold, input, threshold, value)
 
 
 # Leaks ----------------------------------------------------------------------------------------------------------------
 
 
-def _leak(g: Any, input: Any, weight: Any) -> Any:
-    return either(np.greater(plain(input), 0), g, np.multiply(g, weight))
-
-
-@pointwise(home="nn.functional", input=lambda g, input, negative_slope: _leak(g, input, negative_slope))
+@pointwise(home="nn.functional", input=lambda g, input, negative_slope: leak(g, input, negative_slope))
 def _leaky_relu(input: Any, negative_slope: float) -> Any:
     floats_only("leaky_relu", input)
     leak = np.multiply(input, negative_slope)
@@ -225,59 +200,8 @@ _LEAKS = [S(A(2, 3), 0.3), S(A(3), negative_slope=-1.5), S(A(2), 1), S(A(2), 0.0
 )
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """`input` where it is positive, else ``negative_slope * input``."""
-    numbers("leaky_relu", negative_slope=negative_slope)
+    need_numbers("leaky_relu", negative_slope=negative_slope)
     return applied(inplace, _leaky_relu, input, negative_slope)
-
-
-@pointwise(
-    home="nn.functional",
-    input=_leak,
-    weight=lambda g, input: np.multiply(g, only(np.logical_not(np.greater(plain(input), 0)), input)),
-)
-def _prelu(input: Any, weight: Any) -> Any:
-    return either(np.greater(input, 0), input, np.multiply(input, weight))
-
-
-@composite(
-    home="nn.functional",
-    also="prelu",
-    method=True,
-    samples=lambda: [
-        S(A(2, 3), A(3)),
-        S(A(2, 3), A(1)),
-        S(A(2, 3, 4), A(3, layout="step")),
-        S(A(3), A(1)),
-        S(A(2, 3), A()),
-        S(A(), A(1)),
-        S(A(), A()),
-        S(A(0, 3), A(3)),
-        S(A(3, 2, layout="T"), weight=A(2)),
-    ],
-    kinks=lambda: [S(CORNERS[0].args[0], A(1))],
-    refused=lambda: [
-        S(A(2)),
-        S(A(2, 3), A(2)),
-        S(A(2, 3), A(1, 3)),
-        S(A(3), A(3)),
-        S(A(2), 0.5),
-        S([1.0], A(1)),
-        S(A(), A(2)),
-    ],
-)
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`input` where it is positive, else ``weight * input``; one weight for all, or one for each channel (axis 1)."""
-    floats_only("prelu", input._data, weight._data)
-    if input._data.dtype != weight._data.dtype:
-        raise refuse("prelu", f"weight to be of {input.dtype}, as input is", errors.describe(weight))
-    shape, size = input._data.shape, weight._data.shape
-    if len(size) > 1:
-        raise refuse("prelu", "weight to have no axis or one", f"size {list(size)}")
-    if weight._data.size != 1:
-        channels = shape[1] if len(shape) > 1 else 1
-        if size != (channels,):
-            raise refuse("prelu", f"weight to have one element, or one for each of {channels} channels", list(size))
-        weight = weight.reshape(-1, *[1] * (len(shape) - 2))
-    return _prelu(input, weight.reshape(()) if weight._data.size == 1 else weight)
 
 
 @composite(
@@ -291,7 +215,7 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
-    numbers("rrelu", lower=lower, upper=upper)
+    need_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
     if not training:
@@ -327,7 +251,7 @@ def _elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
 )
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` where it is positive, else ``alpha * (exp(input) - 1)`` (Clevert et al. 2016, arXiv:1511.07289)."""
-    numbers("elu", alpha=alpha)
+    need_numbers("elu", alpha=alpha)
     return applied(inplace, _elu, input, alpha, 1, 1)
 
 
@@ -340,10 +264,11 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 )
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` where it is positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017, arXiv:1704.07483)."""
-    numbers("celu", alpha=alpha)
+    need_numbers("celu", alpha=alpha)
     if not alpha:
         raise refuse("celu", "alpha other than 0", alpha)
-    return applied(inplace, _elu, input, alpha, 1, 1 / alpha)
+    found = applied(inplace, _elu, input, alpha, 1, 1 / alpha)
+    return found if inplace else titled(found, "CeluBackward0")
 
 
 # The numbers for which mean 0 and variance 1 are a fixed point (Klambauer et al. 2017, arXiv:1706.02515)
@@ -428,7 +353,7 @@ def _softplus_rule(g: Any, input: Any, beta: float, threshold: float) -> Any:
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * input)) / beta``; `input` itself where ``beta * input > threshold``."""
     floats_only("softplus", input)
-    numbers("softplus", beta=beta, threshold=threshold)
+    need_numbers("softplus", beta=beta, threshold=threshold)
     scaled = np.multiply(input, beta)
     smooth = np.negative(np.absolute(scaled))
     smooth = np.add(np.log1p(np.exp(smooth)), np.maximum(scaled, 0))
@@ -437,6 +362,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 
 @pointwise(
     home="nn.functional",
+    node="LogSigmoidBackward0",
     input=lambda g, input: np.multiply(g, on(sigmoid, np.negative(input))),
     samples=lambda: on_one(),
     kinks=CORNERS,

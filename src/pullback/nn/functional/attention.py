@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import Tensor, wrap
+from ...ops.activations import softmax
 from ...ops.choices import where
 from ...ops.operands import plain, somewhere
 from ...ops.products import matmul
@@ -18,7 +19,6 @@ from ._arguments import floating, refuse, tensors, where_empty
 from .dropouts import dropout
 from .padding import pad
 from .products import linear
-from .softmaxes import softmax
 
 _SDPA = "scaled_dot_product_attention"
 _MHA = "multi_head_attention_forward"

@@ -13,6 +13,7 @@ import numpy as np
 from ... import errors
 from ..._tensor import Tensor
 from ...ops import reductions
+from ...ops.activations import log_softmax
 from ...ops.calls import on
 from ...ops.choices import relu as rectified
 from ...ops.choices import where
@@ -27,7 +28,6 @@ from ._reduction import chosen_reduction, reduced
 from .activations import logsigmoid
 from .losses import NO_LOSS, REDUCTIONS, both
 from .products import linear as linear_layer
-from .softmaxes import log_softmax
 
 
 def _refuse_outside(found: Any, classes: int, error: type[Exception]) -> None:
@@ -52,7 +52,7 @@ def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
     return found
 
 
-@linear(home="nn.functional", input=_put_back, batch=_in_front)
+@linear(home="nn.functional", node="NllLossBackward0", input=_put_back, batch=_in_front)
 def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
     """The values of `input` at the classes of the target along `axis`, negated; 0 for those that are ignored."""
     counted = np.not_equal(target, ignored)

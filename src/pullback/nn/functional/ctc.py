@@ -90,7 +90,7 @@ def _jvp(tangents: Any, input: Any, skips: Any, times: Any, lengths: Any, zero_i
     return np.negative(np.sum(np.multiply(tangents[0], found), axis=(0, 2)))
 
 
-@special(home="nn.functional", input=_rule, jvp=_jvp)
+@special(home="nn.functional", node="CtcLossBackward0", input=_rule, jvp=_jvp)
 def _ctc(input: Any, skips: Any, times: Any, lengths: Any, zero_infinity: bool) -> Any:
     losses = np.negative(_log_likelihoods(_alphas(input, skips), times, lengths)).astype(input.dtype, copy=False)
     return np.where(np.isposinf(losses), 0, losses) if zero_infinity else losses

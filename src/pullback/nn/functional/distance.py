@@ -9,6 +9,7 @@ import numpy as np
 from ... import _dtypes, errors
 from ..._tensor import Tensor
 from ...ops import reductions
+from ...ops.batching import by
 from ...ops.calls import write_out
 from ...ops.norms import norm
 from ...ops.samples import A, S, V, index, inf
@@ -100,8 +101,13 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     return found if out is None else write_out("normalize", out, found)
 
 
+def _with_classes(shape: Any, num_classes: Any) -> Any:
+    return None if num_classes == -1 else (num_classes,)  # of each as many as it has: a call for each
+
+
 @constant(
     home="nn.functional",
+    batch=by(_with_classes),
     samples=lambda: [
         S(index(4, 3)),
         S(index(4, 2, 3), 5),

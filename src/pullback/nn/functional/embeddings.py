@@ -7,12 +7,14 @@ with the numbers of the bags as positions. An index is a column ``(..., m, 1)``,
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
+from ...errors import callers_level
 from ...ops.calls import on
 from ...ops.choices import where
 from ...ops.coo import Pattern, sparse_at
@@ -296,6 +298,13 @@ def embedding_bag(
     """
     name = "embedding_bag"
     tensors(name, input=input, weight=weight)
+    if input.is_floating_point() and weight._data.dtype == np.int64:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed: (weight, input, ...) is deprecated, "
+            "write embedding_bag(input, weight, ...)",
+            stacklevel=callers_level(),
+        )
+        input, weight = weight, input
     _check_bags(input, offsets, mode, sparse, scale_grad_by_freq, per_sample_weights)
     if weight._data.dtype.kind != "f":
         raise refuse(name, "weight of floating point numbers", weight.dtype)

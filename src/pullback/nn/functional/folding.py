@@ -17,6 +17,7 @@ from ._windows import Ints, Slide, add_windows, pad, windows
 
 @linear(
     home="nn.functional",
+    node="Im2ColBackward0",
     batch="leading",
     input=lambda g, slide, kernel, input_shape: on(_fold, g, slide, kernel, tuple(input_shape[-2:])),
 )
@@ -29,7 +30,12 @@ def _unfold(input: Any, slide: Any, kernel: Any) -> Any:
     return np.array(seen, order="C").reshape(shape)
 
 
-@linear(home="nn.functional", batch="leading", input=lambda g, slide, kernel: on(_unfold, g, slide, kernel))
+@linear(
+    home="nn.functional",
+    node="Col2ImBackward0",
+    batch="leading",
+    input=lambda g, slide, kernel: on(_unfold, g, slide, kernel),
+)
 def _fold(input: Any, slide: Any, kernel: Any, image: Any) -> Any:
     """The images of size `image` that columns add up to."""
     places = slide.places(image, kernel)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..._tensor import Tensor
-from ...ops.samples import A, S
+from ...ops.samples import CORNERS, NOT_TENSORS, A, S, on_one
 from ...ops.table import composite, pointwise
 from ._arguments import refuse
-from ._common import CORNERS, NOT_TENSORS, floats_only, on_one
+from ._common import floats_only
 
 # For x >= 0, (x + 4) exp(x**2 / 2) P(X < -x) as a Chebyshev series in t = (x - 4) / (x + 4), which goes from -1 to 1;
 # computed with 40 digits. What is left out is smaller than 1e-16, of the first 11 terms smaller than 3e-9.
@@ -92,7 +92,7 @@ def _tanh_rule(g: Any, input: Any) -> Any:
     return np.multiply(g, np.multiply(0.5, np.add(np.add(t, 1), np.multiply(input, bend))))
 
 
-@pointwise(home="nn.functional", input=_tanh_rule)
+@pointwise(home="nn.functional", node="GeluBackward0", input=_tanh_rule)
 def _gelu_tanh(input: Any) -> Any:
     floats_only("gelu", input)
     inner = np.multiply(np.multiply(input, np.add(np.multiply(np.square(input), _CUBIC), 1)), _ROOT)

@@ -13,11 +13,11 @@ import numpy as np
 from ... import _dtypes
 from ..._tensor import Tensor
 from ...ops import reductions
+from ...ops.operands import need_numbers
 from ...ops.powers import square
 from ...ops.samples import A, S, V, inf, nan
 from ...ops.table import composite, pointwise
 from ._arguments import floating, refuse, tensors
-from ._common import numbers
 from ._reduction import chosen_reduction, reduced, warn_of_broadcast
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -125,7 +125,11 @@ def l1_loss(
     return _weighted("l1_loss", abs(deviation), weight, input, reduction)
 
 
-@pointwise(home="nn.functional", input=lambda g, input, delta: np.multiply(g, np.clip(input, -delta, delta)))
+@pointwise(
+    home="nn.functional",
+    node="HuberLossBackward0",
+    input=lambda g, input, delta: np.multiply(g, np.clip(input, -delta, delta)),
+)
 def _huber(input: Any, delta: float) -> Any:
     size = np.absolute(input)
     inner = size.clip(0, delta)  # several times as fast as np.minimum of an array and a number
@@ -143,7 +147,7 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``."""
     reduction = chosen_reduction("huber_loss", reduction)
-    numbers("huber_loss", delta=delta)
+    need_numbers("huber_loss", delta=delta)
     if delta <= 0:
         raise refuse("huber_loss", "delta above 0", delta)
     deviation = _deviation("huber_loss", input, target)
@@ -170,7 +174,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     """``|input - target| - beta / 2``, and below `beta` the parabola that joins it: `huber_loss` over `beta`."""
     reduction = chosen_reduction("smooth_l1_loss", reduction, size_average, reduce)
-    numbers("smooth_l1_loss", beta=beta)
+    need_numbers("smooth_l1_loss", beta=beta)
     if beta < 0:
         raise refuse("smooth_l1_loss", "beta to be at least 0", beta)
     deviation = _deviation("smooth_l1_loss", input, target, "f" if beta else "iufc")

@@ -15,7 +15,7 @@ from ...autograd.grad_mode import no_grad
 from ...ops.samples import A, Differs, S, V, inf, nan
 from ...ops.table import composite
 from ._arguments import floating, refuse, tensors, where_empty
-from ._moments import _affine, _standardize
+from ._moments import _affine, _normalize, _standardize
 from ._taps import _resample, runs
 from ._windows import Ints
 
@@ -27,6 +27,12 @@ def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints
     if bias is None:
         return out * weight.reshape(shape)
     return _affine(out, weight.reshape(shape), bias.reshape(shape))
+
+
+def _standard(input: Tensor, eps: float, center: bool, *then: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """What `_standardize` gives. then: the weight and the bias; with neither, the result is handed out as it is."""
+    given = any(part is not None for part in then)
+    return (_standardize if given else _normalize)(input, eps, center)
 
 
 _EMPTY = where_empty("int64 bool complex128", "values gradients second")
@@ -122,7 +128,7 @@ def batch_norm(
         bias=bias,
     )
     if training:
-        out, mean, variance = _standardize(_view(input), eps, True)
+        out, mean, variance = _standard(_view(input), eps, True, weight, bias)
         if count:
             _update(running_mean, mean.detach(), momentum)
             _update(running_var, variance.detach() * (count / (count - 1)), momentum)
@@ -179,7 +185,7 @@ def instance_norm(
         assert running_var is not None
         return _by_statistics(input, running_mean.detach(), running_var.detach(), weight, bias, eps)
     n, c, count = shape[0], shape[1], math.prod(shape[2:])
-    out, mean, variance = _standardize(input.reshape(1, n * c, count), eps, True)
+    out, mean, variance = _standard(input.reshape(1, n * c, count), eps, True, weight, bias)
     if n * c * count:
         _update(running_mean, mean.detach().reshape(n, c).mean(0), momentum)
         _update(running_var, variance.detach().reshape(n, c).mean(0) * (count / (count - 1)), momentum)
@@ -223,7 +229,7 @@ def layer_norm(
     for argument, value in (("weight", weight), ("bias", bias)):
         if value is not None and value._data.dtype != input._data.dtype:
             raise refuse("layer_norm", f"{argument} to be {input.dtype}, as the input is", value.dtype)
-    out = _standardize(input.reshape(1, outer, inner), eps, True)[0]
+    out = _standard(input.reshape(1, outer, inner), eps, True, weight, bias)[0]
     return _shaped(out, weight, bias, (1, 1, inner)).reshape(input._data.shape)
 
 
@@ -251,7 +257,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     if input.is_complex():  # torch squares without conjugating
         out = rows * ((rows * rows).mean(-1, keepdim=True) + small).rsqrt()
     else:
-        out = _standardize(rows, small, False)[0]
+        out = _standard(rows, small, False, weight)[0]
     return _shaped(out, weight, None, (1, 1, inner)).reshape(input._data.shape)
 
 
@@ -284,9 +290,8 @@ def group_norm(
     if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
         raise refuse("group_norm", "more than 1 value per group", f"size {list(shape)}", error=ValueError)
     _check_channels("group_norm", input, shape[1], weight=weight, bias=bias)
-    out = _standardize(
-        input.reshape(1, shape[0] * num_groups, shape[1] // num_groups * math.prod(shape[2:])), eps, True
-    )[0]
+    rows = input.reshape(1, shape[0] * num_groups, shape[1] // num_groups * math.prod(shape[2:]))
+    out = _standard(rows, eps, True, weight, bias)[0]
     return _shaped(out.reshape(shape[0], shape[1], math.prod(shape[2:])), weight, bias, (1, shape[1], 1)).reshape(shape)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ... import errors
 from ..._tensor import Tensor
 from ...ops.calls import on
+from ...ops.nodes import titled
 from ...ops.samples import A, S
 from ...ops.table import composite, special
 from ._arguments import floating, refuse, tensors
@@ -23,6 +24,7 @@ def _turned(pad: Any) -> Any:
 
 @special(
     home="nn.functional",
+    node="ConstantPadNdBackward0",
     batch="leading",
     jvp=lambda tangents, pad: on(_pad, tangents[0], pad, 0),
     input=lambda g, pad: on(_pad, g, _turned(pad), 0),
@@ -46,6 +48,7 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
     return out
 
 
+_PADDINGS = {"reflect": "Reflection", "replicate": "Replication"}
 _SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # numbers of padding, and ranks, of what repeats elements
 
 
@@ -88,7 +91,8 @@ def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
         maps.append(_border(mode, n, low, high))
     if 0 in shape[ndim - count - 1 :]:
         raise refuse("pad", f"elements to repeat, with mode={mode!r}", f"an input of size {list(shape)}")
-    return _resample(input, tuple(maps))
+    found = _resample(input, tuple(maps))
+    return found if mode == "circular" else titled(found, f"{_PADDINGS[mode]}Pad{count}DBackward0")
 
 
 @composite(

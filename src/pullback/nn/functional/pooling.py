@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._tensor import Tensor
 from ...ops.calls import on
+from ...ops.nodes import titled
 from ...ops.samples import A, Differs, S, V, inf, nan
 from ...ops.table import composite, special
 from ._arguments import floating, integers, ranks, refuse, tensors
@@ -185,6 +186,7 @@ def _max_pooling(
     kernel, slide = window(name, space, input, kernel_size, stride, padding, dilation, ceil_mode)
     floating(name, input, also="iu")
     found = _max_pool(input, slide, kernel)
+    titled(found, f"MaxPool{space}DWithIndicesBackward0")
     return found if return_indices else found[0]
 
 
@@ -295,7 +297,7 @@ def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: b
     size = targets(name, input, output_size, space)
     if 0 in input._data.shape[input._data.ndim - space - 1 :] and input._data.ndim == space + 2:
         raise refuse(name, "an input of some channels", f"size {list(input._data.shape)}")
-    found = _adaptive_max_pool(input, size)
+    found = titled(_adaptive_max_pool(input, size), f"AdaptiveMaxPool{space}DBackward0")
     return found if return_indices else found[0]
 
 

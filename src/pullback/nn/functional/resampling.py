@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import errors
 from ..._tensor import Tensor
+from ...ops.nodes import titled
 from ...ops.samples import A, S
 from ...ops.table import alias, composite
 from ._arguments import floating, refuse, tensors
@@ -26,6 +27,7 @@ from .averages import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_poo
 
 _AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "lanczos": 4, "trilinear": 5}
+_TITLES = {mode: "".join(part.title() for part in mode.split("-")) for mode in ("nearest", "nearest-exact", *_RANKS)}
 _SHARP = -0.75  # the constant of torch's cubics, and of those that are smoothed
 _SMOOTH = -0.5
 
@@ -209,7 +211,8 @@ def interpolate(
         _taps(n, m, mode, bool(align_corners), factor, antialias)
         for n, m, factor in zip(shape[2:], sizes, factors, strict=True)
     ]
-    return _resample(input, tuple(maps))
+    smooth = "Aa" if antialias else ""
+    return titled(_resample(input, tuple(maps)), f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0")
 
 
 def upsample(

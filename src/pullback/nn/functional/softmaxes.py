@@ -1,107 +1,18 @@
-"""Softmax and its kin: exponentials of what is along an axis, divided by their sum."""
+"""Softmax and its kin as functions of networks, which choose an axis where none is given, and draw."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-import numpy as np
-
-from ... import _dtypes, errors
+from ... import errors
 from ..._arrays import wrap_axis
 from ..._tensor import Tensor
-from ...ops import reductions
+from ...ops.activations import NO_AXES, OVERFLOWS, along_an_axis, log_softmax, of_nothing, softmax
 from ...ops.creation import arange
 from ...ops.random import exponential
-from ...ops.samples import A, D, Differs, S, V, along, inf, nan
-from ...ops.table import alias, composite, special
+from ...ops.table import alias, composite
 from ._arguments import floating, tensors
-from ._common import floats_only
-
-
-def _samples() -> list[Any]:
-    return [
-        *along(0, 1, -1, keepdim=False, lists=False),
-        S(A(2, 0), 1),
-        S(A(2, 0), 0),
-        S(A(0), 0),
-        S(A(2, 3), 0, dtype=D("float64")),
-        S(A(2, 3), dim=1),
-    ]
-
-
-_KINKS = [
-    S(V([1000.0, 0.0, -1000.0]), 0),
-    S(V([-inf, 0.0, 1.0]), 0),
-    S(V([[-inf, -inf], [0.0, 1.0]]), 1),
-    S(V([inf, 0.0]), 0),
-    S(V([nan, 0.0]), 0),
-]
-_REFUSED = [S(A(2, 3), 2), S(A(2, 3), -3), S(A(), 1), S(A(2, 3), 0, nonsense=1)]
-
-
-def _differs() -> list[Any]:
-    return [Differs("torch looks at the dtype only where there are elements", "values", "int64 bool complex128", "0]")]
-
-
-def _total(values: Any, axis: int) -> Any:
-    return reductions.quiet(np.add.reduce, np.sum, values, axis=axis, keepdims=True)
-
-
-def _softmax_rule(g: Any, out: Any, dim: Any) -> Any:
-    return np.multiply(out, np.subtract(g, _total(np.multiply(g, out), dim)))
-
-
-def _log_softmax_rule(g: Any, out: Any, dim: Any) -> Any:
-    return np.subtract(g, np.multiply(np.exp(out), _total(g, dim)))
-
-
-def _shifted(name: str, input: Any, dim: int, dtype: Any) -> tuple[Any, int]:
-    """`input` less its maximum along `dim`, so that no exponential overflows."""
-    if dtype is not None:
-        input = input.astype(_dtypes.to_numpy(dtype))
-    floats_only(name, input)
-    axis = wrap_axis(dim, input.ndim)
-    if not input.size:
-        return np.copy(input), axis
-    top = np.max(np.reshape(input, (1,)) if not input.ndim else input, axis=axis, keepdims=True)
-    return np.subtract(input, top if input.ndim else input), axis
-
-
-@special(
-    also="special.softmax",
-    batch="dims",
-    input=_softmax_rule,
-    samples=_samples,
-    kinks=_KINKS,
-    refused=lambda: [*_REFUSED, S([1.0], 0)],
-    differs=_differs,
-)
-def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size.
-
-    >>> import pullback
-    >>> pullback.softmax(pullback.tensor([1000.0, 1000.0]), 0)
-    tensor([0.5000, 0.5000])
-    """
-    e, axis = _shifted("softmax", input, dim, dtype)
-    e = np.exp(e)
-    return np.true_divide(e, _total(e, axis)) if e.ndim else e
-
-
-@special(
-    also="special.log_softmax",
-    batch="dims",
-    input=_log_softmax_rule,
-    samples=_samples,
-    kinks=_KINKS,
-    refused=lambda: [*_REFUSED, S([1.0], 0)],
-    differs=_differs,
-)
-def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
-    shifted, axis = _shifted("log_softmax", input, dim, dtype)
-    return np.subtract(shifted, np.log(_total(np.exp(shifted), axis))) if shifted.ndim else shifted
 
 
 def _chosen_dim(name: str, dim: int | None, input: Tensor) -> int:
@@ -115,19 +26,19 @@ def _chosen_dim(name: str, dim: int | None, input: Tensor) -> int:
     return 0 if input._data.ndim in (0, 1, 3) else 1
 
 
-@composite(home="nn.functional", samples=_samples, kinks=_KINKS, refused=_REFUSED, differs=_differs)
+@composite(home="nn.functional", samples=along_an_axis, kinks=OVERFLOWS, refused=NO_AXES, differs=of_nothing)
 def softmax_(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
     return softmax(input, _chosen_dim("softmax", dim, input), dtype=dtype)
 
 
-@composite(home="nn.functional", samples=_samples, kinks=_KINKS, refused=_REFUSED, differs=_differs)
+@composite(home="nn.functional", samples=along_an_axis, kinks=OVERFLOWS, refused=NO_AXES, differs=of_nothing)
 def log_softmax_(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along `dim`."""
     return log_softmax(input, _chosen_dim("log_softmax", dim, input), dtype=dtype)
 
 
-@composite(home="nn.functional", samples=_samples, kinks=_KINKS, refused=_REFUSED, differs=_differs)
+@composite(home="nn.functional", samples=along_an_axis, kinks=OVERFLOWS, refused=NO_AXES, differs=of_nothing)
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`softmax` of ``-input``."""
     return softmax(-input, _chosen_dim("softmin", dim, input), dtype=dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._tensor import Tensor
 from ...ops.calls import on
+from ...ops.nodes import titled
 from ...ops.random import rand
 from ...ops.samples import A, S, V, index
 from ...ops.table import composite, linear, special
@@ -55,7 +56,8 @@ def _unpooling(
         raise refuse(name, f"indices of the input's shape {list(input.shape)}", list(indices._data.shape))
     places = input._data.shape[-space:]
     plain = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(places, kernel, steps, before, strict=True))
-    return _max_unpool(input, indices, _size(name, output_size, plain, steps))
+    found = _max_unpool(input, indices, _size(name, output_size, plain, steps))
+    return titled(found, f"MaxUnpool{space}DBackward0")
 
 
 def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:

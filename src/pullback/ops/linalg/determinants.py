@@ -134,7 +134,7 @@ def _cofactors(A: Any) -> Any:
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     numpy={np.linalg.det: lambda a: det(a)},
     A=lambda g, A: np.multiply(as_matrix(g), conj(on(_cofactors, A))),
     samples=squares,
@@ -170,7 +170,7 @@ def _slogdet_rule(g: Any, A: Any, out0: Any) -> Any:
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     numpy={np.linalg.slogdet: lambda a: slogdet(a)},
     A=_slogdet_rule,
     samples=squares,

@@ -53,7 +53,12 @@ def _cholesky(A: Any) -> Any:
     return found
 
 
-@special(method=False, batch="leading", A=lambda g, out0: None if g[0] is None else _cholesky_rule(g[0], out0))
+@special(
+    method=False,
+    node="LinalgCholeskyExBackward0",
+    batch="leading",
+    A=lambda g, out0: None if g[0] is None else _cholesky_rule(g[0], out0),
+)
 def _cholesky_ex(A: Any, check_errors: bool) -> Any:
     found, info = kernels.cholesky(A)
     if check_errors and np.any(info):

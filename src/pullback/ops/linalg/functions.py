@@ -88,7 +88,7 @@ def _exponential_rule(g: Any, A: Any) -> Any:
     home="linalg",
     also="matrix_exp",
     method=True,
-    batch="leading",
+    batch="matrices",
     A=_exponential_rule,
     samples=lambda: [*squares(), S(M(3, 3, domain="small")), S(M(2, 2, domain="upper"))],
     refused=NO_SQUARE,
@@ -137,8 +137,9 @@ def _check_chain(tensors: list[Any]) -> None:
         if not isinstance(t, Tensor) or not (t._data.ndim == 2 or (t._data.ndim == 1 and not inside)):
             raise (RuntimeError if isinstance(t, Tensor) else TypeError)(
                 errors.message(
-                    "linalg.multi_dot()",
-                    expected=f"tensor {i} to be a 2-D tensor" + " (or a vector)" * (not inside),
+                    f"linalg.multi_dot(): tensor {i} must be 2D"
+                    + " or a vector" * (not inside)
+                    + (f" but got {t._data.ndim}D" if isinstance(t, Tensor) else ""),
                     found=errors.describe(t),
                 )
             )

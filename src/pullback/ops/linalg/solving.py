@@ -91,7 +91,7 @@ def _inverse_or_nan(A: Any) -> Any:
 @special(
     home="linalg",
     node="LinalgInvExBackward0",
-    batch="leading",
+    batch="matrices",
     numpy={np.linalg.inv: lambda a: inv(a)},
     A=_inverse_rule,
     samples=squares,
@@ -114,7 +114,7 @@ def inv(A: Any) -> Any:
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     A=lambda g, out0: None if g[0] is None else _inverse_rule(g[0], out0),
     samples=lambda: [*squares(), S(M(2, 2, domain="regular"), check_errors=True)],
     refused=[*NO_SQUARE, *(S(*s.args, check_errors=True) for s in SINGULAR)],
@@ -175,7 +175,7 @@ def _solve_or_nan(A: Any, B: Any) -> Any:
     return _solution(A, B)[0]
 
 
-@special(method=False, batch="leading", A=_solve_for_A, B=_solve_for_B)
+@special(method=False, node="LinalgSolveExBackward0", batch="leading", A=_solve_for_A, B=_solve_for_B)
 def _solve(A: Any, B: Any) -> Any:
     found, info = _solution(A, B)
     if np.any(info):
@@ -185,6 +185,7 @@ def _solve(A: Any, B: Any) -> Any:
 
 @special(
     method=False,
+    node="LinalgSolveExBackward0",
     A=lambda g, A, out0: None if g[0] is None else _solve_for_A(g[0], A, out0),
     B=lambda g, A: None if g[0] is None else _solve_for_B(g[0], A),
 )

@@ -251,7 +251,7 @@ _NO_UPLO = [*NO_SQUARE, S(M(2, 2), "x"), S(M(2, 2), UPLO=1)]
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     numpy={np.linalg.eigh: lambda a, UPLO="L": eigh(a, UPLO)},
     A=_eigh_rule,
     samples=_hermitian_samples,
@@ -275,7 +275,7 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     node="LinalgEighBackward0",
     numpy={np.linalg.eigvalsh: lambda a, UPLO="L": eigvalsh(a, UPLO)},
     A=lambda g, A, UPLO: _from_values(g, on(eigh, A, UPLO)[1]),
@@ -307,7 +307,7 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     numpy={np.linalg.eig: lambda a: eig(a)},
     A=_eig_rule,
     samples=squares,
@@ -335,7 +335,7 @@ def _eigvals_rule(g: Any, A: Any) -> Any:
 
 @special(
     home="linalg",
-    batch="leading",
+    batch="matrices",
     node="LinalgEigBackward0",
     numpy={np.linalg.eigvals: lambda a: eigvals(a)},
     A=_eigvals_rule,

@@ -1,0 +1,113 @@
+"""What is measured in a process of its own: `python -m benchmarks.probe WHAT PACKAGE JSON` prints a figure and arrays.
+
+JSON: keywords of the function WHAT. Nothing but the standard library is imported here: a package is loaded when it is
+measured, and not before.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import re
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Found = dict[str, Any]
+
+
+def importing(package: str) -> Found:
+    """The milliseconds that importing a package takes; and what it then computes."""
+    start = time.perf_counter()
+    lib = importlib.import_module(package)
+    elapsed = time.perf_counter() - start
+    return {"figure": elapsed * 1e3, "arrays": [(lib.ones(3) + 1).tolist()]}
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def memory(package: str, nodes: int, x: list[float], c: list[float], g: list[float]) -> Found:
+    """The bytes a node by which the process grows, at its peak, while a chain of multiplications is built and run
+    backward; and the last value and the gradient.
+    """
+    lib = importlib.import_module(package)
+    lib.set_num_threads(1)
+    leaf, factor, cotangent = lib.tensor(x, requires_grad=True), lib.tensor(c), lib.tensor(g)
+
+    def run(length: int) -> Any:
+        leaf.grad = None
+        y = leaf
+        for _ in range(length):
+            y = y * factor
+        y.backward(cotangent)
+        return y
+
+    run(100)  # what is made once is made
+    gc.collect()
+    before = _kilobytes("VmRSS")
+    y = run(nodes)
+    growth = _kilobytes("VmHWM") - before
+    return {"figure": growth * 1024 / nodes, "arrays": [y.tolist(), leaf.grad.tolist()]}
+
+
+def _kilobytes(what: str) -> int:
+    """The memory of this process, now (VmRSS) or at most (VmHWM), as Linux tells."""
+    (line,) = (text for text in Path("/proc/self/status").read_text().splitlines() if text.startswith(f"{what}:"))
+    return int(line.split()[1])
+
+
+# -- installed size ----------------------------------------------------------------------------------------------------
+
+
+def size(package: str) -> Found:
+    """The megabytes of a package and of all that it cannot do without, without the bytecode that installing makes."""
+    sizes: dict[str, int] = {}
+    names = [package]
+    while names:
+        name = re.sub(r"[-_.]+", "-", names.pop()).lower()
+        if name not in sizes:
+            sizes[name] = sum(file.stat().st_size for file in _files(name) if file.suffix != ".pyc")
+            names += _required(name)
+    return {"figure": sum(sizes.values()) / 1e6, "arrays": [], "of": sorted(sizes)}
+
+
+def _files(name: str) -> set[Path]:
+    """What was installed under that name, and what is in the package's folder, as it is where that runs from source."""
+    try:
+        listed = importlib.metadata.files(name) or []
+    except importlib.metadata.PackageNotFoundError:
+        listed = []
+    found = {path for path in (Path(str(file.locate())).resolve() for file in listed) if path.is_file()}
+    spec = importlib.util.find_spec(name.replace("-", "_"))
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        found |= {path.resolve() for path in Path(folder).rglob("*") if path.is_file()}
+    return found
+
+
+def _required(name: str) -> Iterator[str]:
+    """The names of what a package requires here, extras left out."""
+    try:
+        said = importlib.metadata.requires(name) or []
+    except importlib.metadata.PackageNotFoundError:  # it runs from this checkout
+        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+        said = project["dependencies"]
+    for text in said:
+        try:
+            from packaging.requirements import Requirement
+        except ImportError:
+            from pip._vendor.packaging.requirements import Requirement
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement.name
+
+
+if __name__ == "__main__":
+    what, package, keywords = sys.argv[1:]
+    print(json.dumps({"importing": importing, "memory": memory, "size": size}[what](package, **json.loads(keywords))))

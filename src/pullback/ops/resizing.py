@@ -1,0 +1,95 @@
+"""`resize_` and `resize_as_`: another shape for a tensor on the memory that it has, or on more.
+
+Within the memory this is `as_strided_` (`turning.py`), with the strides of a tensor that has no gaps. Where the memory
+is too small there is a larger one first, into which the tensor moves with all that are known to share it: its base and
+its views.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._state import thread
+from .._tensor import Lifted, Tensor
+from .conversion import contiguous_format, order_of
+from .shape import sizes
+from .strided import _address, _memory, geometry_of
+from .subscripts import twin
+from .table import alias
+from .turning import _as_strided_
+from .writing import refuse_turn
+
+
+def _refuse(name: str, t: Tensor) -> None:
+    """Raise if a tensor must not be given another shape."""
+    if isinstance(t, Lifted):
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): cannot resize variables that belong to a transform or have a forward grad",
+                do="use narrow(), or cat() with new elements, which make a new tensor",
+            )
+        )
+    if (t._requires_grad or (t._view is not None and t._view.base._requires_grad)) and not thread.modes.inference:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): cannot resize variables that require grad",
+                do="use narrow() or cat(), which are recorded; or resize t.data, and let t.data be what comes of it",
+            )
+        )
+    refuse_turn(t)
+
+
+def _grow(t: Tensor, length: int) -> None:
+    """Move a tensor, its base and its views to memory of `length` elements, of which the new ones are 0."""
+    old = _memory(t._data)
+    new = np.zeros(length, old.dtype)
+    new[: old.size] = old
+    base = t if t._view is None else t._view.base
+    for each in (base, *base._share_version().living()):
+        a = each._data
+        each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
+
+
+def _resized(name: str, t: Tensor, shape: tuple[int, ...], restride: bool) -> Tensor:
+    """Give a tensor a shape, and strides without gaps; one that has the shape keeps its strides unless `restride`."""
+    _refuse(name, t)
+    if min(shape, default=0) < 0:
+        raise RuntimeError(errors.message(f"{name}()", expected="no negative size", found=str(list(shape))))
+    strides = tuple(math.prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
+    if t._data.shape == shape and not (restride and t.stride() != strides):
+        return t
+    length = geometry_of(t)[1] + math.prod(shape)
+    if length > _memory(t._data).size:
+        _grow(t, length)
+    return _as_strided_(t, shape, strides)
+
+
+def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there.
+
+    Elements that the memory did not have yet are 0. RuntimeError for a tensor that requires grad.
+    """
+    if not size:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
+    order_of(memory_format)  # refuses what is none
+    if memory_format not in (None, contiguous_format):
+        raise RuntimeError(errors.message("resize_()", expected="contiguous_format", found=repr(memory_format)))
+    return _resized("resize_", self, sizes(size), memory_format is not None)
+
+
+def _resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    if not isinstance(the_template, Tensor):
+        raise TypeError(errors.message("resize_as_()", expected="a Tensor", found=errors.describe(the_template)))
+    if isinstance(order_of(memory_format), tuple):
+        raise RuntimeError(errors.message("resize_as_()", expected="contiguous_format", found=repr(memory_format)))
+    return _resized("resize_as_", self, tuple(the_template._data.shape), memory_format is not None)
+
+
+twin("resize", _resize_)
+twin("resize_as", _resize_as_)
+alias("resize_as_", _resize_as_)
