@@ -437,7 +437,7 @@ def test_vmap_draws_once_or_for_each_or_refuses(name: str) -> None:
 @pytest.mark.parametrize("name", OF_VARYING)
 def test_vmap_draws_what_depends_on_a_tensor_that_varies(name: str) -> None:
     x, f = _batch(), OF_VARYING[name]
-    for randomness, text in (("error", "randomness error mode"), ("same", "depends on a tensor that varies")):
+    for randomness, text in (("error", "randomness error mode"), ("same", "same randomness with a batched tensor input")):
         with pytest.raises(RuntimeError, match=text):
             vmap(f, randomness=randomness)(x)
     found = vmap(f, randomness="different")(x)
@@ -490,6 +490,6 @@ def test_other_transforms_draw_as_if_they_were_not_there() -> None:
 
 def test_what_varies_cannot_be_written_to_what_does_not() -> None:
     outside = pullback.zeros(3)
-    with pytest.raises(RuntimeError, match="a tensor from outside cannot be written"):
+    with pytest.raises(RuntimeError, match="inplace arithmetic is not possible on a tensor from outside"):
         vmap(lambda x: outside.normal_(), randomness="different")(pullback.zeros(2))
     assert outside.tolist() == [0.0] * 3

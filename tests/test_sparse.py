@@ -819,8 +819,6 @@ def test_what_is_not_sparse_aware_is_refused_by_name() -> None:
     for call in (
         lambda: a.exp(),
         lambda: a.mean(),
-        lambda: a * dense,
-        lambda: dense * a,
         lambda: a / dense,
         lambda: a[0],
         lambda: a.reshape(3, 2),
@@ -1010,3 +1008,68 @@ def test_a_sparse_gradient_of_a_dense_leaf_accumulates() -> None:
     assert table.grad.tolist() == [[3.0, 3.0], [1.0, 1.0], [5.0, 5.0]]
     looked_up()
     assert table.grad.tolist() == [[4.0, 4.0], [1.0, 1.0], [7.0, 7.0]]
+
+
+# -- elementwise products, masks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("other", ["itself", "another pattern", "dense", "a row"])
+@pytest.mark.parametrize("name", ["sorted", "unsorted", "repeated", "none"])
+def test_an_elementwise_product_is_that_of_its_dense_twin(torch: ModuleType, name: str, other: str) -> None:
+    indices, size, nnz = places(name)
+    second = np.array([[0, 2, 1, 0], [1, 0, 0, 1]])
+    results = []
+    for lib in (pullback, torch):
+        values = lib.tensor(numbers((nnz,), "float64"), requires_grad=True)
+        a = lib.sparse_coo_tensor(lib.tensor(indices), values, size)
+        given = numbers({"another pattern": (4,), "a row": (size[1],)}.get(other, size), "float64", 1)
+        b = lib.tensor(given, requires_grad=True)
+        if other == "another pattern":
+            there = second % np.array(size)[:, None]
+            factor = lib.sparse_coo_tensor(lib.tensor(there), b, size)
+        else:
+            factor = a if other == "itself" else b
+        found = (a * factor).to_dense() if lib is pullback else a.to_dense() * factor.to_dense()
+        weights = lib.tensor(numbers(size, "float64", 2))
+        results.append((found, *lib.autograd.grad((found * weights).sum(), (values, b), allow_unused=True)))
+    for ours, theirs in zip(*results, strict=True):
+        close(ours, theirs)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_mask_takes_the_elements_at_its_places(torch: ModuleType, name: str, sparse: bool) -> None:
+    indices, size, nnz = places(name)
+    results = []
+    for lib in (pullback, torch):
+        x = lib.tensor(numbers(size, "float64"), requires_grad=True)
+        mask = lib.sparse_coo_tensor(lib.tensor(indices), lib.ones(nnz, dtype=lib.float64), size).coalesce()
+        found = (x.to_sparse() if sparse else x).sparse_mask(mask)
+        weights = lib.tensor(numbers(size, "float64", 2))
+        results.append((found.detach(), *lib.autograd.grad((found.to_dense() * weights).sum(), x)))
+    for ours, theirs in zip(*results, strict=True):
+        close(ours, theirs)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, a: a * lib.sparse_coo_tensor([[0], [0]], [1.0], (2, 4)),
+        lambda lib, a: a * lib.ones(3, 3),
+        lambda lib, a: lib.ones(2, 3).sparse_mask(lib.ones(2, 3)),
+        lambda lib, a: lib.ones(3).sparse_mask(a),
+        lambda lib, a: lib.ones(2, 3).sparse_mask(None),
+    ],
+    ids=["another shape", "no broadcast", "a dense mask", "a larger mask", "no mask"],
+)
+def test_products_and_masks_that_are_refused(torch: ModuleType, call: Any) -> None:
+    raised = []
+    for lib in (pullback, torch):
+        a = lib.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+        with pytest.raises((RuntimeError, TypeError)) as caught:
+            call(lib, a)
+        raised.append(caught.type)
+    assert raised[0] is raised[1]

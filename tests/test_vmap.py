@@ -1072,6 +1072,25 @@ def writes_to_views_of_every_kind(lib: Any) -> Any:
 
 
 @program
+def views_of_what_lies_otherwise_in_memory(lib: Any) -> Any:
+    x = a_of(lib)
+
+    def flattened(t: Any) -> Any:
+        t = t.view_as(t)
+        flat = t.reshape(-1)
+        flat.mul_(10)
+        return flat, t
+
+    return (
+        says(lambda: lib.vmap(lambda t: t.view(-1), in_dims=1)(x), "view size is not compatible"),
+        says(lambda: lib.vmap(lambda t: t.view_as(t.reshape(-1)), in_dims=1)(x), "view size is not compatible"),
+        lib.vmap(flattened, in_dims=1)(x.clone()),
+        lib.vmap(flattened)(x.clone()),
+        lib.vmap(lib.func.grad(lambda t: (flattened(t * 1)[1] ** 2).sum()), in_dims=1)(x),
+    )
+
+
+@program
 def writes_to_a_transposed_number(lib: Any) -> Any:
     def f(t: Any) -> Any:
         t = t * 1

@@ -821,6 +821,10 @@ def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input - floor(input / other) * other``; takes the sign of `other`."""
 def remainder_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`remainder`, written into this tensor, which is returned."""
+def renorm(input: Any, p: Any, dim: Any, maxnorm: Any, *, out: Any = ...) -> Tensor:
+    """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer."""
+def renorm_(input: Any, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+    """`renorm`, written into this tensor, which is returned."""
 def repeat_interleave(input: Any, repeats: Any = ..., dim: Any = ..., *, output_size: Any = ..., out: Any = ...) -> Tensor:
     """Each element (each slice along `dim`) `repeats` times in a row; one number for all, or a tensor of one for each."""
 def reshape(input: Any, shape: Any, *more: Any) -> Tensor:

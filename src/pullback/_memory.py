@@ -253,3 +253,15 @@ class Payload:
         )
 
     __array__ = __array_ufunc__ = __array_function__ = _no_array
+
+
+def same_memory(a: Any, b: Any) -> bool:
+    """Whether two payloads look at the same memory, as far as there is any, and as can be told of what is inside."""
+    a, b = _innermost(a), _innermost(b)
+    return isinstance(a, Payload) or isinstance(b, Payload) or not a.size or np.may_share_memory(a, b)
+
+
+def _innermost(data: Any) -> Any:
+    while isinstance(data, Payload) and (held := data.inside) is not None:
+        data = held._data
+    return data

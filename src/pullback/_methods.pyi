@@ -781,6 +781,10 @@ class Methods:
         """``input - floor(input / other) * other``; takes the sign of `other`."""
     def remainder_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`remainder`, written into this tensor, which is returned."""
+    def renorm(self, p: Any, dim: Any, maxnorm: Any, *, out: Any = ...) -> Tensor:
+        """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer."""
+    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+        """`renorm`, written into this tensor, which is returned."""
     def repeat(self, repeats: Any, *more: Any, out: Any = ...) -> Tensor:
         """`input` this often along each axis, new ones in front, one copy after the other."""
     def repeat_interleave(self, repeats: Any, dim: Any = ..., *, output_size: Any = ...) -> Any:

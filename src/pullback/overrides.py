@@ -146,6 +146,8 @@ def _instances(values: Iterable[Any]) -> Iterator[Any]:
 def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
     """What an operation with these arguments has to ask: the innermost mode, then classes, derived ones before those
     they derive from."""
+    if not (_DERIVED or ACTIVE.n):
+        return ()
     modes = thread.modes
     found: list[Any] = []
     if _DERIVED and modes.overrides:

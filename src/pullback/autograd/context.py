@@ -21,6 +21,8 @@ from .watching import PackedTuple, SavedTensor, pack_all
 if TYPE_CHECKING:
     from .function import Function
 
+_ndarray = np.ndarray
+
 
 class FunctionNode(Node):
     """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
@@ -178,7 +180,8 @@ class FunctionNode(Node):
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         if self._output_types is None:
-            grads = self._forward_cls.backward(self, g if taped or isinstance(g, Tensor) else wrap(g))
+            made = taped or (type(g) is not _ndarray and isinstance(g, Tensor))  # a sparse one is a Tensor always
+            grads = self._forward_cls.backward(self, g if made else wrap(g))
         else:
             grads = self._forward_cls.backward(self, *self._materialized(g if self._outputs > 1 else [g]))
         if self._arguments is not None:
@@ -194,7 +197,7 @@ class FunctionNode(Node):
             if grad is None:
                 sent.append(None)
             elif edges[i] and isinstance(grad, Tensor):
-                sent.append(grad if taped or grad.is_sparse else grad._data)
+                sent.append(grad if taped or (type(grad) is not Tensor and grad.is_sparse) else grad._data)
             else:
                 sent.append(self._refuse(i, grad))
             i += 1  # noqa: SIM113

@@ -300,10 +300,10 @@ def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool) -> None:
 
 def fit(g: Any, edge: Edge, node: Node | None) -> Any:
     """Make a gradient that `node` sends along `edge` the shape and dtype of what it is the gradient of."""
-    _, _, shape, dtype = edge
-    data = g._data if isinstance(g, Tensor) else g
-    found = data.shape
-    if dtype is None:  # of a leaf whose `grad_dtype` is
+    data: Any = g._data if isinstance(g, Tensor) else g
+    shape, found = edge[2], data.shape
+    dtype: Any = edge[3]
+    if dtype is None:  # any will do: of a leaf whose `grad_dtype` is None
         dtype = data.dtype
     if found != shape or data.dtype != dtype:
         if node is not None:

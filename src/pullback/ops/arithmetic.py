@@ -12,6 +12,7 @@ import numpy as np
 from .. import errors
 from .._tensor import NUMPY, Tensor
 from .calls import on
+from .nodes import titled
 from .operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
 from .table import _publish, composite, constant, elementwise, special
@@ -64,7 +65,7 @@ sub = elementwise(
 )
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """``other - alpha * input``, broadcast: `sub` with its operands exchanged."""
-    return sub(other, input, alpha=alpha)
+    return titled(sub(other, input, alpha=alpha), f"RsubBackward{int(not isinstance(other, Tensor))}")
 
 
 mul = elementwise(
@@ -200,7 +201,8 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, ou
         raise RuntimeError(
             errors.message("div()", expected="rounding_mode None, 'trunc' or 'floor'", found=repr(rounding_mode))
         )
-    return _ROUNDED[rounding_mode](input, other, out=out)
+    found = _ROUNDED[rounding_mode](input, other, out=out)
+    return titled(found, "DivBackward2") if rounding_mode == "floor" else found
 
 
 div = _publish(div.op, _rounded_div, _rounded_div)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import wrap_axis
+from .._memory import same_memory
 from .._tensor import Tensor
 from ..interpreters.batched import any_tensors, looped, refused, tensors_in
 from .positions import indexed_shape, layout
@@ -252,7 +253,7 @@ def through(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     for step, rest in steps:
         view = step.call(view, *rest)
     target = level.value(view)
-    if isinstance(target._data, np.ndarray) and not np.may_share_memory(target._data, whole._data):
+    if not same_memory(target._data, whole._data):
         return looped(level, op, args, kwargs)
     if isinstance(values, Tensor) and level.varies(values):
         shape, rank = values._data.shape, target._data.ndim - 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._dtypes import NARROW
-from .._memory import INFERENCE, WRITES, Payload, Version, View
+from .._memory import INFERENCE, WRITES, Payload, Version, View, same_memory
 from .._state import INFERENCES, LEVELS, thread
 from .._tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from ..autograd.node import leaf_edge, next_order
@@ -221,7 +221,7 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return record_tuple(op, mask, full, result)
         return _like_tuple(result, [wrap(part) for part in result])
     out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
-    if op.view and inner(full[0], level):
+    if op.view and inner(full[0], level) and same_memory(out._data, full[0]._data):
         tie(out, op, full)
     return out
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, _repr, errors
-from .._arrays import wrap_axis
+from .._arrays import broadcasts_to, wrap_axis
 from .._state import thread
 from .._tensor import Tensor, wrap, wrap_as
 from ..autograd.grad_mode import enable_grad
@@ -199,6 +199,35 @@ def _dense(a: SparseTensor | SparseArray) -> Any:
 # Products -----------------------------------------------------------------------------------------------------------
 
 
+def _times(a: SparseTensor, b: Tensor) -> SparseTensor:
+    """``a * b``, element by element, at the places of `a`; of two sparse tensors at those of the one that has fewer."""
+    if isinstance(b, SparseTensor):
+        if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
+            raise RuntimeError(
+                errors.message(
+                    "mul()",
+                    expected="sparse tensors of the same shape, and with as many sparse dimensions",
+                    found=f"{list(a.shape)} and {list(b.shape)}, {a.sparse_dim()} and {b.sparse_dim()} of them sparse",
+                )
+            )
+        a, b = (b, a) if b._nnz() < a._nnz() else (a, b)
+    elif broadcasts_to(b._data.shape, a.shape):
+        b = b.expand(a.shape)
+    else:
+        raise RuntimeError(
+            errors.message(
+                "mul()", expected=f"a tensor that is broadcast to {list(a.shape)}", found=str(list(b._data.shape))
+            )
+        )
+    pattern = _pattern(a)
+    return sparse_at(_entries(a) * _at(b, pattern), pattern)
+
+
+def mask_of(a: Tensor, pattern: Pattern) -> SparseTensor:
+    """The elements of a tensor, sparse or dense, at the places of a pattern."""
+    return sparse_at(_at(a, pattern), pattern)
+
+
 def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor:
     """``a @ dense``, or ``a.T @ dense``, for a vector, a matrix or a stack of matrices."""
     values, pattern = _coalesced(a)
@@ -266,7 +295,7 @@ class SparseTensor(Tensor):
     """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
 
     Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the element there is the sum
-    of its values. ``a @ b`` and ``b @ a``, sums, products with numbers, `sum`, `t`, `to_dense`, `coalesce` and
+    of its values. ``a @ b`` and ``b @ a``, sums, products, `sum`, `t`, `to_dense`, `coalesce` and
     `values` are differentiable; other operations raise NotImplementedError. The product of two sparse matrices is
     sparse, and so are ``a.grad`` and ``autograd.grad(y, a)``.
     """
@@ -516,6 +545,8 @@ class SparseTensor(Tensor):
         return _product(other, input, True) if input.ndim == 1 else _product(other, input.mT, True).mT
 
     def __mul__(self, other: Any) -> SparseTensor:
+        if isinstance(other, Tensor) and other.ndim:
+            return _times(self, other)
         return sparse_at(_entries(self) * _number("mul", other), self._data.pattern)
 
     def __truediv__(self, other: Any) -> SparseTensor:

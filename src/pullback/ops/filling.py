@@ -210,7 +210,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([0, 0, 2, 0])
     """
     axis, filling = _filled("index_fill", input, dim, value)
-    return _index_fill(input, axis, index, filling)
+    return titled(_index_fill(input, axis, index, filling), f"IndexFillBackward{int(isinstance(value, Tensor))}")
 
 
 def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -187,7 +187,7 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
         if isinstance(other, np.ndarray):
             other = wrap(other)
         elif not isinstance(other, Tensor):
-            return apply(_matmul.op, (input, other), {})
+            return apply(_matmul.op, (input, other), {})  # type: ignore[unreachable]
     entry = _NAMED.get((input._data.ndim, other._data.ndim), _matmul)
     return apply(entry.op, (input, other), {})
 

@@ -172,7 +172,7 @@ def scatter(
     """
     given = _scatter_arguments(input, index, src, value, reduce)
     if reduce is None:
-        return _scatter(input, dim, index, given)
+        return titled(_scatter(input, dim, index, given), f"ScatterBackward{int(not isinstance(given, Tensor))}")
     if reduce == "add":
         return scatter_add(input, dim, index, given)
     return scatter_reduce(input, dim, index, given, "prod")

@@ -14,8 +14,8 @@ import numpy as np
 
 from .. import _dtypes, errors
 from .._arrays import broadcasts_to, reshaped, sum_to_shape, wrap_axes, wrap_axis
-from .._memory import Size
-from .._tensor import Lifted, Tensor, wrap
+from .._memory import Size, same_memory
+from .._tensor import Tensor, wrap
 from .batching import by, expanded, unchanged
 from .calls import apply
 from .conversion import contiguous_format, laid_out, order_of, preserve_format
@@ -160,7 +160,7 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
 
 def _shares(out: Tensor, input: Tensor) -> bool:
     """Whether two tensors look at the same memory, as far as there is any."""
-    return isinstance(out, Lifted) or not out._data.size or np.may_share_memory(out._data, input._data)
+    return same_memory(out._data, input._data)
 
 
 @constant(method=False, view=True, batch=by(unchanged))

@@ -13,7 +13,7 @@ from .. import _dtypes, errors
 from .._tensor import Tensor
 from ..overrides import by_modes
 from . import products
-from .coo import Pattern, SparseTensor, layout, sparse_at, sparse_coo, strided
+from .coo import Pattern, SparseTensor, layout, mask_of, sparse_at, sparse_coo, strided
 from .shape import sizes
 from .values import tensor
 
@@ -212,10 +212,34 @@ def _to_sparse(
     return sparse_at(self[places], Pattern(np.stack(places), self._data.shape, True))
 
 
+def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
+    """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable.
+
+    >>> import pullback
+    >>> mask = pullback.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 1.0], (2, 2))
+    >>> pullback.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask)
+    tensor(indices=tensor([[0, 1],
+                           [1, 0]]),
+           values=tensor([2., 3.]),
+           size=(2, 2), nnz=2, layout=pullback.sparse_coo)
+    """
+    if not isinstance(mask, SparseTensor):
+        kind = NotImplementedError if isinstance(mask, Tensor) else TypeError
+        raise kind(errors.message("sparse_mask()", expected="mask to be a sparse tensor", found=errors.describe(mask)))
+    if self.shape != mask.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
+            f"{list(mask.shape)}"
+        )
+    return mask_of(self, mask._data.pattern)
+
+
 def _to_dense(self: Tensor) -> Tensor:
     """The tensor itself, which is dense."""
     return self
 
 
-for _name, _value in {"is_sparse": False, "layout": strided, "to_dense": _to_dense, "to_sparse": _to_sparse}.items():
+for _name, _value in {"is_sparse": False, "layout": strided}.items():
     setattr(Tensor, _name, _value)
+for _method in (_sparse_mask, _to_dense, _to_sparse):
+    setattr(Tensor, _method.__name__.removeprefix("_"), _method)

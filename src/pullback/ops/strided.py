@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import errors
 from .._arrays import wrap_axis
+from .._memory import same_memory
 from .._tensor import Lifted, Tensor
 from .batching import by, moved
 from .calls import apply, on, tie
@@ -105,10 +106,7 @@ def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: G
 def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
     """The result, tied to the tensor it is a view of."""
     source = args[0]
-    if isinstance(source, Lifted):
-        if isinstance(out, Lifted):
-            tie(out, op, args)
-    elif not (source._data.size and out._data.size) or np.may_share_memory(out._data, source._data):
+    if isinstance(out, Lifted) == isinstance(source, Lifted) and same_memory(out._data, source._data):
         tie(out, op, args)
     return out
 

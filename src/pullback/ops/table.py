@@ -97,7 +97,7 @@ class Plan:
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
         self.gradients = _all_of(rules, names)
         # where there is one rule, it gets what was saved as it is; and as often, that is one value
-        self.only = rules[0] if len(rules) == 1 else None
+        self.only: Any = rules[0] if len(rules) == 1 else None
         self.direct = self.only if len(names) == 1 else None
         # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
         # -1 for more

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor import Tensor
+from ..nodes import titled
 from ..results import result_type
 from ..samples import A as M
 from ..samples import Differs, S, Sample, V
@@ -99,7 +100,8 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 )
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor: `linalg.cholesky`."""
-    return factors.cholesky(input, upper=upper)
+    found = factors.cholesky(input, upper=upper)
+    return found if upper else titled(found, "CholeskyBackward0")
 
 
 @composite(
