@@ -1081,7 +1081,7 @@ def test_a_sequence_of_modules() -> None:
 
 def test_what_is_kept_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    op = pullback.ops.TABLE["_matmul"]
+    op = pullback.ops.TABLE["_mm"]
     product = op.forward
     monkeypatch.setattr(op, "forward", lambda *args: (calls.append(1), product(*args))[1])
 

@@ -2007,6 +2007,39 @@ def functionalized(lib: Any) -> Any:
 
 
 @program
+def tangents_are_not_shared_where_values_are_not(lib: Any) -> Any:
+    """What is computed has a tangent of its own, also where the rule hands through the one it got."""
+
+    def after(make: Any, write: Any) -> Any:
+        def f(x: Any) -> Any:
+            u = x.clone()
+            y = make(u)
+            write(u, y)
+            return u.sum(), y.sum()
+
+        x, t = points(lib)
+        return lib.func.jvp(f, (x,), (t,)), lib.vmap(lambda v: lib.func.jvp(f, (x,), (v,))[1])(lib.stack([t, x])), t
+
+    wide = lib.zeros(2, 3, dtype=lib.float64)
+    makers = (
+        lambda u: u + 0,
+        lambda u: u - 1.0,
+        lambda u: u[:2] + 0,
+        lambda u: u + wide,
+        lambda u: (u + wide).double(),
+        lambda u: lib.complex(u, u).real + 0,
+        lambda u: u.view(3, 1),
+        lambda u: u[1:],
+        lambda u: u.expand(2, 3) * 1,
+        lambda u: lib.stack([u, u]),
+        lambda u: u.reshape(-1),
+        lambda u: lib.where(u > 0, u, 0.0),
+    )
+    writers = (lambda u, y: u.mul_(3), lambda u, y: y.mul_(3), lambda u, y: y.reshape(-1)[:1].add_(y.sum()))
+    return [after(make, write) for make in makers for write in writers]
+
+
+@program
 def by_a_sparse_matrix(lib: Any) -> Any:
     """With values, of which torch's gradient is sparse, too."""
     places = lib.tensor([[0, 1, 1], [2, 0, 2]])

@@ -58,6 +58,7 @@ def operations(lib: Any) -> Any:
         lib.nn.functional.gelu(x)
         lib.nn.functional.mse_loss(x, x)
         lib.where(x > 1, x, x)
+        y += [x.double(), x.float(), x.int(), x.bool(), x.to(lib.float64)]
     return log
 
 

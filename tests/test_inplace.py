@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import array_of, call, cases, difference, directions, to_tensor
+from oracle import array_of, call, cases, converted, difference, directions, resolve, tensors_of, to_tensor
 
 import pullback
+from pullback.ops import TABLE
+from pullback.ops.samples import Sample
 
 
 @pytest.fixture(scope="module")
@@ -299,3 +301,38 @@ def test_an_operand_may_be_the_tensor_that_is_written() -> None:
     assert y.tolist() == [9.0, 36.0]
     y.sum().backward()
     assert x.grad.tolist() == [18.0, 36.0]
+
+
+# Results that are written to ------------------------------------------------------------------------------------------
+
+
+def written_result(lib: ModuleType, name: str, sample: Sample) -> Any:
+    """The gradients behind results that are written to in place; or what is raised on the way there."""
+    made, leaves = converted(lib, sample, True)
+    made = made.replaced(lambda a: a * 1 if getattr(a, "requires_grad", False) else a)
+
+    def run() -> list[Any]:
+        outs = [t for t in tensors_of(resolve(lib, name)(*made.args, **made.kwargs)) if t.requires_grad]
+        total = sum(t.mul_(2).real.sum() for t in outs) if outs else 0
+        wanted = [t for t in leaves if t.requires_grad]
+        return lib.autograd.grad(total, wanted, allow_unused=True) if outs else []
+
+    return call(lib, run)
+
+
+@pytest.mark.torch
+def test_the_result_of_an_operation_may_be_written_to_where_torch_allows_it(torch: ModuleType) -> None:
+    """So an operation whose derivative needs its result saves something else where torch does."""
+    problems, looked = [], 0
+    for name, op in TABLE.items():
+        for sample in op.domain("samples")[:2] if not name.rpartition(".")[2].startswith("_") else ():
+            made = sample.arrays("float64")
+            theirs = written_result(torch, name, made)
+            if isinstance(theirs, Exception) or not theirs:
+                continue
+            looked += 1
+            ours = written_result(pullback, name, made)
+            if isinstance(ours, Exception):
+                problems.append(f"{name}{sample}: {ours}")
+    assert not problems
+    assert looked > 500

@@ -588,8 +588,9 @@ def test_every_operation_names_its_nodes() -> None:
 
 def test_names_that_are_not_torchs() -> None:
     x, v = leaf(pullback, [[1.0, 2.0], [3.0, 4.0]]), leaf(pullback, [1.0, 2.0])
-    made = (x[None] @ x, pullback.nn.functional.linear(x, x, v), x.clamp(v, v), pullback.addmm(x, x, x))
-    assert [t.grad_fn.name() for t in made] == [f"{n}Backward0" for n in ("Matmul", "Linear", "Clamp", "Add")]
+    made = (x[None] @ x, pullback.nn.functional.linear(x, x, v), x.clamp(v, v), pullback.addmm(x, x, x), 1 - x, x.T)
+    names = [f"{n}Backward0" for n in ("Matmul", "Linear", "Clamp", "Add", "Sub", "Transpose")]
+    assert [t.grad_fn.name() for t in made] == names
     y = x * 1
     y[0] = 0.0
     assert [y.grad_fn.name(), (x * 1).grad_fn.next_functions[0][0].name()] == ["CopySlices", "AccumulateGrad"]

@@ -417,7 +417,7 @@ def check_device(value: Any) -> None:
     if value is not None and device(value).type != "cpu":
         do = "leave device out, or wrap the GPU kernel as a pullback.autograd.Function"
         if device(value).type == "meta":  # a tensor without values, made to know its shape or to be filled later
-            do = "leave device out: make the tensor with pullback.empty(...), or compute shapes with np.broadcast_shapes"
+            do = "leave device out: make the tensor with pullback.empty(), or compute shapes with np.broadcast_shapes"
         expected = "cpu (the payloads are NumPy arrays)"
         raise RuntimeError(errors.message("device", expected=expected, found=str(device(value)), do=do))
 

@@ -869,6 +869,8 @@ class Methods:
         """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
     def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
         """The elements in order along `dim`, and the `indices` where they stood: ``(values, indices)``."""
+    def sparse_mask(self, mask: Any) -> Any:
+        """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable."""
     def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
         """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: Any, dim: Any = ...) -> Any:

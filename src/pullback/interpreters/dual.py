@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._memory import Payload
+from .._memory import Payload, same_memory
 from .._state import thread
 from .._tensor import Lifted, Tensor, is_tracked, wrap
 from ..autograd.api import grad
@@ -157,8 +157,23 @@ class Jvp(Level):
         if not isinstance(out, (Tensor, tuple, list)):
             return out
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
-        duals: list[Any] = [Dual(self, o, t) for o, t in zip(outs, tangents, strict=True)]
+        duals: list[Any] = [Dual(self, o, self._own(t, o, args)) for o, t in zip(outs, tangents, strict=True)]
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
+
+    def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
+        """A tangent in memory of its own, as its primal is: a write to one would be seen by the other.
+
+        A rule may return the tangent it got, or a view of it, where the result is no view.
+        """
+        if tangent is None:
+            return None
+        pairs = [self.lower(a) for a in args if isinstance(a, Tensor)]
+        if tangent._view is None and not any(tangent is t for _, t in pairs):
+            return tangent
+        for p, t in pairs:
+            if t is not None and same_memory(out._data, p._data) and same_memory(tangent._data, t._data):
+                return tangent
+        return tangent.clone()
 
     def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
         return forward_of_jvp(self, cls, node, args, kwargs, enabled)

@@ -102,8 +102,8 @@ def _spherical(x: Any, n: int) -> Any:
     return found
 
 
-def _slope(x: Any, family: str, n: int, out: Any = None) -> Any:
-    """The derivative of order n of a family; `out` is the function itself, which the scaled ones need."""
+def _slope(x: Any, family: str, n: int) -> Any:
+    """The derivative of order n of a family, from the argument alone: the result may have been written to."""
 
     def order(k: int) -> Any:
         return on(_bessel, x, family, k)
@@ -117,10 +117,10 @@ def _slope(x: Any, family: str, n: int, out: Any = None) -> Any:
         return mean
     if family == "k":
         return -mean
-    return mean - np.sign(plain(x)) * out if family == "i scaled" else out - mean
+    return mean - np.sign(plain(x)) * order(n) if family == "i scaled" else order(n) - mean
 
 
-@pointwise(method=False, input=lambda g, input, out, family, n: g * _slope(input, family, n, out))
+@pointwise(method=False, input=lambda g, input, family, n: g * _slope(input, family, n))
 def _bessel(input: Any, family: str, n: int) -> Any:
     """The function of order n of a family."""
     return _value(family, n, need("bessel", FLOATS if family != "spherical" else "fc", floating(input)))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
+from .._state import LEVELS
 from .._tensor import Tensor
+from ..overrides import chosen, dispatch, overriding
 from .batching import by
 from .calls import apply
 from .samples import A, D, Differs, S, Sample, V, inf, nan, unary
@@ -233,6 +235,9 @@ def _lies_so(t: Tensor, format: memory_format | None) -> bool:
 
 def _conversion(name: str, dtype: _dtypes.dtype) -> None:
     def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        if LEVELS.n and (kinds := overriding((self,))):
+            found: Tensor = dispatch(kinds, convert, (self,), chosen(memory_format=memory_format))
+            return found
         return converted(self, dtype.numpy, False, memory_format)
 
     convert.__name__ = name

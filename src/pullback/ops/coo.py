@@ -84,7 +84,7 @@ def _refused(name: str) -> NotImplementedError:
 # Between values and sparse tensors ----------------------------------------------------------------------------------
 
 
-@linear(method=False, values=lambda g, pattern: _at(g, pattern))
+@linear(method=False, values=lambda g, pattern: at(g, pattern))
 def _sparse_coo_tensor_with_dims_and_tensors(values: Any, pattern: Any) -> Any:
     return SparseArray(values, pattern)
 
@@ -148,7 +148,7 @@ def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
     return sparse_at(g if unique is pattern else on(_index, g, (first,)), unique)
 
 
-def _at(g: Any, pattern: Pattern) -> Any:
+def at(g: Any, pattern: Pattern) -> Any:
     """The elements of `g`, sparse or dense, at the places of `pattern`: of a tensor's gradient, that of its values."""
     if isinstance(g, Tensor) and not thread.modes.grad_enabled:
         g = g._data  # an ordinary backward pass runs on payloads
@@ -199,33 +199,17 @@ def _dense(a: SparseTensor | SparseArray) -> Any:
 # Products -----------------------------------------------------------------------------------------------------------
 
 
-def _times(a: SparseTensor, b: Tensor) -> SparseTensor:
+def _times(a: SparseTensor, b: Any) -> SparseTensor:
     """``a * b``, element by element, at the places of `a`; of two sparse tensors at those of the one that has fewer."""
-    if isinstance(b, SparseTensor):
-        if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
-            raise RuntimeError(
-                errors.message(
-                    "mul()",
-                    expected="sparse tensors of the same shape, and with as many sparse dimensions",
-                    found=f"{list(a.shape)} and {list(b.shape)}, {a.sparse_dim()} and {b.sparse_dim()} of them sparse",
-                )
-            )
-        a, b = (b, a) if b._nnz() < a._nnz() else (a, b)
-    elif broadcasts_to(b._data.shape, a.shape):
-        b = b.expand(a.shape)
-    else:
-        raise RuntimeError(
-            errors.message(
-                "mul()", expected=f"a tensor that is broadcast to {list(a.shape)}", found=str(list(b._data.shape))
-            )
-        )
+    sparse = isinstance(b, SparseTensor)
+    alike = a.shape == b.shape and a.sparse_dim() == b.sparse_dim() if sparse else broadcasts_to(b._data.shape, a.shape)
+    if not alike:
+        expected = f"as many sparse axes, and the shape {list(a.shape)}" if sparse else f"a shape as {list(a.shape)}"
+        raise RuntimeError(errors.message("mul()", expected=expected, found=errors.describe(b)))
+    if sparse and b._nnz() < a._nnz():
+        a, b = b, a
     pattern = _pattern(a)
-    return sparse_at(_entries(a) * _at(b, pattern), pattern)
-
-
-def mask_of(a: Tensor, pattern: Pattern) -> SparseTensor:
-    """The elements of a tensor, sparse or dense, at the places of a pattern."""
-    return sparse_at(_at(a, pattern), pattern)
+    return sparse_at(_entries(a) * at(b if sparse else b.expand(a.shape), pattern), pattern)
 
 
 def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor:

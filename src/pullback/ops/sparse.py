@@ -13,7 +13,7 @@ from .. import _dtypes, errors
 from .._tensor import Tensor
 from ..overrides import by_modes
 from . import products
-from .coo import Pattern, SparseTensor, layout, mask_of, sparse_at, sparse_coo, strided
+from .coo import Pattern, SparseTensor, at, layout, sparse_at, sparse_coo, strided
 from .shape import sizes
 from .values import tensor
 
@@ -231,7 +231,8 @@ def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
             f"{list(mask.shape)}"
         )
-    return mask_of(self, mask._data.pattern)
+    pattern = mask._data.pattern
+    return sparse_at(at(self, pattern), pattern)
 
 
 def _to_dense(self: Tensor) -> Tensor:

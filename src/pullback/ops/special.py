@@ -280,7 +280,7 @@ erfinv: Operation = elementwise(
     floats=True,
     domain="small",
     numpy={"scipy.special.erfinv": lambda x: erfinv(x)},
-    input=lambda g, out: g * (np.exp(out * out) / _TWO_BY_ROOT_PI),
+    input=lambda g, input: g * (np.exp(np.square(on(erfinv, input))) / _TWO_BY_ROOT_PI),  # `out` may be written to
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, nan]))],
 )
 
