@@ -12,6 +12,7 @@ import math
 import multiprocessing
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -612,6 +613,48 @@ def test_no_memory_for_pieces_is_a_memory_error():
     with pytest.raises(MemoryError):
         step([np.ones(1_000_000)], [out])
     assert out == 77
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_blocks_that_begin_with_a_cache_line_cover_every_element(dtype):
+    """Wherever the first output begins; sizes about those of one and two blocks."""
+    kind = np.dtype(dtype)
+    steps = (Step("load", (), kind, 0), Step("add", (0, 0), kind), Step("multiply", (0, 0), kind))
+    outputs = (Output(1, kind), Output(2, kind))
+    for size in (1023, 1024, 1025, 1039, 1040, 2031, 2047, 2048, 2049, 40_000):
+        x = np.arange(size).astype(kind)
+        run = c.build(Loop((size,), (Access(kind, (True,)),), steps, outputs), threads=2)
+        for start in range(0, 64, kind.itemsize):
+            room = np.full(2 * (size * kind.itemsize + 128), 7, np.uint8)
+            first = (-room.ctypes.data) % 64 + start
+            total, square = np.zeros(size, kind), room[first : first + x.nbytes].view(kind)
+            run([x], [square, total])
+            np.testing.assert_array_equal(square, x + x)
+            np.testing.assert_array_equal(total, x * x)
+            assert (room[:first] == 7).all()
+            assert (room[first + x.nbytes :] == 7).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("command", ["gcc", "clang"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extremes_with_either_compiler(folder, monkeypatch, command, dtype):
+    """Of rows of all lengths about that of a vector, with a nan or an infinity anywhere."""
+    if shutil.which(command) is None:
+        pytest.skip(f"there is no {command} here")
+    monkeypatch.setenv("CC", command)
+    kind = np.dtype(dtype)
+    for size in (1, 2, 15, 16, 17, 24, 31, 32, 33, 100):
+        x = np.random.default_rng(size).normal(size=(3 * size, size)).astype(kind)
+        for i in range(size):
+            x[i, i], x[size + i, i] = np.nan, (-1) ** i * np.inf
+        steps = (Step("load", (), kind, 0),)
+        outputs = tuple(Output(0, kind, name, (1,)) for name in ("maximum", "minimum"))
+        found = [np.empty(3 * size, kind) for _ in outputs]
+        c.build(Loop(x.shape, (Access(kind, (True, True)),), steps, outputs), 1)([x], found)
+        np.testing.assert_array_equal(found[0], x.max(1))
+        np.testing.assert_array_equal(found[1], x.min(1))
 
 
 # -- the compiler and the cache ----------------------------------------------------------------------------------------

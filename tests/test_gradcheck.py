@@ -1075,7 +1075,7 @@ def test_a_shape_that_depends_on_the_values_is_an_error() -> None:
 
 def test_a_sparse_gradient_of_a_dense_input_is_found() -> None:
     op = function(pullback, lambda x: x * 1, lambda x, g: g.to_sparse())
-    with pytest.raises(GradcheckError, match=r"grad is incorrect layout: that of input 0 \(x\)"):
+    with pytest.raises(GradcheckError, match="grad is incorrect layout: that of input 0"):
         gradcheck(op, grid(pullback, 2))
     assert not gradcheck(op, grid(pullback, 2), raise_exception=False)
 

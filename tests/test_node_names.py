@@ -38,7 +38,7 @@ def function(lib: ModuleType, name: str) -> Any:
 
 
 def names_of(lib: ModuleType, name: str, made: Sample) -> list[str] | None:
-    """The names of the nodes of the results of a call, "" where there is none; None if it fails, or nothing is a leaf."""
+    """The names of the nodes of the results of a call, "" where there is none; None if it fails, or has no leaf."""
     sample, leaves = converted(lib, made, requires_grad=True)
     if not any(t.requires_grad for t in leaves):
         return None

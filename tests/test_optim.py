@@ -290,7 +290,8 @@ each_kind = pytest.mark.parametrize("make", KINDS, ids=list(OPTIONS))
 
 def test_every_optimiser_is_among_the_kinds() -> None:
     kinds = {name for name in pullback.optim.__all__ if isinstance(getattr(pullback.optim, name), type)}
-    assert OPTIONS.keys() == kinds - {"Optimizer", "LBFGS"}  # L-BFGS has tests of its own
+    others = {"LBFGS", "Adafactor", "Muon", "SparseAdam"}  # no rules for each element, with tests of their own
+    assert OPTIONS.keys() == kinds - {"Optimizer"} - others
 
 
 @each_kind

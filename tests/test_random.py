@@ -437,7 +437,7 @@ def test_vmap_draws_once_or_for_each_or_refuses(name: str) -> None:
 @pytest.mark.parametrize("name", OF_VARYING)
 def test_vmap_draws_what_depends_on_a_tensor_that_varies(name: str) -> None:
     x, f = _batch(), OF_VARYING[name]
-    for randomness, text in (("error", "randomness error mode"), ("same", "same randomness with a batched tensor input")):
+    for randomness, text in (("error", "randomness error mode"), ("same", "same randomness with a batched tensor")):
         with pytest.raises(RuntimeError, match=text):
             vmap(f, randomness=randomness)(x)
     found = vmap(f, randomness="different")(x)

@@ -199,7 +199,7 @@ def test_an_uncoalesced_tensor_hides_its_indices_and_values(what: str) -> None:
     [
         *({"sparse_dim": n} for n in (1, 2, 3, 0, 4, -1, "a")),
         *({"dense_dim": n} for n in (0, 1, 2, 3)),
-        {"layout": "sparse_coo"},
+        {"layout": "sparse_coo", "blocksize": None},
         {"layout": "sparse_coo", "dense_dim": 1},
     ],
 )
@@ -228,6 +228,8 @@ def test_a_sparse_tensor_becomes_sparse_as_it_is_only() -> None:
         a.to_sparse(1)
     with pytest.raises(NotImplementedError, match="expected layout=sparse_coo, found"):
         a.to_dense().to_sparse(layout=pullback.strided)
+    with pytest.raises(NotImplementedError, match="expected layout=sparse_coo, found blocksize"):
+        a.to_dense().to_sparse(blocksize=(1, 1))
 
 
 def test_what_is_coalesced_from_the_start() -> None:

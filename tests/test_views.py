@@ -543,6 +543,12 @@ p.resize_(-1) | p.resize_(2, -3) | p.resize_(2.0) | p.resize_("a") | p.resize_()
 p.resize_(2, memory_format=torch.preserve_format) | p.resize_(2, memory_format=3)
 p.resize_as_(q) | r = p.resize_as_(v) is p | torch.resize_as_(p, q) | y.resize_as_(q) | p.resize_as_(3)
 p.resize_as_(q, memory_format=torch.preserve_format) | p.resize_as_(q, memory_format=3)
+w = torch.zeros(24); w.resize_(1, 2, 3, 4, memory_format=torch.channels_last); r = w.stride()
+w = torch.arange(8.0).reshape(1, 2, 2, 2); w = w.resize_(1, 2, 2, 2, memory_format=torch.channels_last) * 1
+p.resize_(2, memory_format=torch.channels_last) | p.resize_as_(q, memory_format=torch.channels_last_3d)
+w = torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last); r = p.resize_as_(w).stride(); p = None
+w = torch.ones(1, 2, 1, 3).to(memory_format=torch.channels_last); p.resize_as_(w, memory_format=torch.preserve_format)
+w = torch.ones(2, 3, 4, 5).mT; r = torch.ones(3).resize_as_(w, memory_format=torch.preserve_format).stride()
 p.to_sparse().resize_(2) | torch.func.grad(lambda a: a.clone().resize_(2).sum())(q)
 torch.func.grad(lambda a: (a * torch.ones(6).resize_(3)).sum())(q)
 """),

@@ -830,7 +830,7 @@ def repeat_interleave(input: Any, repeats: Any = ..., dim: Any = ..., *, output_
 def reshape(input: Any, shape: Any, *more: Any) -> Tensor:
     """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
 def resize_as_(self: Any, the_template: Any, memory_format: Any = ...) -> Any:
-    """`resize_` to the shape of another tensor."""
+    """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
 def resolve_conj(input: Any, *, out: Any = ...) -> Tensor:
     """The tensor itself: its conjugation, if there was one, has been done."""
 def resolve_neg(input: Any, *, out: Any = ...) -> Tensor:

@@ -262,6 +262,7 @@ def same_memory(a: Any, b: Any) -> bool:
 
 
 def _innermost(data: Any) -> Any:
+    """What is inside of a payload of transforms: an array, or a payload that shows none."""
     while isinstance(data, Payload) and (held := data.inside) is not None:
         data = held._data
     return data

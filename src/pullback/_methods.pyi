@@ -796,7 +796,7 @@ class Methods:
     def resize_(self, *size: Any, memory_format: Any = ...) -> Any:
         """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there."""
     def resize_as_(self, the_template: Any, memory_format: Any = ...) -> Any:
-        """`resize_` to the shape of another tensor."""
+        """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
     def resolve_conj(self, *, out: Any = ...) -> Tensor:
         """The tensor itself: its conjugation, if there was one, has been done."""
     def resolve_neg(self, *, out: Any = ...) -> Tensor:
@@ -941,7 +941,7 @@ class Methods:
         """The tensor itself, which is dense."""
     def to_device(self, device: Any, *, stream: Any = ...) -> Any:
         """The tensor itself: it lies on the CPU."""
-    def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., dense_dim: Any = ...) -> Any:
+    def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., blocksize: Any = ..., dense_dim: Any = ...) -> Any:
         """The nonzero elements as a coalesced sparse tensor; differentiable."""
     def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
         """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""

@@ -28,6 +28,12 @@ def inv(A: Any, *, out: Any = ...) -> Tensor:
     """The inverse of square matrices; LinAlgError if one is singular. ``dX = -X dA X``."""
 def inv_ex(A: Any, *, check_errors: Any = ..., out: Any = ...) -> Tensor:
     """The inverse of square matrices, and for each of them 0; or NaN, and which element of the diagonal of its LU factor is zero. With `check_errors` that raises a LinAlgError, as `inv`."""
+def ldl_factor(A: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
+    """The factors of symmetric matrices, or of Hermitian ones if `hermitian`, for `ldl_solve`: ``LD`` and ``pivots``."""
+def ldl_factor_ex(A: Any, *, hermitian: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
+    """`ldl_factor` that raises no error, unless `check_errors`, but returns ``info`` as well: 0, or the number of the first zero on the diagonal of D."""
+def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
+    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
 def lstsq(A: Any, B: Any, rcond: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
     """The X of smallest norm that minimises the norm of ``A X - B``; its squared norms for each column; and ranks."""
 def lu(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:

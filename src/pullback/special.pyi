@@ -11,6 +11,14 @@ def bessel_y0(input: Any, *, out: Any = ...) -> Tensor:
     """The Bessel function of the second kind, of order 0; NaN below 0."""
 def bessel_y1(input: Any, *, out: Any = ...) -> Tensor:
     """The Bessel function of the second kind, of order 1; NaN below 0."""
+def chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the first kind, ``cos(n acos(input))``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the second kind, ``sin((n + 1) t) / sin(t)`` with ``t = acos(input)``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the third kind, ``cos((n + 1/2) t) / cos(t / 2)`` with ``t = acos(input)``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the fourth kind, ``sin((n + 1/2) t) / sin(t / 2)`` with ``t = acos(input)``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
 def digamma(input: Any, *, out: Any = ...) -> Tensor:
     """The derivative of `lgamma`."""
 def entr(input: Any, *, out: Any = ...) -> Tensor:
@@ -35,6 +43,10 @@ def gammaincc(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The regularised upper incomplete gamma function, ``1 - igamma(input, other)``; no derivative by `input`."""
 def gammaln(input: Any, *, out: Any = ...) -> Tensor:
     """``log |Gamma(input)|``."""
+def hermite_polynomial_h(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The physicist's Hermite polynomial, orthogonal under ``exp(-x ** 2)``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def hermite_polynomial_he(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The probabilist's Hermite polynomial, orthogonal under ``exp(-x ** 2 / 2)``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
 def i0(input: Any, *, out: Any = ...) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 def i0e(input: Any, *, out: Any = ...) -> Tensor:
@@ -43,6 +55,10 @@ def i1(input: Any, *, out: Any = ...) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
 def i1e(input: Any, *, out: Any = ...) -> Tensor:
     """``exp(-|x|) i1(x)``, which does not overflow."""
+def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Laguerre polynomial, orthogonal under ``exp(-x)`` above 0, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def legendre_polynomial_p(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Legendre polynomial, orthogonal on [-1, 1], of degree `n`, which may be a tensor; 0 for degrees below 0."""
 def log1p(input: Any, *, out: Any = ...) -> Tensor:
     """``log(1 + input)``, exact near 0."""
 def log_ndtr(input: Any, *, out: Any = ...) -> Tensor:
@@ -77,6 +93,14 @@ def scaled_modified_bessel_k0(input: Any, *, out: Any = ...) -> Tensor:
     """``exp(x) modified_bessel_k0(x)``, which does not underflow."""
 def scaled_modified_bessel_k1(input: Any, *, out: Any = ...) -> Tensor:
     """``exp(x) modified_bessel_k1(x)``, which does not underflow."""
+def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the first kind at ``2 input - 1``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the second kind at ``2 input - 1``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the third kind at ``2 input - 1``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
+def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """The Chebyshev polynomial of the fourth kind at ``2 input - 1``, of degree `n`, which may be a tensor; 0 for degrees below 0."""
 def sinc(input: Any, *, out: Any = ...) -> Tensor:
     """``sin(pi x) / (pi x)``, 1 at 0."""
 def softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:

@@ -73,8 +73,8 @@ class Function:
         """The gradient of each argument of forward, given that of each output: for a subclass to define."""
         name = ctx._forward_cls.__name__
         raise NotImplementedError(
-            f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the vjp "
-            "method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
+            f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the "
+            "vjp method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
         )
 
     def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:

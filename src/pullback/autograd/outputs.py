@@ -154,8 +154,8 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
         if not is_among(t, inputs):
             if t._view is not None:
                 raise RuntimeError(
-                    f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. It "
-                    "is a view of another, of which nobody could know that it was written to.\n"
+                    f"{node._forward_cls.__name__}.forward: ctx.mark_dirty() received a tensor that was not an input. "
+                    "It is a view of another, of which nobody could know that it was written to.\n"
                     "  What to do: mark only inputs that were written to in place."
                 )
             warnings.warn(

@@ -12,7 +12,7 @@ from .._state import thread
 from .._tensor import Tensor
 from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.structure import leaves, rebuild
-from ..interpreters.dual import Jvp
+from ..interpreters.dual import Jvp, fitting
 from ..interpreters.levels import inner
 from .trees import divided, like, shown, tensors_of, untracked
 
@@ -40,7 +40,7 @@ def jvp(
     """
     values, directions = _checked(primals, tangents)
     with Jvp() as level, set_fwd_grad_enabled(True):
-        duals = rebuild(primals, iter([level.lift(p, t) for p, t in zip(values, directions, strict=True)]))
+        duals = rebuild(primals, iter([level.lift(p, fitting(p, t)) for p, t in zip(values, directions, strict=True)]))
         out, aux = divided(func(*duals), has_aux, "jvp")
         if has_aux:
             aux = rebuild(aux, iter([level.lower(a)[0] for a in leaves(aux)]))

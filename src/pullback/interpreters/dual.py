@@ -173,7 +173,7 @@ class Jvp(Level):
         for p, t in pairs:
             if t is not None and same_memory(out._data, p._data) and same_memory(tangent._data, t._data):
                 return tangent
-        return tangent.clone()
+        return laid_as(out, tangent)
 
     def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
         return forward_of_jvp(self, cls, node, args, kwargs, enabled)
@@ -219,6 +219,20 @@ class Jvp(Level):
     def _joint(self, op: Op, primals: Any) -> list[int]:
         """The arguments in which a linear operation is jointly linear."""
         return [i for i, _ in op.bits if i < len(primals) and primals[i] is not None]
+
+
+def laid_as(primal: Tensor, tangent: Tensor) -> Any:
+    """A copy of the tangent that lies in memory as its primal does: what is a view of one is then one of the other."""
+    return np.add(np.zeros_like(primal.detach()), tangent)
+
+
+def fitting(primal: Tensor, tangent: Tensor) -> Any:
+    """The tangent, copied unless it lies in memory as its primal does, as far as that can be seen."""
+    a, b = primal._data, tangent._data
+    if isinstance(a, Payload) or isinstance(b, Payload) or a.size < 2 or 0 in a.strides:
+        return tangent
+    alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]
+    return tangent if alike else laid_as(primal, tangent)
 
 
 def _views_of(base: Tensor) -> list[Tensor]:

@@ -365,7 +365,8 @@ def _check_jvp(cls: Any) -> None:
     if getattr(cls, "jvp", None) is None:
         raise NotImplementedError(  # a RuntimeError, too
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
-            "implemented yet: you must implement the jvp function.\n  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
+            "implemented yet: you must implement the jvp function.\n"
+            "  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
         )
 
 

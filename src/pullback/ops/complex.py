@@ -210,12 +210,18 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     return complex(abs * cos(angle), abs * sin(angle))
 
 
+def _pairs_rule(g: Any) -> Any:
+    if type(g) is np.ndarray and g.flags.c_contiguous:  # no new memory
+        return on(view_as_complex, g)
+    return on(complex, g[..., 0], g[..., 1])
+
+
 @linear(
     method=False,
     out=False,
     view=True,
     batch="leading",
-    input=lambda g: on(complex, g[..., 0], g[..., 1]),
+    input=_pairs_rule,
     samples=lambda: [*whole(), *_COMPLEX],
     refused=[*NO_UNARY, S(A(2))],
 )

@@ -7,6 +7,7 @@ its adjoints are joints again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,8 +61,7 @@ def _joint(input: Any, other: Any, left: Labels, right: Labels, out: Labels) -> 
     b = np.transpose(other, [right.index(n) for n in batch + summed + theirs])
     lead, rows = a.shape[: len(batch)], a.shape[len(batch) : len(batch) + len(mine)]
     columns = b.shape[len(batch) + len(summed) :]
-    m, n = (int(np.prod(lengths, dtype=np.int64)) for lengths in (rows, columns))
-    k = int(np.prod(a.shape[len(batch) + len(mine) :], dtype=np.int64))
+    m, n, k = math.prod(rows), math.prod(columns), math.prod(a.shape[len(batch) + len(mine) :])
     product = np.matmul(np.reshape(a, (*lead, m, k)), np.reshape(b, (*lead, k, n)))
     order = batch + mine + theirs
     return np.transpose(np.reshape(product, (*lead, *rows, *columns)), [order.index(n) for n in out])

@@ -316,7 +316,10 @@ def _sigmoid(input: Any) -> Any:
     if input.dtype == np.float16:  # in half precision exp would overflow too early
         return _sigmoid(input.astype(np.float32)).astype(np.float16)
     if not is_complex(input):
-        return np.reciprocal(np.add(np.exp(np.negative(input)), 1))  # where exp overflows, 1 / inf is 0
+        found = np.asarray(np.negative(input))  # an array even of one number: the rest is done in place
+        np.exp(found, out=found)
+        found += 1
+        return np.reciprocal(found, out=found)  # where exp overflows, 1 / inf is 0
     right = np.greater_equal(np.real(input), 0)  # among complex numbers 1 / inf need not be
     e = np.exp(np.where(right, -input, input))
     return np.true_divide(np.where(right, 1, e), np.add(e, 1))

@@ -15,6 +15,7 @@ _LARGE = 4096
 
 
 def _by_bits(mask: Any, value: Any) -> bool:
+    """Whether these are arrays that it is worth to choose from by their bits."""
     return (
         type(value) is np.ndarray
         and value.size >= _LARGE
@@ -25,24 +26,24 @@ def _by_bits(mask: Any, value: Any) -> bool:
 
 
 def either(mask: Any, value: Any, other: Any) -> Any:
-    """`value` where a bool mask is True, else `other`: ``np.where`` of the three."""
-    if not (_by_bits(mask, value) and type(other) is np.ndarray and _same_kind(value, other)):
+    """`value` where a bool mask is True, else `other`, an array or a number: ``np.where`` of the three."""
+    if not (_by_bits(mask, value) and _same_kind(value, other)):
         return np.where(mask, value, other)
-    bits = mask.astype(_BITS[value.dtype])
-    other = other.view(bits.dtype)
-    bits *= np.bitwise_xor(value.view(bits.dtype), other)
+    other = np.asarray(other, value.dtype).view(_BITS[value.dtype])
+    bits = np.bitwise_xor(value.view(other.dtype), other)
+    bits *= mask
     bits ^= other
     return bits.view(value.dtype)
 
 
-def _same_kind(a: Any, b: Any) -> bool:
-    return a.dtype == b.dtype and a.shape == b.shape
+def _same_kind(value: Any, other: Any) -> bool:
+    if type(other) in (int, float):
+        return True
+    return type(other) is np.ndarray and other.dtype == value.dtype and other.shape in (value.shape, ())
 
 
 def only(mask: Any, value: Any) -> Any:
     """`value` where a bool mask is True, else 0: also where `value` is infinite or not a number."""
     if not _by_bits(mask, value):
         return np.where(mask, value, 0)
-    bits = mask.astype(_BITS[value.dtype])
-    bits *= value.view(bits.dtype)
-    return bits.view(value.dtype)
+    return np.multiply(value.view(_BITS[value.dtype]), mask).view(value.dtype)

@@ -58,6 +58,10 @@ def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any
 
 @special(method=False, node="LinalgVectorNormBackward0", batch="dims", input=_safe_root_rule)
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    axes = wrap_axes(dim, input.ndim)
+    if axes is None or len(axes) == input.ndim:  # of all elements BLAS finds the sum in one pass
+        row = input.ravel("K")
+        return np.sqrt(np.vdot(row, row).real).reshape((1,) * input.ndim if keepdim else ())
     squares = np.square(np.real(input)) + np.square(np.imag(input)) if input.dtype.kind == "c" else np.square(input)
     return np.sqrt(_total(squares, dim, keepdim))
 

@@ -51,7 +51,8 @@ def _no_derivative(name: str) -> Any:
 )
 def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
     """The derivative of some order of the polynomials of degrees n, rounded towards 0; zero for degrees below 0."""
-    x = need(family, FLOATS, floating(input))
+    given = need(family, FLOATS, floating(input))
+    x = given.astype(np.float64)  # rounding errors grow with the degree
     degree = np.trunc(floating(np.asarray(n)))
     found = np.zeros(np.broadcast_shapes(x.shape, degree.shape), x.dtype)
     (factor, summand), step = _FAMILIES[family]
@@ -65,7 +66,7 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
         line = a * x + b
         later = [line * now[r] + (r * a * now[r - 1] if r else 0) - c * before[r] for r in range(order + 1)]
         before, now = now, later
-    return found
+    return found.astype(given.dtype)
 
 
 def _samples() -> list[Sample]:

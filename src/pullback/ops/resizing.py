@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors
 from .._state import thread
 from .._tensor import Lifted, Tensor
-from .conversion import contiguous_format, order_of
+from .conversion import channels_last, channels_last_3d, contiguous_format, memory_format, order_of, preserve_format
 from .shape import sizes
 from .strided import _address, _memory, geometry_of
 from .subscripts import twin
@@ -54,13 +54,28 @@ def _grow(t: Tensor, length: int) -> None:
         each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
 
 
-def _resized(name: str, t: Tensor, shape: tuple[int, ...], restride: bool) -> Tensor:
-    """Give a tensor a shape, and strides without gaps; one that has the shape keeps its strides unless `restride`."""
+def _strides(name: str, shape: tuple[int, ...], format: memory_format) -> tuple[int, ...]:
+    """The strides, in elements, of a tensor of a shape that has no gaps."""
+    axes = range(len(shape)) if format.axes is None else format.axes
+    if len(axes) != len(shape):
+        raise RuntimeError(
+            errors.message(
+                f"{name}()", expected=f"{len(axes)} axes for {format!r}", found=f"{len(shape)}: {list(shape)}"
+            )
+        )
+    found, step = [0] * len(shape), 1
+    for axis in reversed(axes):
+        found[axis], step = step, step * max(shape[axis], 1)
+    return tuple(found)
+
+
+def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format | None) -> Tensor:
+    """Give a tensor a shape, and the strides of a format; without one, what has the shape keeps its strides."""
     _refuse(name, t)
     if min(shape, default=0) < 0:
         raise RuntimeError(errors.message(f"{name}()", expected="no negative size", found=str(list(shape))))
-    strides = tuple(math.prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
-    if t._data.shape == shape and not (restride and t.stride() != strides):
+    strides = _strides(name, shape, format or contiguous_format)
+    if t._data.shape == shape and (format is None or t.stride() == strides):
         return t
     length = geometry_of(t)[1] + math.prod(shape)
     if length > _memory(t._data).size:
@@ -76,18 +91,20 @@ def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if not size:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
     order_of(memory_format)  # refuses what is none
-    if memory_format not in (None, contiguous_format):
-        raise RuntimeError(errors.message("resize_()", expected="contiguous_format", found=repr(memory_format)))
-    return _resized("resize_", self, sizes(size), memory_format is not None)
+    if memory_format is preserve_format:
+        raise RuntimeError(errors.message("resize_()", expected="another memory_format", found="preserve_format"))
+    return _resized("resize_", self, sizes(size), memory_format)
 
 
 def _resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
-    """`resize_` to the shape of another tensor."""
+    """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
     if not isinstance(the_template, Tensor):
         raise TypeError(errors.message("resize_as_()", expected="a Tensor", found=errors.describe(the_template)))
-    if isinstance(order_of(memory_format), tuple):
-        raise RuntimeError(errors.message("resize_as_()", expected="contiguous_format", found=repr(memory_format)))
-    return _resized("resize_as_", self, tuple(the_template._data.shape), memory_format is not None)
+    order_of(memory_format)
+    if memory_format is preserve_format:
+        formats = (contiguous_format, channels_last, channels_last_3d)
+        memory_format = next((f for f in formats if the_template.is_contiguous(f)), contiguous_format)
+    return _resized("resize_as_", self, tuple(the_template._data.shape), memory_format)
 
 
 twin("resize", _resize_)

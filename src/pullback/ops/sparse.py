@@ -182,15 +182,22 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 
 def _to_sparse(
-    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, dense_dim: int | None = None
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: None = None,
+    dense_dim: int | None = None,
 ) -> SparseTensor:
     """The nonzero elements as a coalesced sparse tensor; differentiable.
 
     sparse_dim: how many axes, the first ones, the indices run over; the others, of which there are `dense_dim`, are
-    those of a value, which is there if one of its elements is not 0. layout: `sparse_coo`, if given.
+    those of a value, which is there if one of its elements is not 0. layout: `sparse_coo`, if given, which has no
+    blocks and so no `blocksize`.
     """
-    if layout not in (None, sparse_coo):
-        raise NotImplementedError(errors.message("to_sparse()", expected="layout=sparse_coo", found=str(layout)))
+    if layout not in (None, sparse_coo) or blocksize is not None:
+        found = str(layout) if blocksize is None else f"blocksize={blocksize}"
+        raise NotImplementedError(errors.message("to_sparse()", expected="layout=sparse_coo", found=found))
     ndim = self.ndim
     count = ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
     if not isinstance(count, int):

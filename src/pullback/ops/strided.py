@@ -40,9 +40,9 @@ def _memory(a: Any) -> Any:
         if not isinstance(base, np.ndarray):
             break
         owner = base
-    low, high = np.lib.array_utils.byte_bounds(owner)
     start = owner if owner.flags.c_contiguous else owner.T
     if not start.flags.c_contiguous:  # memory with gaps: from its first element on
+        low, high = np.lib.array_utils.byte_bounds(owner)
         start = owner[tuple(slice(None, None, -1) if s < 0 else slice(None) for s in owner.strides)]
         start = np.lib.stride_tricks.as_strided(start, ((high - low) // owner.itemsize,), (owner.itemsize,))
     return start.reshape(-1).view(a.dtype)

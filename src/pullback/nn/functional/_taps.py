@@ -84,6 +84,11 @@ class Taps:
         return len(self.terms) <= _MANY or all(isinstance(columns, slice) for _, columns, _ in self.terms)
 
     @functools.cached_property
+    def segments(self) -> tuple[Array, Array]:
+        """The outputs that have an input, and where in `columns` the inputs of each begin."""
+        return np.unique(self.rows, return_index=True)
+
+    @functools.cached_property
     def total(self) -> bool:
         """Whether it is the sum of all inputs."""
         return self.outputs == 1 and self.weights is None and np.array_equal(self.columns, np.arange(self.inputs))
@@ -116,7 +121,7 @@ class Taps:
         part = np.take(x, self.columns, 1)
         if self.weights is not None:
             part = part * self.weights.astype(scale)[:, None]
-        filled, starts = np.unique(self.rows, return_index=True)
+        filled, starts = self.segments
         y[:, filled] = np.add.reduceat(part, starts, 1, dtype=x.dtype)
 
 

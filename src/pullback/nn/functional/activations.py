@@ -82,7 +82,10 @@ def _hardsigmoid_rule(g: Any, input: Any) -> Any:
 @pointwise(home="nn.functional", input=_hardsigmoid_rule)
 def _hardsigmoid(input: Any) -> Any:
     floats_only("hardsigmoid", input)
-    return np.true_divide(np.add(input, 3).clip(0, 6), 6)
+    found = np.asarray(np.add(input, 3))  # an array even of one number: the rest is done in place
+    found.clip(0, 6, out=found)
+    found /= 6
+    return found
 
 
 _SIXTH = "torch's derivative is 1/6 in single precision, whatever the dtype"
@@ -109,7 +112,11 @@ def _hardswish_rule(g: Any, input: Any) -> Any:
 @pointwise(home="nn.functional", input=_hardswish_rule)
 def _hardswish(input: Any) -> Any:
     floats_only("hardswish", input)
-    return np.true_divide(np.multiply(input, np.add(input, 3).clip(0, 6)), 6)
+    found = np.asarray(np.add(input, 3))  # an array even of one number: the rest is done in place
+    found.clip(0, 6, out=found)
+    found *= input
+    found /= 6
+    return found
 
 
 @composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
@@ -163,7 +170,7 @@ def softsign(input: Tensor) -> Tensor:
 def _threshold(input: Any, threshold: float, value: float) -> Any:
     if input.dtype.kind not in "iuf":
         raise refuse("threshold", "real numbers", errors.describe(input), error=NotImplementedError)
-    return either(np.less_equal(input, threshold), np.full_like(input, value), input)
+    return either(np.logical_not(np.less_equal(input, threshold)), input, np.asarray(value, input.dtype))
 
 
 @composite(
@@ -291,7 +298,9 @@ def _silu_rule(g: Any, input: Any) -> Any:
 def _silu(input: Any) -> Any:
     if input.dtype.kind != "c":
         floats_only("silu", input)
-    return np.multiply(input, on(sigmoid, input))
+    found = on(sigmoid, input)
+    found *= input
+    return found
 
 
 @composite(home="nn.functional", samples=lambda: on_one(domain="real"), kinks=CORNERS, refused=NOT_TENSORS)
@@ -338,9 +347,21 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return applied(inplace, _mish, input)
 
 
+def _times(input: Any, factor: float) -> Any:
+    """The product with a number, which is often 1."""
+    return input if factor == 1 else np.multiply(input, factor)
+
+
 def _softplus_rule(g: Any, input: Any, beta: float, threshold: float) -> Any:
-    scaled = np.multiply(input, beta)
+    scaled = _times(input, beta)
     return either(np.greater(plain(scaled), threshold), g, np.multiply(g, on(sigmoid, scaled)))
+
+
+def _log_of_one_more(x: Any) -> Any:
+    """``log(1 + exp(-|x|))``."""
+    found = np.asarray(np.absolute(x))  # an array even of one number: the rest is done in place
+    np.negative(found, out=found)
+    return np.log1p(np.exp(found, out=found), out=found)
 
 
 @pointwise(
@@ -354,10 +375,12 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * input)) / beta``; `input` itself where ``beta * input > threshold``."""
     floats_only("softplus", input)
     need_numbers("softplus", beta=beta, threshold=threshold)
-    scaled = np.multiply(input, beta)
-    smooth = np.negative(np.absolute(scaled))
-    smooth = np.add(np.log1p(np.exp(smooth)), np.maximum(scaled, 0))
-    return either(np.greater(scaled, threshold), input, np.true_divide(smooth, beta))
+    scaled = _times(input, beta)
+    smooth = _log_of_one_more(scaled)
+    smooth += np.maximum(scaled, 0)
+    if beta != 1:
+        smooth /= beta
+    return either(np.greater(scaled, threshold), input, smooth)
 
 
 @pointwise(
@@ -371,7 +394,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 def logsigmoid(input: Any) -> Any:
     """``log(sigmoid(input))``, which does not round to 0 or overflow."""
     floats_only("logsigmoid", input)
-    return np.subtract(np.minimum(input, 0), np.log1p(np.exp(np.negative(np.absolute(input)))))
+    return np.subtract(np.minimum(input, 0), _log_of_one_more(input))
 
 
 @composite(

@@ -95,8 +95,15 @@ def _tanh_rule(g: Any, input: Any) -> Any:
 @pointwise(home="nn.functional", node="GeluBackward0", input=_tanh_rule)
 def _gelu_tanh(input: Any) -> Any:
     floats_only("gelu", input)
-    inner = np.multiply(np.multiply(input, np.add(np.multiply(np.square(input), _CUBIC), 1)), _ROOT)
-    return np.multiply(np.multiply(input, 0.5), np.add(np.tanh(inner), 1))
+    found = np.asarray(np.square(input))  # an array even of one number: the rest is done in place
+    found *= _CUBIC * _ROOT
+    found += _ROOT
+    found *= input
+    np.tanh(found, out=found)
+    found += 1
+    found *= input
+    found *= 0.5
+    return found
 
 
 @composite(

@@ -131,9 +131,11 @@ def l1_loss(
     input=lambda g, input, delta: np.multiply(g, np.clip(input, -delta, delta)),
 )
 def _huber(input: Any, delta: float) -> Any:
-    size = np.absolute(input)
+    size = np.asarray(np.absolute(input))  # an array even of one number: the rest is done in place
     inner = size.clip(0, delta)  # several times as fast as np.minimum of an array and a number
-    return np.multiply(inner, np.subtract(size, np.multiply(inner, 0.5)))
+    size -= np.multiply(inner, 0.5)
+    size *= inner
+    return size
 
 
 @composite(

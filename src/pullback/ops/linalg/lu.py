@@ -43,13 +43,13 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
                 found=errors.describe(pivots),
             )
         )
-    count = pivots.shape[-1]
-    order = np.tile(np.arange(rows), (int(np.prod(pivots.shape[:-1], dtype=np.int64)), 1))
-    every = np.arange(len(order))
-    for i, other in enumerate(pivots.reshape(len(order), count).T - 1):
-        order[every, i], order[every, other] = order[every, other], order[every, i]
-    order = np.argsort(order, axis=-1) if inverse else order
-    return order.reshape(*pivots.shape[:-1], rows)
+    order = np.empty((*pivots.shape[:-1], rows), np.int64)
+    for place in np.ndindex(pivots.shape[:-1]):
+        found = list(range(rows))  # numbers of Python's are exchanged faster than elements of an array
+        for i, other in enumerate(pivots[place].tolist()):
+            found[i], found[other - 1] = found[other - 1], found[i]
+        order[place] = found
+    return np.argsort(order, axis=-1) if inverse else order
 
 
 def _exchanged_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
