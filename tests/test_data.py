@@ -120,6 +120,139 @@ def items_of_different_lengths(lib: Any) -> Any:
     return lib.utils.data.default_collate([(1, 2), (1,)])
 
 
+def stream_of(lib: Any, *items: Any) -> Any:
+    class Stream(lib.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Any:
+            return iter(items)
+
+        def __len__(self) -> int:
+            return len(items)
+
+    return Stream()
+
+
+@program
+def items_that_come_by_themselves(lib: Any) -> Any:
+    settings: list[dict[str, Any]] = [{}, {"batch_size": 2}, {"batch_size": 2, "drop_last": True}, {"batch_size": None}]
+    loaders = [lib.utils.data.DataLoader(stream_of(lib, 1.0, 2.0, 3.0), **given) for given in settings]
+    return [(len(each), list(each), list(each)) for each in loaders]
+
+
+@program
+def chained(lib: Any) -> Any:
+    both = stream_of(lib, 1, 2) + stream_of(lib, 3)
+    return type(both).__name__, len(both), list(both), list(both)
+
+
+@program
+def chained_with_one_that_has_items(lib: Any) -> Any:
+    return list(lib.utils.data.ChainDataset([stream_of(lib, 1), [2]]))
+
+
+@program
+def a_stream_shuffled(lib: Any) -> Any:
+    return lib.utils.data.DataLoader(stream_of(lib, 1), shuffle=True)
+
+
+@program
+def a_stream_with_a_sampler(lib: Any) -> Any:
+    return lib.utils.data.DataLoader(stream_of(lib, 1), sampler=[0])
+
+
+@program
+def stacked(lib: Any) -> Any:
+    by_place = lib.utils.data.StackDataset(data_of(lib), Squares())
+    by_name = lib.utils.data.StackDataset(x=data_of(lib), y=Squares())
+    return len(by_place), by_place[2], len(by_name), by_name[3], list(lib.utils.data.DataLoader(by_name, batch_size=3))
+
+
+@program
+def stacked_by_place_and_by_name(lib: Any) -> Any:
+    return lib.utils.data.StackDataset(Squares(), y=Squares())
+
+
+@program
+def nothing_stacked(lib: Any) -> Any:
+    return lib.utils.data.StackDataset()
+
+
+@program
+def stacked_with_other_lengths(lib: Any) -> Any:
+    return lib.utils.data.StackDataset([1, 2], [1])
+
+
+@program
+def samplers(lib: Any) -> Any:
+    data = lib.utils.data
+    sequential = data.SequentialSampler("abc")
+    batches = [data.BatchSampler(range(5), 2, drop) for drop in (False, True)]
+    random = [
+        data.RandomSampler("abc"),
+        data.RandomSampler("abc", num_samples=6),
+        data.SubsetRandomSampler([7, 3, 9]),
+        data.WeightedRandomSampler([1.0, 2.0, 0.5], 3, replacement=False),
+        data.WeightedRandomSampler([0.0, 0.0, 0.5], 4),
+    ]
+    counted = [len(data.RandomSampler("abc", num_samples=5)), len(list(data.RandomSampler("ab", True, 40)))]
+    return (
+        list(sequential),
+        len(sequential),
+        [(len(each), list(each)) for each in batches],
+        [(len(each), sorted(each), sorted(each)) for each in random],
+        counted,
+        set(data.RandomSampler("ab", True, 40)) <= {0, 1},
+    )
+
+
+@program
+def the_samplers_of_a_loader(lib: Any) -> Any:
+    loaders = [
+        lib.utils.data.DataLoader(data_of(lib), batch_size=2),
+        lib.utils.data.DataLoader(data_of(lib), shuffle=True),
+        lib.utils.data.DataLoader(data_of(lib), batch_size=None),
+    ]
+    return [(type(each.sampler).__name__, type(each.batch_sampler).__name__, each.batch_size) for each in loaders]
+
+
+@program
+def a_batch_sampler(lib: Any) -> Any:
+    loader = lib.utils.data.DataLoader(data_of(lib), batch_sampler=[[0, 2], [4]])
+    return len(loader), loader.batch_size, list(loader)
+
+
+@program
+def a_batch_sampler_and_a_batch_size(lib: Any) -> Any:
+    return lib.utils.data.DataLoader(data_of(lib), batch_sampler=[[0, 2], [4]], batch_size=2)
+
+
+@program
+def no_worker(lib: Any) -> Any:
+    return lib.utils.data.get_worker_info()
+
+
+def _refused(name: str, *args: Any) -> None:
+    def refused(lib: Any) -> Any:
+        return getattr(lib.utils.data, name)(*args)
+
+    refused.__name__ = f"{name}{args}"
+    program(refused)
+
+
+for refused_call in (
+    ("RandomSampler", "abc", 1),
+    ("RandomSampler", "abc", False, 0),
+    ("RandomSampler", ""),
+    ("WeightedRandomSampler", [1.0], 0),
+    ("WeightedRandomSampler", [1.0], True),
+    ("WeightedRandomSampler", [1.0], 1, 1),
+    ("WeightedRandomSampler", [[1.0]], 1),
+    ("BatchSampler", [1], 0, False),
+    ("BatchSampler", [1], True, False),
+    ("BatchSampler", [1], 1, 0),
+):
+    _refused(*refused_call)
+
+
 @program
 def shuffled_is_a_permutation(lib: Any) -> Any:
     loader = lib.utils.data.DataLoader(data_of(lib), batch_size=2, shuffle=True)
@@ -174,3 +307,20 @@ def test_a_data_set_without_items() -> None:
 def test_what_cannot_be_collated_says_what_to_pass() -> None:
     with pytest.raises(TypeError, match="pass a collate_fn"):
         next(iter(DataLoader([object(), object()])))
+
+
+def test_samplers_repeat_with_their_generator() -> None:
+    data = pullback.utils.data
+
+    def drawn() -> list[list[int]]:
+        generator = pullback.Generator().manual_seed(5)
+        return [
+            list(data.RandomSampler(range(20), generator=generator)),
+            list(data.RandomSampler(range(20), replacement=True, generator=generator)),
+            list(data.SubsetRandomSampler(range(20), generator)),
+            list(data.WeightedRandomSampler([1.0] * 20, 20, generator=generator)),
+        ]
+
+    first = drawn()
+    assert drawn() == first
+    assert len({tuple(order) for order in first}) == 4

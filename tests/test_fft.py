@@ -13,6 +13,7 @@ from oracle import array_of
 
 import pullback
 from pullback.func import vmap
+from pullback.ops import fft as transforms
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +112,27 @@ def test_a_batch_is_transformed_in_one_call(monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("fftn", "irfftn"):
         function = getattr(np.fft, name)
         monkeypatch.setattr(np.fft, name, lambda *a, f=function, n=name, **k: (calls.append(n), f(*a, **k))[1])
+    monkeypatch.setattr(transforms, "_library", lambda: np.fft)
     x = pullback.randn(5, 3, 4)
     found = vmap(lambda t: pullback.fft.irfft2(pullback.fft.fft2(t), (3, 4)))(x)
     assert calls == ["fftn", "irfftn"]
     assert found.shape == x.shape
+
+
+def test_scipy_or_numpy_transform_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    scipy_fft = pytest.importorskip("scipy.fft")
+    assert transforms._library() is scipy_fft
+    signal, spectrum = pullback.randn(3, 4, 5), pullback.randn(3, 4, dtype=pullback.complex64)
+
+    def transformed() -> list[pullback.Tensor]:
+        made = [getattr(pullback.fft, name)(signal, norm="ortho") for name in ("fft", "fft2", "rfft", "rfftn")]
+        return made + [getattr(pullback.fft, name)(spectrum) for name in ("ifft", "ifftn", "irfft", "irfft2")]
+
+    by_scipy = transformed()
+    monkeypatch.setattr(transforms, "_library", lambda: np.fft)
+    for one, other in zip(by_scipy, transformed(), strict=True):
+        assert one.dtype is other.dtype
+        assert pullback.allclose(one, other, atol=1e-6)
 
 
 def test_float32_stays_float32_and_memory_is_its_own() -> None:

@@ -505,6 +505,30 @@ def gradients_of_a_dual_and_of_its_primal(lib: Any) -> Any:
 
 
 @within_a_level
+def a_tangent_that_lies_otherwise_in_memory(lib: Any) -> Any:
+    """It is copied, so that a write to a view of the values is one to the same elements of the tangent."""
+    found = []
+    whole = lib.arange(6.0, dtype=lib.float64)
+    for t in (whole.reshape(2, 3), whole.reshape(3, 2).T, whole[:1].reshape(1, 1).expand(2, 3)):
+        d = fw(lib).make_dual(lib.ones(2, 3, dtype=lib.float64), t)
+        first = fw(lib).unpack_dual(d).tangent
+        d.view(-1)[1:3].mul_(2)
+        found.append((first is t, tangent_of(lib, d), t.clone()))
+    return found
+
+
+@within_a_level
+def writes_where_a_tangent_is_handed_through(lib: Any) -> Any:
+    d = dual_of(lib)
+    y = d + 0
+    y.mul_(3)
+    u = d.clone()
+    z = u - 1
+    u.mul_(5)
+    return [tangent_of(lib, t) for t in (d, y, u, z)]
+
+
+@within_a_level
 def a_gradient_through_a_tangent(lib: Any) -> Any:
     t = leaf(lib, [3.0, 4.0])
     g = tangent_of(lib, fw(lib).make_dual(constant(lib, [1.0, 2.0]), t).sin())

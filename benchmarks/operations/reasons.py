@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 _REASONS: dict[str, str] = {
-    "nn.functional.silu nn.functional.glu": (
-        "The sigmoid inside is a pass each for the exponential, the sum and the quotient; PyTorch has one loop."
+    "sigmoid nn.functional.silu nn.functional.glu nn.functional.softplus": (
+        "A sigmoid is a pass each for the sign, the exponential, the sum and the quotient; PyTorch has one loop."
     ),
     "flatten view view_as reshape reshape_as ravel broadcast_tensors movedim squeeze unsqueeze unflatten "
     "permute t positive adjoint transpose swapaxes swapdims select narrow split split_with_sizes chunk hsplit "
-    "vsplit dsplit tensor_split unbind unfold diagonal linalg.diagonal contiguous trace": (
+    "vsplit dsplit tensor_split unsafe_split unsafe_chunk unbind unfold diagonal linalg.diagonal diag contiguous trace "
+    "meshgrid view_as_complex view_as_real": (
         "No element is touched, or few: the microseconds are those of Python's calls, and PyTorch's are in C++."
     ),
     "conj": "PyTorch only marks the tensor as conjugated; here the numbers are conjugated at once.",
@@ -18,10 +19,6 @@ _REASONS: dict[str, str] = {
     "cummax cummin": (
         "Two running maxima, of values and of places, of which NumPy does each one element after the other; "
         "PyTorch has one loop for both."
-    ),
-    "norm linalg.matrix_norm": (
-        "A tenth of a millisecond a pass, of which NumPy needs two or has half of PyTorch's vector width; the "
-        "gradient is written out where PyTorch's is a view."
     ),
     "erf erfc erfinv special.ndtr lgamma digamma polygamma mvlgamma igamma igammac special.i0e special.i1 "
     "special.i1e special.bessel_y0 special.airy_ai": (
@@ -84,20 +81,31 @@ _REASONS: dict[str, str] = {
     "nn.functional.pad": (
         "NumPy copies an array whose axes are not in order along its short rows; PyTorch has kernels for it."
     ),
+    "nn.functional.conv_transpose2d": (
+        "What each place of the window spreads is added to the image by a pass of its own, along short rows; PyTorch "
+        "has one kernel."
+    ),
+    "nn.functional.adaptive_avg_pool1d": (
+        "Windows that overlap are copied apart, then added up; PyTorch adds them up where they are."
+    ),
     "nn.functional.conv_tbc nn.functional.conv3d nn.functional.grid_sample": (
         "Windows or corners are copied together, then multiplied; PyTorch has kernels that need no copy."
     ),
-    "fft.ifft fft.fft2 fft.fftn fft.rfft fft.irfft fft.rfftn fft.hfft fft.hfft2 fft.hfftn stft": (
-        "NumPy's pocketfft against PyTorch's MKL, which is vectorised across rows."
+    "fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft fft.rfft2 fft.irfft fft.rfftn fft.hfft fft.hfft2 "
+    "fft.hfftn stft": (
+        "Pocketfft, SciPy's (NumPy's, where there is no SciPy, takes three times as long), against PyTorch's MKL."
     ),
     "linalg.lu lu_solve linalg.lu_solve cholesky_inverse linalg.householder_product ormqr linalg.lstsq "
     "linalg.lu_factor cholesky_solve orgqr": (
         "NumPy offers fewer of LAPACK's routines than PyTorch, which calls MKL: factors are taken apart, put "
         "together, or solved for in full."
     ),
+    "linalg.solve linalg.solve_ex linalg.inv_ex linalg.inv": (
+        "NumPy's LAPACK solves for an identity where PyTorch's inverts, and keeps no LU factors: each of the gradients "
+        "of a solution factors the matrix anew."
+    ),
     "softmax nn.functional.softmin": "The maximum, the exponentials and their sum are passes of their own.",
     "pow": "PyTorch multiplies for small whole exponents; NumPy takes the power.",
-    "view_as_complex view_as_real": "The gradient is put together in new memory; PyTorch's is a view.",
     "as_strided": (
         "Where each stride leads is checked in Python before the view is made, and its gradient adds up what is "
         "read twice."

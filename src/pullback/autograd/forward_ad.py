@@ -17,7 +17,7 @@ from .. import errors
 from .._memory import INFERENCE, Payload
 from .._state import thread
 from .._tensor import Lifted, Tensor, wrap
-from ..interpreters.dual import Dual, Jvp
+from ..interpreters.dual import Dual, Jvp, fitting
 from ..interpreters.levels import inner
 from .grad_mode import set_fwd_grad_enabled as _set_fwd_grad_enabled
 from .node import leaf_edge
@@ -58,7 +58,7 @@ class _DualLevel(Jvp):
 
     def dual(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
         """A dual tensor at the place of its primal in the graph."""
-        made = self.lift(primal, tangent)
+        made = self.lift(primal, None if tangent is None else fitting(primal, tangent))
         made._version_of = primal._share_version()
         if primal._requires_grad:
             made._edge, made._requires_grad = primal._edge or leaf_edge(primal), True

@@ -89,7 +89,7 @@ def _series(x: Any, n: int, square: Any, lead: Any, by: Any) -> Any:
 
 def _spherical(x: Any, n: int) -> Any:
     """The spherical Bessel function of order n: a power series near 0, elsewhere a recurrence from lower orders."""
-    near = np.less(np.abs(x), n + 1.0)
+    near = np.less(np.abs(x), n + 1.0) if n else np.equal(x, 0)  # sin(x) / x is exact everywhere else
     far = np.where(near, 1, x) if np.any(near) else x
     found = np.sin(far) / far
     if n:

@@ -380,6 +380,35 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     return found if as_tuple else np.stack(found[: input.ndim], 1) if input.ndim else np.empty((found[0].size, 0), int)
 
 
+@constant(
+    samples=lambda: [
+        *(S(V([[0.0, 2.0], [3.0, 0.0], [1.0, 1.0]]), size=n) for n in (0, 2, 4, 6)),
+        S(V([0, 1, 2]), size=4, fill_value=7),
+        S(A(2, 2, layout="T"), size=1),
+        S(A(), size=2),
+        S(A(0, 2), size=1),
+    ],
+    refused=lambda: [S([1.0], size=1), S(A(2)), S(A(2), size=-1), S(A(2), size="1"), S(A(2), 3)],
+)
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape.
+
+    >>> import pullback
+    >>> pullback.nonzero_static(pullback.tensor([0, 2, 3]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
+    if not isinstance(size, int):
+        raise TypeError(errors.message("nonzero_static()", expected="size to be an int", found=errors.describe(size)))
+    if size < 0:
+        raise RuntimeError(errors.message("nonzero_static()", expected="size of at least 0", found=str(size)))
+    rows = np.argwhere(input)[:size]
+    found = np.full((size, input.ndim), fill_value, np.int64)
+    found[: len(rows)] = rows
+    return found
+
+
 @composite(
     numpy={np.argwhere: lambda a: argwhere(a)},
     samples=lambda: [S(V([[0.0, 2.0], [3.0, 0.0]])), S(A(3)), S(A()), S(V(0.0)), S(A(0, 2))],

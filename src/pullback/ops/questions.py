@@ -49,6 +49,36 @@ def is_inference(input: Tensor) -> bool:
 
 
 @composite()
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+@composite()
+def get_device(input: Tensor) -> int:
+    """-1: the number of no accelerator, for all tensors lie in the host's memory."""
+    return -1
+
+
+@composite(function=False)
+def ndimension(input: Tensor) -> int:
+    """The number of axes, `dim`."""
+    return input.dim()
+
+
+@composite(function=False)
+def is_pinned(input: Tensor) -> bool:
+    """False: there is no memory from which a device would copy."""
+    return False
+
+
+@composite(function=False)
+def pin_memory(input: Tensor) -> Tensor:
+    """The tensor itself: there is no device that would copy faster from elsewhere."""
+    return input
+
+
+@composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements; NaN equals nothing.
 

@@ -278,10 +278,10 @@ def _unique_consecutive(input: Any, dim: Any) -> Any:
     changes = rows[1:] != rows[:-1]
     starts[1:] = np.any(changes, axis=tuple(range(1, rows.ndim))) if rows.ndim > 1 else changes
     places = np.flatnonzero(starts)
-    inverse = np.cumsum(starts) - 1
     counts = np.diff(places, append=len(rows))
+    inverse = np.repeat(np.arange(places.size), counts)
     values = np.moveaxis(rows[places], 0, axis)
-    return np.array(values), np.reshape(inverse, input.shape if dim is None else (-1,)), counts
+    return np.ascontiguousarray(values), np.reshape(inverse, input.shape if dim is None else (-1,)), counts
 
 
 def _asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:

@@ -181,8 +181,9 @@ class About:
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
     holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
     cut: whether a rule of it, for complex results, has a branch cut along the real line (`pow`, by the logarithm).
-    batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "dims" (the axes that
-    arguments name move on by one), or a function; None: by the kind, or by a loop.
+    batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "matrices" (the same, of at
+    least two axes each), "dims" (the axes that arguments name move on by one), or a function; None: by the kind, or by
+    a loop.
 
     samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
     """

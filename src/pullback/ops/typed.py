@@ -112,7 +112,8 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     elif isinstance(dtype, tensortype):
         dtype = dtype.dtype
     elif not isinstance(dtype, (_dtypes.dtype, np.dtype)):
-        raise TypeError(errors.message("type()", expected="a dtype, or the name of one", found=errors.describe(dtype)))
+        kind = ValueError if isinstance(dtype, type) else TypeError
+        raise kind(errors.message("type()", expected="a dtype, or the name of one", found=errors.describe(dtype)))
     return to(self, dtype)
 
 

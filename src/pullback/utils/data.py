@@ -1,5 +1,7 @@
 """Data sets and loaders of minibatches, under torch's names: `Dataset`, `TensorDataset`, `DataLoader` and more.
 
+The samplers, which say in which order, are in `samplers.py` and public here.
+
 Everything runs in the process that asks: the arrays are in memory already, and worker processes would only copy them.
 What is drawn comes from `pullback`'s random generator, or from one that is given, so that `manual_seed` repeats it.
 """
@@ -17,6 +19,36 @@ from .._tensor import Tensor
 from ..ops.joining import stack
 from ..ops.random import Generator, randperm
 from ..ops.values import as_tensor
+from .samplers import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    batches_of,
+)
+
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+]
 
 T = TypeVar("T")
 
@@ -49,6 +81,72 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __len__(self) -> int:
         return len(self.tensors[0])
+
+
+class IterableDataset(Dataset[T]):
+    """What gives its items one after the other: a subclass defines ``__iter__``. A loader takes them as they come.
+
+    >>> class Lines(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(["a", "b", "c"])
+    >>> list(DataLoader(Lines() + Lines(), batch_size=4))
+    [['a', 'b', 'c', 'a'], ['b', 'c']]
+    """
+
+    def __iter__(self) -> Iterator[T]:
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__")
+
+    def __add__(self, other: Dataset[T]) -> ChainDataset[T]:  # type: ignore[override]
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset[T]):
+    """Iterable data sets one behind the other; also ``a + b``."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[T]:
+        for dataset in self._iterable():
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(map(len, self._iterable()))
+
+    def _iterable(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield dataset
+
+
+class StackDataset(Dataset[Any]):
+    """Data sets of one length side by side: item i is the tuple of theirs, or a dict where they are given by names.
+
+    ValueError for none, other lengths, or some with and some without a name.
+
+    >>> StackDataset(image=range(3), label="abc")[1]
+    {'image': 1, 'label': 'b'}
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if bool(args) == bool(kwargs):
+            raise ValueError(
+                errors.message(
+                    "StackDataset()", expected="data sets, all by place or all by name", found="both or none"
+                )
+            )
+        self.datasets: Any = args or kwargs
+        if len(lengths := {len(d) for d in (args or kwargs.values())}) > 1:
+            raise ValueError(f"Size mismatch between datasets: their lengths are {sorted(lengths)}.")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.datasets.values())) if isinstance(self.datasets, dict) else self.datasets[0])
 
 
 class Subset(Dataset[T]):
@@ -146,10 +244,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
 class DataLoader(Generic[T]):
     """The items of a data set in minibatches; each ``for`` goes through it once.
 
-    dataset: what has ``len()`` and items. batch_size: how many items a batch has, the last perhaps fewer unless
-    `drop_last`; None for items one by one. shuffle: in a new order each time. sampler: an iterable of indices, in the
-    place of `shuffle`. collate_fn: makes a batch of a list of items, by default `default_collate`. generator: draws the
-    order, else the library's own does. num_workers has to be 0: ValueError for more; `pin_memory` changes nothing.
+    dataset: what has ``len()`` and items, or an `IterableDataset`. batch_size: how many items a batch has, the last
+    perhaps fewer unless `drop_last`; None for items one by one. shuffle: in a new order each time. sampler: an iterable
+    of indices, in the place of `shuffle`; batch_sampler: one of lists of them, in the place of all these. collate_fn:
+    makes a batch of a list of items, by default `default_collate`. generator: draws the order, else the library's own
+    does. num_workers has to be 0: ValueError for more; `pin_memory` changes nothing.
 
     >>> import pullback
     >>> data = TensorDataset(pullback.arange(5))
@@ -163,11 +262,12 @@ class DataLoader(Generic[T]):
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[int] | None = None,
-        *,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
+        *,
         generator: Generator | None = None,
     ) -> None:
         if num_workers:
@@ -179,39 +279,49 @@ class DataLoader(Generic[T]):
                     do="leave num_workers out",
                 )
             )
+        if isinstance(dataset, IterableDataset) and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
-        if batch_size is None and drop_last:
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
             raise ValueError("batch_size=None disables batching, so drop_last has no meaning: leave it out")
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
-        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
-        self.sampler, self.shuffle, self.generator = sampler, bool(shuffle), generator
+        self.dataset, self.batch_size, self.drop_last, self.generator = dataset, batch_size, drop_last, generator
         self.num_workers, self.pin_memory = num_workers, pin_memory
-        self.collate_fn = collate_fn or (default_collate if batch_size is not None else default_convert)
+        if sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        if batch_size is not None:
+            self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.collate_fn = collate_fn or (default_convert if self.batch_sampler is None else default_collate)
 
     def __iter__(self) -> Iterator[Any]:
-        order = iter(self._order())
-        if self.batch_size is None:
-            yield from (self.collate_fn(self.dataset[i]) for i in order)
-            return
-        while indices := list(itertools.islice(order, self.batch_size)):
-            if len(indices) == self.batch_size or not self.drop_last:
-                yield self.collate_fn([self.dataset[i] for i in indices])
+        if isinstance(self.dataset, IterableDataset):
+            items: Any = self.dataset
+            if self.batch_size is not None:  # which groups items just as well as indices
+                items = BatchSampler(self.dataset, self.batch_size, self.drop_last)
+            yield from map(self.collate_fn, items)
+        elif self.batch_sampler is None:
+            yield from (self.collate_fn(self.dataset[i]) for i in self.sampler)
+        else:
+            yield from (self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler)
 
     def __len__(self) -> int:
-        size = len(self.dataset if self.sampler is None else self.sampler)  # type: ignore[arg-type]
-        if self.batch_size is None:
-            return size
-        return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
+        if isinstance(self.dataset, IterableDataset):
+            size = len(self.dataset)  # type: ignore[arg-type]
+            return size if self.batch_size is None else batches_of(size, self.batch_size, self.drop_last)
+        counted: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
+        return len(counted)
 
-    def _order(self) -> Iterable[int]:
-        if self.sampler is not None:
-            return self.sampler
-        if self.shuffle:
-            order: list[int] = randperm(len(self.dataset), generator=self.generator).tolist()
-            return order
-        return range(len(self.dataset))
+
+def get_worker_info() -> None:
+    """None: what asks is no worker process, for there are none."""
 
 
 def default_convert(item: Any) -> Any:

@@ -63,7 +63,8 @@ def _below(x: Any, coefficients: list[float]) -> Any:
     size *= size
     size *= -0.5
     tail *= np.exp(size, out=size)
-    return np.add(tail, np.multiply(np.greater(x, 0), np.subtract(1, np.multiply(2, tail))))
+    np.subtract(np.greater(x, 0), tail, out=tail)  # of positive numbers what is left to 1
+    return np.abs(tail, out=tail)
 
 
 @pointwise(home="nn.functional", input=lambda g, input: np.multiply(g, _density(input)))

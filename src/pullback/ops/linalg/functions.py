@@ -399,3 +399,47 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         )
     powers = x.unsqueeze(-1).expand(*shape, count - 1).cumprod(-1)
     return cat([np.ones_like(powers[..., :1]), powers], -1)
+
+
+def _older_vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The Vandermonde matrix of a vector: a row of powers for each element, N of them, from the highest to the 0th.
+
+    N: by default as many as there are elements. increasing: from the 0th to the highest, as in `linalg.vander`.
+
+    >>> import pullback
+    >>> pullback.vander(pullback.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    shape = x._data.shape
+    count = (shape[0] if shape else 1) if N is None else N
+    if len(shape) != 1 or count < 0:
+        raise RuntimeError(
+            errors.message(
+                "vander()", expected="a vector, and N of at least 0", found=f"{errors.describe(x)}, N = {count}"
+            )
+        )
+    powers = x.unsqueeze(-1).expand(shape[0], max(count - 1, 0)).cumprod(-1)
+    found = cat([wrap(np.ones((shape[0], min(count, 1)), powers._data.dtype)), powers], -1)
+    return found if increasing else found.flip(-1)
+
+
+_older_vander.__name__ = "vander"
+older_vander = composite(
+    method=False,
+    numpy={np.vander: lambda x, N=None, increasing=False: older_vander(x, N, increasing)},
+    samples=lambda: [
+        *(S(M(3), N) for N in (None, 0, 1, 2, 5)),
+        S(M(2), 4, True),
+        S(M(3, layout="step"), N=3, increasing=False),
+        S(M(1)),
+        S(M(0)),
+        S(M(0), 3),
+    ],
+    refused=[S(M()), S(M(2, 2)), S(M(2), -1), S(M(2), "2"), S([1.0])],
+    differs=[
+        Differs("torch writes into what it saved for the gradient, and has none then", check)
+        for check in ("gradients", "second")
+    ],
+)(_older_vander)
