@@ -7,6 +7,7 @@ is in test_engine.py, hooks are in test_hooks.py.
 from __future__ import annotations
 
 import contextvars
+import copy
 import gc
 import itertools
 import sys
@@ -1266,6 +1267,32 @@ def which_dtype_of_a_gradient_may_be_set(lib: Any) -> Any:
     found += [put("grad", x, lib.ones(2)), put("grad_dtype", numbers, None)]
     dtypes = [str(t.grad_dtype).rpartition(".")[2] for t in (x, numbers, x.detach(), lib.tensor([1]))]
     return found, dtypes, x.grad
+
+
+@program
+def a_leaf_given_other_data_keeps_the_dtype_set_for_its_gradient(lib: Any) -> Any:
+    def of(dtype: Any, data: Any) -> Any:
+        x = leaf(lib, [1.0, 2.0], "float32")
+        if dtype != "its own":
+            x.grad_dtype = dtype
+        x.data = data
+        (x * 3).sum().backward()
+        return str(x.grad_dtype).rpartition(".")[2], x.grad
+
+    datas = [lib.ones(3), lib.ones(2, dtype=lib.float16), lib.ones(3, dtype=lib.float64)]
+    return [of(dtype, data) for dtype in ("its own", None, lib.float64) for data in datas]
+
+
+def test_a_deep_copy_with_a_gradient_of_another_dtype_keeps_the_dtype_set_for_it() -> None:
+    x = leaf(pullback, [1.0, 2.0], "float32")
+    x.grad_dtype = pullback.float64
+    assert copy.deepcopy(x).grad_dtype is pullback.float32  # as in torch, which refuses the other:
+    (x * 3).sum().backward()
+    made = copy.deepcopy(x)
+    assert made.grad_dtype is pullback.float64
+    (made * 2).sum().backward()
+    assert made.grad.dtype is pullback.float64
+    assert (made.grad.tolist(), x.grad.tolist()) == ([5.0, 5.0], [3.0, 3.0])
 
 
 def test_the_dtype_of_a_gradient_counts_for_what_is_computed_from_then_on() -> None:

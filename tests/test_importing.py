@@ -68,6 +68,16 @@ WAYS = {
     "threads = [threading.Thread(target=ask) for _ in range(4)]\n"
     "[t.start() for t in threads]; [t.join() for t in threads]\n"
     "assert len(found) == 4 and len(set(found)) == 1",
+    "threads that begin at different modules": "import importlib, pullback, threading; failed = []\n"
+    "sys.setswitchinterval(1e-6); asked = ['optim', 'nn', 'explain', 'conv2d', 'save', '.nn', '.optim', '.inspect']\n"
+    "start = threading.Barrier(len(asked))\n"
+    "def ask(name):\n"
+    "    start.wait()\n"
+    "    try: importlib.import_module('pullback' + name) if name[0] == '.' else getattr(pullback, name)\n"
+    "    except Exception as error: failed.append((name, error))\n"
+    "threads = [threading.Thread(target=ask, args=(name,)) for name in asked]\n"
+    "[t.start() for t in threads]; [t.join() for t in threads]\n"
+    "assert not failed, failed",
 }
 
 

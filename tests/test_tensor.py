@@ -99,6 +99,8 @@ torch.BoolTensor([0, 2]) | torch.HalfTensor([1]) | torch.BFloat16Tensor([1.0]).d
 x.new(2, 3).shape | i.new([1.5]) | x.new(x[0].size()).dtype | x.new(s.size()).shape | x.new() | x.new().dtype
 torch.CharTensor([-1]) | torch.ShortTensor([[1], [2]]) | torch.LongTensor(3).shape | torch.FloatTensor(x) is x
 torch.FloatTensor(x).data_ptr() == x.data_ptr() | torch.FloatTensor(w).requires_grad | torch.FloatTensor.dtype
+torch.FloatTensor(np.int64(3)).shape | torch.Tensor(np.int64(3)).shape
+torch.Tensor(i) | torch.Tensor(x).data_ptr() == x.data_ptr() | torch.Tensor(w).requires_grad | torch.Tensor(w).is_leaf
 torch.FloatTensor.__name__ | torch.FloatTensor.is_cuda | isinstance(x, torch.FloatTensor)
 isinstance(x, torch.DoubleTensor) | isinstance(i, torch.LongTensor) | isinstance(1, torch.LongTensor)
 isinstance(x.int(), torch.IntTensor) | isinstance(torch.nn.Parameter(x), torch.FloatTensor) | x.type(torch.LongTensor)

@@ -98,6 +98,7 @@ _GROUPS: dict[str, list[Sample]] = {
     "flatten ravel positive t adjoint fliplr flipud rot90 clone contiguous atleast_1d atleast_2d atleast_3d diagonal "
     "diag trace triu tril linalg.diagonal cov corrcoef unbind": [S(M)],
     "argwhere nonzero": [S(mask(N, N))],
+    "nonzero_static": [S(mask(N, N), size=N * N)],
     "unflatten": [S(M, 1, (10, 100))],
     "unsqueeze": [S(M, 0)],
     "squeeze": [S(A(N, 1, N))],
@@ -172,6 +173,8 @@ _GROUPS: dict[str, list[Sample]] = {
     "linalg.multi_dot": [S([A(300, 300), A(300, 300), A(300, 300)])],
     "chain_matmul": [S(A(300, 300), A(300, 300), A(300, 300))],
     "linalg.matrix_power matrix_power": [S(SQUARE, 5)],
+    "linalg.ldl_factor linalg.ldl_factor_ex": [S(DEFINITE)],
+    "linalg.ldl_solve": [S(_LU, V(np.arange(1, 201), "int32"), A(200, 200))],
     "linalg.lstsq": [S(A(300, 100, domain="regular"), A(300, 100))],
     "lu_unpack": [S(A(200, 200), V(np.arange(1, 201), "int32"))],
     "linalg.lu_solve": [S(_LU, V(np.arange(1, 201), "int32"), A(200, 200))],
@@ -180,7 +183,7 @@ _GROUPS: dict[str, list[Sample]] = {
     "cholesky_inverse": [S(_TRIANGLE)],
     "linalg.cross cross": [S(A(333_333, 3), A(333_333, 3), dim=1)],
     "linalg.vecdot": [S(M, M)],
-    "linalg.vander": [S(A(N, domain="small"), N=100)],
+    "linalg.vander vander": [S(A(N, domain="small"), N=100)],
     "matmul mm": [S(A(300, 300), A(300, 300))],
     "bmm": [S(A(30, 100, 100), A(30, 100, 100))],
     "mv": [S(M, ROW)],
@@ -194,7 +197,7 @@ _GROUPS: dict[str, list[Sample]] = {
     "tensordot inner": [S(A(300, 300), A(300, 300))],
     "kron": [S(A(30, 30), A(33, 33))],
     "split": [S(M, 100)],
-    "split_with_sizes": [S(M, [400, 600])],
+    "split_with_sizes unsafe_split_with_sizes": [S(M, [400, 600])],
     "chunk tensor_split hsplit vsplit": [S(M, 10)],
     "dsplit": [S(A(100, 100, 100), 10)],
     "select": [S(M, 0, 1)],
@@ -208,6 +211,7 @@ _GROUPS: dict[str, list[Sample]] = {
     "unique": [S(index(N, N * N)), S(A(N * N, domain="distinct", dtype="float32"))],
     "unique_consecutive": [S(_RUNS), S(A(N * N, domain="distinct", dtype="float32"))],
     "numel is_floating_point is_complex is_conj is_neg": [S(M)],
+    "is_same_size": [S(M, M)],
     "equal": [S(*(V(np.arange(N * N)),) * 2)],
     "isclose allclose": [S(*(V(np.arange(N * N)),) * 2)],
     "digamma lgamma": [S(A(N, N, domain="positive"))],
@@ -222,6 +226,12 @@ _GROUPS: dict[str, list[Sample]] = {
     "lerp": [S(M, M, 0.3)],
     "ldexp": [S(M, V(np.arange(N) % 5, "int32"))],
     "pow float_power": [S(A(N, N, domain="positive"), A(N, N)), S(M, 3)],
+    "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v "
+    "special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u "
+    "special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w special.hermite_polynomial_h "
+    "special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p": [
+        S(A(N, N, domain="between 0 and 1", dtype="float32"), 5)
+    ],
     "special.zeta": [S(A(N, N, domain="above one", dtype="float32"), A(N, N, domain="positive"))],
     "igamma igammac": [S(A(N, N, domain="positive", dtype="float32"), A(N, N, domain="positive"))],
     "isreal": [S(M)],
@@ -343,4 +353,6 @@ UNORDERED = set(
 # Vectors are determined up to a sign: what is compared and differentiated are the numbers that go with them.
 DETERMINED = {"linalg.svd": 1, "svd": 1, "linalg.eigh": 0, "linalg.eig": 0, "mode": 0}
 # In torch: they record a node whose backward pass raises.
-WITHOUT_DERIVATIVE = {"floor_divide", "heaviside"}
+WITHOUT_DERIVATIVE = set(
+    "floor_divide heaviside vander linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve".split()
+)

@@ -8,8 +8,8 @@ _REASONS: dict[str, str] = {
     ),
     "flatten view view_as reshape reshape_as ravel broadcast_tensors movedim squeeze unsqueeze unflatten "
     "permute t positive adjoint transpose swapaxes swapdims select narrow split split_with_sizes chunk hsplit "
-    "vsplit dsplit tensor_split unsafe_split unsafe_chunk unbind unfold diagonal linalg.diagonal diag contiguous trace "
-    "meshgrid view_as_complex view_as_real": (
+    "vsplit dsplit tensor_split unsafe_split unsafe_split_with_sizes unsafe_chunk unbind unfold diagonal "
+    "linalg.diagonal diag contiguous trace meshgrid view_as_complex view_as_real ndimension": (
         "No element is touched, or few: the microseconds are those of Python's calls, and PyTorch's are in C++."
     ),
     "conj": "PyTorch only marks the tensor as conjugated; here the numbers are conjugated at once.",
@@ -21,7 +21,7 @@ _REASONS: dict[str, str] = {
         "PyTorch has one loop for both."
     ),
     "erf erfc erfinv special.ndtr lgamma digamma polygamma mvlgamma igamma igammac special.i0e special.i1 "
-    "special.i1e special.bessel_y0 special.airy_ai": (
+    "special.i1e special.bessel_j0 special.bessel_j1 special.bessel_y0 special.airy_ai": (
         "SciPy computes one element after the other, in double precision; PyTorch has a vectorised kernel, or one "
         "of single precision."
     ),
@@ -38,11 +38,11 @@ _REASONS: dict[str, str] = {
     ),
     "nn.functional.threshold nn.functional.prelu nn.functional.leaky_relu nn.functional.hardshrink "
     "nn.functional.hardswish nn.functional.hardtanh nn.functional.softshrink nn.functional.hardsigmoid "
-    "nn.functional.rrelu": (
+    "nn.functional.rrelu nn.functional.elu nn.functional.celu nn.functional.selu": (
         "A mask and a choice by it are four to six passes through memory; PyTorch fuses them into one."
     ),
     "addr outer lerp": "Each NumPy operation is a pass with a result of its own; PyTorch fuses them.",
-    "kron linalg.vander diff trapezoid cumulative_trapezoid flip rot90": (
+    "kron vander linalg.vander diff trapezoid cumulative_trapezoid flip rot90": (
         "Composed of several operations of NumPy, each with an array of its own, or reversed along short rows; "
         "PyTorch has one kernel."
     ),
@@ -62,7 +62,7 @@ _REASONS: dict[str, str] = {
         "The range of the indices is checked by two passes of its own, and positions along both axes are made for "
         "NumPy."
     ),
-    "nn.functional.nll_loss nn.functional.embedding_bag": (
+    "nn.functional.nll_loss nn.functional.embedding nn.functional.embedding_bag": (
         "Picking by positions in NumPy takes several small operations (checks, masks, sums), and PyTorch has one "
         "kernel."
     ),
@@ -81,7 +81,7 @@ _REASONS: dict[str, str] = {
     "nn.functional.pad": (
         "NumPy copies an array whose axes are not in order along its short rows; PyTorch has kernels for it."
     ),
-    "nn.functional.conv_transpose2d": (
+    "nn.functional.conv_transpose2d nn.functional.conv_transpose3d": (
         "What each place of the window spreads is added to the image by a pass of its own, along short rows; PyTorch "
         "has one kernel."
     ),
@@ -100,11 +100,12 @@ _REASONS: dict[str, str] = {
         "NumPy offers fewer of LAPACK's routines than PyTorch, which calls MKL: factors are taken apart, put "
         "together, or solved for in full."
     ),
-    "linalg.solve linalg.solve_ex linalg.inv_ex linalg.inv": (
+    "linalg.solve linalg.solve_ex linalg.inv_ex linalg.inv inverse linalg.tensorinv linalg.tensorsolve": (
         "NumPy's LAPACK solves for an identity where PyTorch's inverts, and keeps no LU factors: each of the gradients "
         "of a solution factors the matrix anew."
     ),
-    "softmax nn.functional.softmin": "The maximum, the exponentials and their sum are passes of their own.",
+    "softmax nn.functional.softmax nn.functional.softmin log_softmax nn.functional.log_softmax "
+    "nn.functional.cross_entropy": ("The maximum, the exponentials and their sum are passes of their own."),
     "pow": "PyTorch multiplies for small whole exponents; NumPy takes the power.",
     "as_strided": (
         "Where each stride leads is checked in Python before the view is made, and its gradient adds up what is "

@@ -124,6 +124,7 @@ from .ops.values import as_tensor, from_numpy, tensor
 __version__ = "0.1.0"
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
 
 # NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own
 # frames are silenced: NumPy code of the user's keeps its own.
@@ -135,6 +136,9 @@ globals().update(_NAMES[""])
 # The stub `__init__.pyi`, which is made from this file, has all of them. Further names are those of operations that
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
 _LATER = {
+    "_settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
+    "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
+    "use_deterministic_algorithms",
     "distributions": "",
     "inspect": "explain",
     "nn": "",

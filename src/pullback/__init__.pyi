@@ -21,6 +21,15 @@ inf: Any
 nan: Any
 pi: Any
 e: Any
+newaxis: Any
+from . import _settings as _settings
+from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from ._settings import get_float32_matmul_precision as get_float32_matmul_precision
+from ._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from ._settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from ._settings import set_float32_matmul_precision as set_float32_matmul_precision
+from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from . import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain
@@ -453,6 +462,8 @@ def ge_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`ge`, written into this tensor, which is returned."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
+def get_device(input: Any, *, out: Any = ...) -> Any:
+    """-1: the number of no accelerator, for all tensors lie in the host's memory."""
 def get_rng_state() -> Any:
     """Where the default generator is, as a uint8 tensor."""
 def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: Any = ..., out: Any = ...) -> Any:
@@ -539,6 +550,8 @@ def is_neg(input: Any, *, out: Any = ...) -> Any:
     """False: negatives are computed at once, no tensor waits for it."""
 def is_nonzero(input: Any) -> Any:
     """Whether the only element is not 0; RuntimeError if there is not exactly one."""
+def is_same_size(input: Any, other: Any, *, out: Any = ...) -> Any:
+    """Whether two tensors have the same shape."""
 def is_signed(input: Any) -> Any:
     """Whether the dtype has negative numbers."""
 def isclose(input: Any, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Tensor:
@@ -747,6 +760,8 @@ def nextafter_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`nextafter`, written into this tensor, which is returned."""
 def nonzero(input: Any, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
     """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
+def nonzero_static(input: Any, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
+    """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape."""
 def norm(input: Any, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
     """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus."""
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any = ..., dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
@@ -765,6 +780,8 @@ def outer(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def pairwise_distance(x1: Any, x2: Any, p: Any = ..., eps: Any = ..., keepdim: Any = ...) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
+def pca_lowrank(A: Any, q: Any = ..., center: Any = ..., niter: Any = ..., *, out: Any = ...) -> Tensor:
+    """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A less its mean row."""
 def pdist(input: Any, p: Any = ...) -> Tensor:
     """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; as of `cdist`."""
 def permute(input: Any, dims: Any, *more: Any) -> Tensor:
@@ -949,6 +966,8 @@ def sum(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out
     """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
 def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
     """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
+def svd_lowrank(A: Any, q: Any = ..., niter: Any = ..., M: Any = ..., *, out: Any = ...) -> Tensor:
+    """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple."""
 def swapaxes(input: Any, axis0: Any, axis1: Any) -> Tensor:
     """`transpose`, by NumPy's name."""
 def swapdims(input: Any, dim0: Any, dim1: Any) -> Tensor:
@@ -1023,6 +1042,8 @@ def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out
     """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:
     """An axis of length 1 inserted at `dim`; a view."""
+def vander(x: Any, N: Any = ..., increasing: Any = ..., *, out: Any = ...) -> Tensor:
+    """The Vandermonde matrix of a vector: a row of powers for each element, N of them, from the highest to the 0th."""
 def var(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``."""
 def var_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Any:

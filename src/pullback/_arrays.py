@@ -120,7 +120,7 @@ def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any])
 
     is_size: whether they are known to be a size; else numbers are.
     """
-    if is_size or all(isinstance(n, int) and not isinstance(n, bool) for n in given):
+    if is_size or all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
         if min(given, default=0) < 0:
             raise RuntimeError(errors.message("Tensor()", expected="sizes of at least 0", found=str(list(given))))
         return np.empty(given, dtype)

@@ -257,11 +257,11 @@ class Payload:
 
 def same_memory(a: Any, b: Any) -> bool:
     """Whether two payloads look at the same memory, as far as there is any, and as can be told of what is inside."""
-    a, b = _innermost(a), _innermost(b)
+    a, b = innermost(a), innermost(b)
     return isinstance(a, Payload) or isinstance(b, Payload) or not a.size or np.may_share_memory(a, b)
 
 
-def _innermost(data: Any) -> Any:
+def innermost(data: Any) -> Any:
     """What is inside of a payload of transforms: an array, or a payload that shows none."""
     while isinstance(data, Payload) and (held := data.inside) is not None:
         data = held._data

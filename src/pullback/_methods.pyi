@@ -420,6 +420,8 @@ class Methods:
         """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
+    def get_device(self, *, out: Any = ...) -> Any:
+        """-1: the number of no accelerator, for all tensors lie in the host's memory."""
     @property
     def grad_dtype(self) -> Any: ...
     def greater(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -500,6 +502,10 @@ class Methods:
         """False: negatives are computed at once, no tensor waits for it."""
     def is_nonzero(self) -> Any:
         """Whether the only element is not 0; RuntimeError if there is not exactly one."""
+    def is_pinned(self, *, out: Any = ...) -> Any:
+        """False: there is no memory from which a device would copy."""
+    def is_same_size(self, other: Any, *, out: Any = ...) -> Any:
+        """Whether two tensors have the same shape."""
     def is_signed(self) -> Any:
         """Whether the dtype has negative numbers."""
     def isclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Tensor:
@@ -684,6 +690,8 @@ class Methods:
         """`length` slices along `dim` from `start`; a view."""
     def narrow_copy(self, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Tensor:
         """`narrow`, in memory of its own."""
+    def ndimension(self, *, out: Any = ...) -> Any:
+        """The number of axes, `dim`."""
     def ne(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input != other``, elementwise."""
     def ne_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -716,6 +724,8 @@ class Methods:
         """`nextafter`, written into this tensor, which is returned."""
     def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
         """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
+    def nonzero_static(self, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
+        """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape."""
     def norm(self, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
         """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus."""
     def normal_(self, mean: Any = ..., std: Any = ..., *, generator: Any = ...) -> Any:
@@ -732,6 +742,8 @@ class Methods:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     def permute(self, dims: Any, *more: Any) -> Tensor:
         """The axes in the order `dims`; a view."""
+    def pin_memory(self, *, out: Any = ...) -> Tensor:
+        """The tensor itself: there is no device that would copy faster from elsewhere."""
     def pinverse(self, rcond: Any = ..., *, out: Any = ...) -> Tensor:
         """The pseudoinverse, in which singular values up to `rcond` times the largest count as 0: `linalg.pinv`."""
     def polygamma(self, n: Any) -> Any: ...

@@ -72,8 +72,13 @@ class Tensor(Methods):
     def __new__(
         cls, data: Any = (), *sizes: int, dtype: Any = None, requires_grad: bool = False, device: Any = None
     ) -> Tensor:
-        """A float tensor of a copy, or of a size, as torch's old constructor makes it; prefer `pullback.tensor`."""
+        """A float tensor of values, or of a size, as torch's old constructor makes it; prefer `pullback.tensor`.
+
+        Of a tensor it is a view, of the same dtype, unless `dtype` or `requires_grad` is given.
+        """
         _dtypes.check_device(device)
+        if isinstance(data, Tensor) and not sizes and dtype is None and not requires_grad:
+            return data.as_subclass(cls)
         kind = _dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)
         given = (*data,) if isinstance(data, Size) else (data._data if isinstance(data, Tensor) else data, *sizes)
         made = wrap_as(cls, sized_or_filled(given, isinstance(data, Size), kind))

@@ -93,24 +93,47 @@ def _bump(self: Tensor) -> None:
 Tensor._bump = _bump  # type: ignore[assignment]
 
 
-def refuse_memory(data: Any, one_value: bool = False) -> None:
-    """Raise if a payload's memory must not be written to. one_value: all of it gets the same, so it may overlap."""
+def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> None:
+    """Raise if a payload's memory must not be written to.
+
+    one_value: all of it gets the same, so it may overlap. same: what is written of it gets the same, or is given by
+    positions, the last of which wins; then elements may share memory, but not all along an axis.
+    """
     if isinstance(data, np.ndarray):
-        if (
-            not one_value
-            and data.size > 1
-            and any(s == 0 and n > 1 for s, n in zip(data.strides, data.shape, strict=True))
-        ):
+        flags = data.flags
+        if not (one_value or flags.c_contiguous) and data.size > 1 and _overlaps(data, same):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation."
             )
-        if not data.flags.writeable:
+        if not flags.writeable:
             raise RuntimeError(
                 errors.message(
-                    "in-place write", expected="writable memory", found="a read-only array", do="clone() it first"
+                    "in-place write",
+                    expected="writable memory",
+                    found="a read-only array",
+                    do="clone() it first; or, where it is a view by as_strided() of a tensor inside of a transform, "
+                    "take the view of a contiguous() one",
                 )
             )
+
+
+def _overlaps(a: Any, along_axes: bool) -> bool:
+    """Whether elements of an array lie at the same place. along_axes: all along an axis, not in another way."""
+    steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True) if n > 1)
+    if along_axes or steps[0][0] == 0:
+        return steps[0][0] == 0
+    reach = 0  # from the first element to the last, along the axes so far
+    for step, n in steps:
+        if step < reach + a.itemsize:
+            break
+        reach += step * (n - 1)
+    else:
+        return False
+    places = np.zeros((), np.int64)
+    for step, n in steps:
+        places = places[..., None] + np.arange(n) * step
+    return bool(np.unique(places).size < places.size)
 
 
 def keep_values(t: Tensor) -> None:

@@ -32,7 +32,7 @@ from . import _dtypes, _safetensors, errors
 from ._memory import Size
 from ._safetensors import ForeignError
 from ._tensor import Tensor, wrap
-from .nn.parameter import Parameter
+from .nn import Parameter
 from .ops.coo import SparseTensor
 from .ops.sparse import sparse_coo_tensor
 

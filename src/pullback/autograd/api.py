@@ -18,6 +18,8 @@ from .engine import Captures, execute, needed_nodes
 from .node import Node, RemovableHandle, leaf_edge
 from .roots import GradientEdge, as_sequence, edge_of, make_roots
 
+_ndarray = np.ndarray
+
 Tensors = Tensor | Sequence[Tensor]
 
 
@@ -164,9 +166,11 @@ def grad(
                 f"The differentiated Tensor at index {len(found)} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
-        # A broadcast view is read-only and repeats its memory; what a caller gets can be written to.
-        whole = type(g) is np.ndarray and (g.base is None or g.flags.writeable)
-        found.append(wrap(g) if whole else _result(g, wanted[len(found)], materialize_grads, create_graph))
+        # a broadcast view is read-only and repeats its memory; what a caller gets can be written to
+        if type(g) is _ndarray and (g.base is None or g.flags.writeable):
+            found.append(wrap(g))
+        else:
+            found.append(_result(g, wanted[len(found)], materialize_grads, create_graph))
     return tuple(found)
 
 
@@ -194,14 +198,18 @@ def _gradients(
     """One pass, only for `wanted`: their gradients, or None."""
     edges = _edges_of(wanted)
     captures: Captures = {}
-    for node, nr, _, _ in edges:
+    targets = set()
+    for edge in edges:
+        node = edge[0]
+        targets.add(node)
         if node._edges:
-            captures.setdefault(node, {})[nr] = None
+            captures.setdefault(node, {})[edge[1]] = None
     recorded, taped = taped, taped or _of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
-    targets = {edge[0] for edge in edges}
     how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
     arrived = _execute_towards(targets, roots, captures, **how)
+    if not captures:  # all are leaves
+        return [arrived.get(edge[0]) for edge in edges]
     return [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
 
 

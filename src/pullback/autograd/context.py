@@ -180,8 +180,8 @@ class FunctionNode(Node):
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         if self._output_types is None:
-            made = taped or (type(g) is not _ndarray and isinstance(g, Tensor))  # a sparse one is a Tensor always
-            grads = self._forward_cls.backward(self, g if made else wrap(g))
+            given = wrap(g) if type(g) is _ndarray or not (taped or isinstance(g, Tensor)) else g  # sparse: a Tensor
+            grads = self._forward_cls.backward(self, given)
         else:
             grads = self._forward_cls.backward(self, *self._materialized(g if self._outputs > 1 else [g]))
         if self._arguments is not None:
@@ -196,8 +196,10 @@ class FunctionNode(Node):
         for grad in grads:
             if grad is None:
                 sent.append(None)
+            elif type(grad) is Tensor and edges[i]:
+                sent.append(grad if taped else grad._data)
             elif edges[i] and isinstance(grad, Tensor):
-                sent.append(grad if taped or (type(grad) is not Tensor and grad.is_sparse) else grad._data)
+                sent.append(grad if taped or grad.is_sparse else grad._data)
             else:
                 sent.append(self._refuse(i, grad))
             i += 1  # noqa: SIM113

@@ -212,7 +212,11 @@ class AccumulateGrad(Node):
         t = self.variable
         new = AccumulateGrad(t)
         new.hooks, new.post_hooks, new.transform = self.hooks, self.post_hooks, self.transform
-        t._leaf = _edge_to(new, t)
+        node, nr, shape, dtype = _edge_to(new, t)
+        held: Any = t._leaf and t._leaf[3]
+        if held is None or held != self._data.dtype:  # not the leaf's own: `grad_dtype` was set, and stays
+            dtype = held
+        t._leaf = node, nr, shape, dtype
 
     def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
         """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.

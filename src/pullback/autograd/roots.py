@@ -82,7 +82,9 @@ def as_sequence(value: Any, what: str, missing: bool = False) -> list[Any]:
         raise TypeError(errors.message(what, expected="a Tensor or a sequence of them", found="None"))
     values = [value] if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)) else list(value)
     for v in values:
-        if type(v) is not Tensor and not isinstance(v, (Tensor, GradientEdge)) and not (missing and v is None):
+        if type(v) is Tensor:
+            continue
+        if not isinstance(v, (Tensor, GradientEdge)) and not (missing and v is None):
             raise TypeError(errors.message(what, expected="Tensors", found=type(v).__name__))
     return values
 

@@ -21,7 +21,7 @@ from ..autograd.node import FREED, AccumulateGrad, Node, reachable
 from ..autograd.origins import GRADIENTS, ORIGINS, PASSES, TAKEN, Gradient
 from ..autograd.places import Place, place_of_node, variables
 from ..errors import describe, message
-from ..nn.module import Module
+from ..nn import Module
 from .disconnected import (
     LOST,
     Explanation,

@@ -28,8 +28,8 @@ from ..autograd.engine import execute
 from ..autograd.node import Node
 from ..autograd.places import at, is_ours, locals_of, place_of, title_of
 from ..errors import describe, message
-from ..nn.module import Module
-from ..optim.optimizer import Optimizer
+from ..nn import Module
+from ..optim import Optimizer
 
 _EXECUTE = execute.__code__
 _HERE = __file__

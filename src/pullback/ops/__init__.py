@@ -153,5 +153,5 @@ def __getattr__(name: str) -> _Any:
     whole = {"NAMES": _NAMES, "TABLE": _TABLE}
     if name not in whole:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _importlib.import_module("pullback.nn.functional")
+    _importlib.import_module("pullback.nn")
     return whole[name]

@@ -87,8 +87,11 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     tensor([0.5000, 0.5000])
     """
     e, axis = _shifted("softmax", input, dim, dtype)
-    e = np.exp(e)
-    return np.true_divide(e, _total(e, axis)) if e.ndim else e
+    if not e.ndim:
+        return np.exp(e)
+    np.exp(e, out=e)
+    e /= _total(e, axis)
+    return e
 
 
 @special(
@@ -103,7 +106,9 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
     shifted, axis = _shifted("log_softmax", input, dim, dtype)
-    return np.subtract(shifted, np.log(_total(np.exp(shifted), axis))) if shifted.ndim else shifted
+    if shifted.ndim:
+        shifted -= np.log(_total(np.exp(shifted), axis))
+    return shifted
 
 
 # Bent rather than curved ----------------------------------------------------------------------------------------------

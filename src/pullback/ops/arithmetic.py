@@ -12,15 +12,19 @@ import numpy as np
 from .. import errors
 from .._tensor import NUMPY, Tensor
 from .calls import on
-from .nodes import titled
+from .nodes import tensor_of, titled
 from .operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
 from .table import _publish, composite, constant, elementwise, special
+
+# Numbers among the operands are tensors in torch's nodes.
+_OPERANDS = {"self": lambda input: tensor_of(input), "other": lambda other: tensor_of(other)}
 
 add = elementwise(
     "add",
     np.add,
     "``input + alpha * other``, broadcast.",
+    saved={"alpha": lambda: 1},
     alpha=True,
     dunder="add",
     input=lambda g: g,
@@ -39,6 +43,7 @@ sub = elementwise(
     "sub",
     np.subtract,
     "``input - alpha * other``, broadcast.",
+    saved={"alpha": lambda: 1},
     also="subtract",
     alpha=True,
     dunder="sub",
@@ -73,6 +78,7 @@ mul = elementwise(
     np.multiply,
     "``input * other``, broadcast.",
     also="multiply",
+    saved=_OPERANDS,
     dunder="mul",
     input=lambda g, other: g * other,
     other=lambda g, input: g * input,
@@ -99,6 +105,7 @@ div = elementwise(
     np.true_divide,
     "``input / other``, broadcast; of integers a float.",
     also="divide true_divide",
+    saved={**_OPERANDS, "rounding_mode": lambda: None},
     floats=True,
     dunder="truediv",
     input=lambda g, other: g / other,
@@ -181,6 +188,7 @@ _trunc_divide = elementwise(
     _truncated,
     "``trunc(input / other)``; its derivative is 0.",
     node="DivBackward2",
+    saved={"rounding_mode": lambda: "trunc"},
     numpy={},
     method=False,
     input=lambda g: np.zeros_like(g),
@@ -202,7 +210,7 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, ou
             errors.message("div()", expected="rounding_mode None, 'trunc' or 'floor'", found=repr(rounding_mode))
         )
     found = _ROUNDED[rounding_mode](input, other, out=out)
-    return titled(found, "DivBackward2") if rounding_mode == "floor" else found
+    return titled(found, "DivBackward2", rounding_mode="floor") if rounding_mode == "floor" else found
 
 
 div = _publish(div.op, _rounded_div, _rounded_div)  # type: ignore[attr-defined]

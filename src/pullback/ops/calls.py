@@ -133,7 +133,8 @@ def tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
     if not view._requires_grad and not (modes := thread.modes).grad_enabled:
         made = "inference" if modes.inference else "no_grad"
     view._version_of = version
-    view._view = View(source, op, args[1:], made)
+    if op.differentiable:  # bytes read as another dtype are no part of the graph of what they are the bytes of
+        view._view = View(source, op, args[1:], made)
     version.add_view(view)
 
 

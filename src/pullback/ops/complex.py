@@ -26,6 +26,7 @@ _COMPLEX = [S(V([0j, 1 + 2j, -3j], "complex128")), S(V([[1 + 2j], [0.5j]], "comp
 
 @linear(
     node="SelectBackward0",
+    saved={"index": lambda: 0},
     numpy={np.real: lambda val: real(val)},
     method=False,
     out=False,
@@ -42,6 +43,7 @@ def real(input: Any) -> Any:
 
 @linear(
     node="SelectBackward0",
+    saved={"index": lambda: 1},
     numpy={np.imag: lambda val: imag(val)},
     method=False,
     out=False,

@@ -15,7 +15,7 @@ from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._tensor import Tensor
 from .choices import maximum, minimum
 from .choosing import chosen, one_jvp, one_rule, refuse_unordered
-from .nodes import titled
+from .nodes import dims_of, titled
 from .operands import plain
 from .reductions import quiet
 from .results import result_type
@@ -78,6 +78,7 @@ _NAN = Differs(
 
 
 @special(
+    saved={"dim": dims_of},
     batch="dims",
     input=shared_rule,
     numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)),
@@ -93,6 +94,7 @@ def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
 
 
 @special(
+    saved={"dim": dims_of},
     batch="dims",
     input=shared_rule,
     numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)),
@@ -117,6 +119,7 @@ def _aminmax_rule(g: Any, input: Any, out0: Any, out1: Any, dim: Any, keepdim: A
 
 
 @special(
+    saved={"min": "out0", "max": "out1", "keepdim": lambda keepdim: bool(keepdim)},
     batch="dims",
     input=_aminmax_rule,
     samples=lambda: [

@@ -30,7 +30,7 @@ from .rearranging import roll
 from .samples import A, S, Sample
 from .table import composite, linear
 
-_NORMS = ("backward", "ortho", "forward")
+_NORMS = ("backward", "ortho", "forward")  # which divide a transform to frequencies by 1, sqrt(n), n
 _TURNED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 # The transforms -------------------------------------------------------------------------------------------------------
@@ -65,6 +65,10 @@ def _resize(input: Any, dims: Any, sizes: Any) -> Any:
 @linear(
     method=False,
     node="FftC2CBackward0",
+    saved={
+        "forward": lambda inverse: not inverse,
+        "normalization": lambda norm, inverse: _NORMS.index(_TURNED[norm] if inverse else norm),
+    },
     batch="dims",
     input=lambda g, dims, norm, inverse: on(_c2c, g, dims, _TURNED[norm], not inverse),
 )
@@ -88,7 +92,13 @@ def _r2c_rule(g: Any, dims: Any, norm: str, input_shape: Any) -> Any:
     return on(_c2r, _weighted(g, dims[-1], n, 0.5), dims, _TURNED[norm], n)
 
 
-@linear(method=False, node="FftR2CBackward0", batch="dims", input=_r2c_rule)
+@linear(
+    method=False,
+    node="FftR2CBackward0",
+    saved={"normalization": lambda norm: _NORMS.index(norm), "onesided": lambda: True},
+    batch="dims",
+    input=_r2c_rule,
+)
 def _r2c(input: Any, dims: Any, norm: Any) -> Any:
     """The half of the spectrum along the last of `dims`, the whole of it along the others."""
     if len(dims) == 1:
@@ -99,6 +109,7 @@ def _r2c(input: Any, dims: Any, norm: Any) -> Any:
 @linear(
     method=False,
     node="FftC2RBackward0",
+    saved={"normalization": lambda norm: _NORMS.index(_TURNED[norm])},
     batch="dims",
     input=lambda g, dims, norm, n: _weighted(on(_r2c, g, dims, _TURNED[norm]), dims[-1], n, 2.0),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -139,29 +140,41 @@ class OpNode(Node):
         return found[0] if len(found) == 1 else found
 
     def saved_under(self, title: str) -> Any:
-        """The value of ``_saved_<title>``: what was saved of an argument, or of the result."""
-        number = self._number_of(title)
-        if number is None:
-            return None
-        self.check()
-        packed = type(self.saved) is PackedTuple
-        one = (self.saved[number],)  # the others stay packed
-        return self.values(PackedTuple(one) if packed else one, True)[0]
+        """The value of ``_saved_<title>``: what was saved of an argument or of the result, or what follows from it."""
+        known = self._known_as(title)
+        found = [self._value_of(self._number_of(name, title)) for name in _names_in(known)]
+        return known(*found) if callable(known) else found[0]
 
     def raw_saved_under(self, title: str) -> SavedTensor:
         """The value of ``_raw_saved_<title>``, by which hooks are registered on what was saved."""
-        return SavedTensor(self, self._number_of(title))
+        numbers = [self._number_of(name, title) for name in _names_in(self._known_as(title))]
+        return SavedTensor(self, numbers[0] if len(numbers) == 1 else None)
 
-    def _number_of(self, title: str) -> int | None:
+    def _known_as(self, title: str) -> str | Callable[..., Any]:
+        """What the entry, or any, has for torch's name of something saved; else that name itself."""
+        own = dict(self.op.about.saved)
+        if title in own or title in self.plan.names:
+            return own.get(title, title)
+        return _TORCHS_NAMES.get(title, title)
+
+    def _number_of(self, name: str, title: str) -> int | None:
         """Which of the saved values that is; None for a tensor that the gradients wanted do without."""
-        spellings = (title, *_TORCHS_NAMES.get(title, ()))
-        for name in spellings:
-            if name in self.plan.names:
-                return self.plan.names.index(name)
-        if any(name in self.op.rules for name in spellings):
+        spellings = name.split()
+        for spelling in spellings:
+            if spelling in self.plan.names:
+                return self.plan.names.index(spelling)
+        if any(spelling in self.op.rules for spelling in (title, *spellings)):
             return None
         kept = ", ".join(f"_saved_{n}" for n in self.plan.names) or "nothing"
         raise AttributeError(f"{self.name()} has no attribute '_saved_{title}'; it saved {kept}")
+
+    def _value_of(self, number: int | None) -> Any:
+        """The saved value of that number, the others left packed."""
+        if number is None:
+            return None
+        self.check()
+        one = (self.saved[number],)
+        return self.values(PackedTuple(one) if type(self.saved) is PackedTuple else one, True)[0]
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -177,26 +190,64 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
 
 
-# The name of an attribute `_saved_...` of torch's, and what we may call that.
-_TORCHS_NAMES = {
-    "self": ("input",),
-    "result": ("out", "out0"),
-    "mat2": ("other",),
-    "exponent": ("other",),
-    "self_sym_sizes": ("input_shape",),
-    "self_sizes": ("input_shape",),
-    "indices": ("index",),
+# The name of an attribute `_saved_...` of torch's, and what we may call that, whatever the operation; or how it follows
+# from what a node saved, which its parameters name. An entry may have names of its own (`About.saved`).
+_TORCHS_NAMES: dict[str, str | Callable[..., Any]] = {
+    "self": "input A",
+    "result": "out out0",
+    "result0": "out0",
+    "result1": "out1",
+    "b": "B",
+    "dim": "dims",
+    "exponent": "other out1",
+    "indices": "index out1",
+    "kernel_size": "kernel",
+    "mask": "condition",
+    "mat2": "other",
+    "mat2_sym_sizes": "other_shape",
+    "tensor": "other",
+    "vec": "other",
+    "self_sizes": "input_shape",
+    "self_sym_sizes": "input_shape",
+    "self_sym_numel": lambda input_shape: math.prod(input_shape),
+    "self_sym_argsize_minus_1": lambda input_shape: input_shape[-1],
+    "self_sym_argsize_minus_2": lambda input_shape: input_shape[-2],
 }
 
 
-def saved_attributes(params: Sequence[str]) -> dict[str, property]:
+def saved_attributes(op: Op) -> dict[str, property]:
     """What the class of an operation's nodes has: ``_saved_<argument>`` and the like, also under torch's names.
 
     They are properties because a ``__getattr__`` would make every attribute of a node slow.
     """
-    titles = {*params, *(f"{p}_shape" for p in params), "out", *_TORCHS_NAMES}
-    raw = {f"_raw_saved_{title}": property(partial(OpNode.raw_saved_under, title=title)) for title in titles}
-    return raw | {f"_saved_{title}": property(partial(OpNode.saved_under, title=title)) for title in titles}
+    titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *_TORCHS_NAMES, *dict(op.about.saved)}
+    return {name: found for title in titles for name, found in _saved_and_raw(title)}
+
+
+@functools.cache
+def _saved_and_raw(title: str) -> tuple[tuple[str, property], ...]:
+    return (
+        (f"_saved_{title}", property(partial(OpNode.saved_under, title=title))),
+        (f"_raw_saved_{title}", property(partial(OpNode.raw_saved_under, title=title))),
+    )
+
+
+def _names_in(known: str | Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the saved values that something follows from."""
+    if isinstance(known, str):
+        return (known,)
+    code = known.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def dims_of(dim: Any) -> Any:
+    """Dimensions as torch's nodes have them: as a tuple, even if it is one."""
+    return (dim,) if isinstance(dim, int) else dim
+
+
+def tensor_of(value: Any) -> Any:
+    """A saved operand as torch's nodes have it: as a tensor, even if it was a number."""
+    return wrap(np.asarray(value)) if isinstance(value, (bool, int, float, complex)) else value
 
 
 def _place(value: Tensor) -> int | None:
@@ -204,19 +255,23 @@ def _place(value: Tensor) -> int | None:
     return value._view.args[0] if type(value._view) is SavedOutput else None
 
 
-def titled(out: Any, name: str) -> Any:
-    """What an operation returned, the name of its node exchanged for torch's: where it is one operation of several."""
+def titled(out: Any, name: str, **saved: Any) -> Any:
+    """What an operation returned, the name of its node exchanged for torch's: where it is one operation of several.
+
+    saved: what that name says of it, and torch's node has as ``_saved_...``.
+    """
     first = out[0] if isinstance(out, tuple) else out
     edge = first._edge if isinstance(first, Tensor) else None
     if edge is not None and isinstance(edge[0], OpNode):
         kind: Any = type(edge[0])
-        edge[0].__class__ = _titled_class(kind, name)
+        edge[0].__class__ = _titled_class(kind, name, **saved)
     return out
 
 
 @functools.cache
-def _titled_class(cls: Any, name: str) -> Any:
-    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "name": lambda self: name})
+def _titled_class(cls: Any, name: str, **saved: Any) -> Any:
+    named = {"__slots__": (), "__module__": cls.__module__, "name": lambda self: name}
+    return type(name, (cls,), named | {f"_saved_{title}": value for title, value in saved.items()})
 
 
 class ComplexNode(OpNode):

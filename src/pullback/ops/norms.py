@@ -17,6 +17,7 @@ from .._tensor import Tensor
 from .choices import sign, where
 from .conversion import to
 from .extremes import amax, amin
+from .nodes import dims_of
 from .operands import plain, somewhere
 from .reductions import quiet, sum
 from .samples import A, D, Differs, S, Sample, V, inf, nan, whole
@@ -51,12 +52,24 @@ def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any)
     return np.where(zero, 0, found) if at_zero else found
 
 
-@special(method=False, node="LinalgVectorNormBackward0", batch="dims", input=_p_norm_rule)
+@special(
+    method=False,
+    node="LinalgVectorNormBackward0",
+    saved={"dim": dims_of, "ord": "p"},
+    batch="dims",
+    input=_p_norm_rule,
+)
 def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
     return np.power(_total(np.power(np.abs(input), p), dim, keepdim), 1 / p)
 
 
-@special(method=False, node="LinalgVectorNormBackward0", batch="dims", input=_safe_root_rule)
+@special(
+    method=False,
+    node="LinalgVectorNormBackward0",
+    saved={"dim": dims_of, "ord": lambda: 2},
+    batch="dims",
+    input=_safe_root_rule,
+)
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     axes = wrap_axes(dim, input.ndim)
     if axes is None or len(axes) == input.ndim:  # of all elements BLAS finds the sum in one pass

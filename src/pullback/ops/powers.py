@@ -26,6 +26,7 @@ square: Operation = elementwise(
     _square,
     "``input ** 2``.",
     node="PowBackward0",
+    saved={"exponent": lambda: 2},
     numpy={np.square: lambda x: square(x)},
     input=lambda g, input: g * (2 * input),
     kinks=[S(V(EDGES)), S(V([0.0, 0.0]))],

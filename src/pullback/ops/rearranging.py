@@ -14,6 +14,7 @@ from .axes import transpose
 from .batching import by, moved
 from .calls import apply, on
 from .indexing import index_select
+from .nodes import dims_of
 from .samples import A, S, V
 from .shape import clone, flatten, sizes
 from .table import composite, constant, linear
@@ -119,6 +120,7 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
 
 
 @linear(
+    saved={"shifts": lambda shifts: dims_of(shifts), "dims": lambda dims: dims_of(dims)},
     batch=by(_roll_all),
     input=_roll_rule,
     numpy={np.roll: lambda a, shift, axis=None: _numpy_roll(a, shift, axis)},

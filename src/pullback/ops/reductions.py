@@ -11,7 +11,7 @@ from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
-from .nodes import OpNode, titled
+from .nodes import OpNode, dims_of, titled
 from .operands import plain, somewhere
 from .samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from .table import composite, constant, linear, special
@@ -76,6 +76,7 @@ def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 @linear(
     node=lambda node: f"SumBackward{_along(node)}",
+    saved={"dim": dims_of},
     batch="dims",
     input=_sum_rule,
     numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
@@ -98,6 +99,7 @@ def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 @linear(
     node=lambda node: f"MeanBackward{_along(node)}",
+    saved={"dim": dims_of},
     batch="dims",
     input=_mean_rule,
     samples=_samples,
@@ -138,6 +140,7 @@ def _nan_kinks() -> list[Sample]:
 
 
 @special(
+    saved={"dim": dims_of},
     batch="dims",
     input=_nansum_rule,
     samples=_samples,
@@ -186,6 +189,7 @@ def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
 @special(
     batch="dims",
     also="special.logsumexp",
+    saved={"dim": dims_of},
     input=_logsumexp_rule,
     samples=lambda: [
         *along(0, 1, -1),

@@ -29,6 +29,7 @@ from .subscripts import (
     _put_through,
     arrays_of,
     overwrite,
+    tensors_of,
     twin,
     two_steps,
     write,
@@ -127,6 +128,7 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
 @linear(
     method=False,
     node="IndexPutBackward0",
+    saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: True},
     batch=written,
     input=lambda g: g,
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),

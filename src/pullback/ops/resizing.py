@@ -49,9 +49,11 @@ def _grow(t: Tensor, length: int) -> None:
     new = np.zeros(length, old.dtype)
     new[: old.size] = old
     base = t if t._view is None else t._view.base
-    for each in (base, *base._share_version().living()):
+    others = [t for ref in base._share_version().views if (t := ref()) is not None and t is not base]
+    for each in (base, *others):
         a = each._data
-        each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
+        if np.may_share_memory(a, old):
+            each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
 
 
 def _strides(name: str, shape: tuple[int, ...], format: memory_format) -> tuple[int, ...]:

@@ -364,13 +364,14 @@ def scatter_reduce(
     if reduce == "mean" and dtype.kind == "b":
         raise NotImplementedError('scatter_reduce(): "mean" is not defined for bool')
     src = _cut(src, index)
+    given = {"reduce": reduce, "include_self": bool(include_self)}
     if not include_self:
         input = _scatter(input, dim, index, _neutral(reduce, dtype))
     if reduce in _HOW:
-        return titled(_scatter_combine(input, dim, index, src, reduce), "ScatterReduceBackward0")
+        return titled(_scatter_combine(input, dim, index, src, reduce), "ScatterReduceBackward0", **given)
     total = _scatter_add(input, dim, index, src)
     if reduce == "sum":
-        return titled(total, "ScatterReduceBackward0")
+        return titled(total, "ScatterReduceBackward0", **given)
     number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
     return total // number if dtype.kind in "iu" else total / number
 

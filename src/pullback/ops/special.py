@@ -146,7 +146,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise TypeError(errors.message("polygamma()", expected="n to be an int", found=errors.describe(n)))
     if n < 0:
         raise RuntimeError(errors.message("polygamma()", expected="n of at least 0", found=str(n)))
-    return titled(digamma(input), "PolygammaBackward0") if n == 0 else _polygamma(input, n)
+    return titled(digamma(input), "PolygammaBackward0", n=0) if n == 0 else _polygamma(input, n)
 
 
 Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[method-assign]

@@ -63,6 +63,7 @@ def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
 
 @special(
     method=False,
+    saved={"split_size": lambda lengths: lengths[0], "split_sizes": "lengths"},
     input=_split_rule,
     jvp=lambda t, lengths, dim: on(_split, t[0], lengths, dim),
     batch=_pieces_of_each,

@@ -14,6 +14,7 @@ from .. import _dtypes, errors
 from .._arrays import insert_axes, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
+from .nodes import dims_of
 from .operands import plain
 from .products import matmul
 from .reductions import mean, quiet, sum
@@ -103,22 +104,22 @@ def _std_mean_rule(g: Any, input: Any, out0: Any, dim: Any, correction: Any, kee
     return _with_mean_rule(spread, g, input, dim, keepdim)
 
 
-@special(method=False, batch="dims", input=_deviation_rule)
+@special(method=False, saved={"dim": dims_of}, batch="dims", input=_deviation_rule)
 def _var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("var", input, dim, correction, keepdim)[0]
 
 
-@special(method=False, batch="dims", input=_std_rule)
+@special(method=False, saved={"dim": dims_of}, batch="dims", input=_std_rule)
 def _std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return np.sqrt(_moments("std", input, dim, correction, keepdim)[0])
 
 
-@special(method=False, batch="dims", input=_var_mean_rule)
+@special(method=False, saved={"dim": dims_of}, batch="dims", input=_var_mean_rule)
 def _var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("var_mean", input, dim, correction, keepdim)
 
 
-@special(method=False, batch="dims", input=_std_mean_rule)
+@special(method=False, saved={"dim": dims_of}, batch="dims", input=_std_mean_rule)
 def _std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     variance, center = _moments("std_mean", input, dim, correction, keepdim)
     return np.sqrt(variance), center

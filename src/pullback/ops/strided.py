@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import errors
 from .._arrays import wrap_axis
-from .._memory import same_memory
+from .._memory import innermost, same_memory
 from .._tensor import Lifted, Tensor
 from .batching import by, moved
 from .calls import apply, on, tie
@@ -65,6 +65,11 @@ def _places(size: Any, stride: Any, offset: int) -> Any:
     return found
 
 
+def _steps(shape: Any) -> tuple[int, ...]:
+    """How many elements lie between neighbours along each axis of what is contiguous."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
 def _length(size: Any, stride: Any, offset: int) -> int:
     """How much memory a view reaches over."""
     if 0 in size:
@@ -97,28 +102,33 @@ def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: G
     length = max(_length(size, stride, offset), _length(shape, own, first))
     memory = np.zeros(length, input.dtype)
     add_at(memory, (_places(size, stride, offset),), input)
-    if own == tuple(math.prod(shape[i + 1 :]) for i in range(len(shape))):
+    if own == _steps(shape):
         return memory[first : first + math.prod(shape)].reshape(shape)
     places = _places(shape, own, first)
     return _divided(memory, places)[places]
 
 
 def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
-    """The result, tied to the tensor it is a view of."""
+    """The result, tied to the tensor it is a view of; a copy that had to be made instead cannot be written to."""
     source = args[0]
-    if isinstance(out, Lifted) == isinstance(source, Lifted) and same_memory(out._data, source._data):
-        tie(out, op, args)
+    if isinstance(out, Lifted) == isinstance(source, Lifted):
+        if same_memory(out._data, source._data):
+            tie(out, op, args)
+        elif out._data.size:
+            innermost(out._data).setflags(write=False)
     return out
 
 
 def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
     """vmap: each as the tensor that it is seen as, a contiguous one, side by side."""
-    each = tuple(math.prod(full[i + 1 :]) for i in range(len(full)))
+    each = _steps(full)
     return (full[0], *size), (each[0], *stride), offset, (each, 0)
 
 
 @linear(
     method=False,
+    # None: it begins where the input does, which torch says only where no offset was given
+    saved={"storage_offset": lambda offset, geometry: None if offset == geometry[1] else offset},
     batch=by(_whole_strided, _viewed),
     input=lambda g, size, stride, offset, geometry, input_shape: on(
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
@@ -128,7 +138,10 @@ def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geome
     memory = _memory(input)
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
-        return _filled(input, geometry, length)[_places(size, stride, offset)]
+        if geometry == (_steps(input.shape), 0) and input.flags.c_contiguous and length <= input.size:
+            memory = input.reshape(-1)  # a part of the memory that is seen as all of it
+        else:
+            return _filled(input, geometry, length)[_places(size, stride, offset)]
     if length > memory.size:
         raise RuntimeError(
             f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {offset} reach over {length} "
@@ -236,7 +249,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 
 def _windows_moved(full: Any, dimension: Any, size: Any, step: Any) -> Any:
-    return None if len(full) == 1 else (moved(dimension, full), size, step)
+    if len(full) == 1:  # numbers, each of which is a window of one
+        return (wrap_axis(dimension, 1), 1, 1) if size == 1 and step > 0 else None
+    return moved(dimension, full), size, step
 
 
 def _fold_moved(full: Any, dimension: Any, size: Any, step: Any, shape: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -169,6 +170,11 @@ def arrays_of(indices: Parts) -> Parts:
     return tuple(found)
 
 
+def tensors_of(indices: Parts) -> Parts:
+    """Positions as torch's nodes have them: tensors, and None."""
+    return tuple([None if p is None else wrap(p) for p in arrays_of(indices)])
+
+
 # Reading ------------------------------------------------------------------------------------------------------------
 
 
@@ -184,22 +190,41 @@ def _place(input: Any, index: Any, shape: Any) -> Any:
     return out
 
 
+def _last_step(index: Any, rank: int) -> tuple[Any, int]:
+    """The last of the steps that an index stands for, each of which is a node in torch, and its dimension there."""
+    steps = [i for i, part in enumerate(index) if part is not Ellipsis and part != _full]
+    last = steps[-1] if steps else index.index(_full) if _full in index else 0
+    taken = sum(part is not None and part is not Ellipsis for part in index)
+    widths = [rank - taken if part is Ellipsis else int(part is None or isinstance(part, slice)) for part in index]
+    return index[last] if index else Ellipsis, sum(widths[:last])
+
+
 def _node_of_getitem(node: Any) -> str:
-    """What torch calls it: the last of the steps that an index stands for, each of which is a node there."""
-    for part in reversed(node.saved_as("index")):
-        if part is None:
-            return "UnsqueezeBackward0"
-        if not isinstance(part, slice) and part is not Ellipsis:
-            return "SelectBackward0"
-        if part is not Ellipsis and part != slice(None):
-            return "SliceBackward0"
-    return "SliceBackward0" if slice(None) in node.saved_as("index") else "AliasBackward0"
+    """What torch calls the last step of an index."""
+    part, _ = _last_step(node.saved_as("index"), 0)
+    if part is None or part is Ellipsis:
+        return "AliasBackward0" if part is Ellipsis else "UnsqueezeBackward0"
+    return "SliceBackward0" if isinstance(part, slice) else "SelectBackward0"
+
+
+def _slice_of(index: Any) -> slice:
+    part, _ = _last_step(index, 0)
+    if not isinstance(part, slice):
+        raise AttributeError("the last step of the index is no slice: it has no start, end and step")
+    return part
 
 
 @linear(
     method=False,
     view=True,
     node=_node_of_getitem,
+    saved={
+        "dim": lambda index, input_shape: _last_step(index, len(input_shape))[1],
+        "index": lambda index: _last_step(index, 0)[0],
+        "start": lambda index: _slice_of(index).start or 0,
+        "end": lambda index: sys.maxsize if _slice_of(index).stop is None else _slice_of(index).stop,
+        "step": lambda index: _slice_of(index).step or 1,
+    },
     batch=by(prefixed),
     input=lambda g, index, input_shape: on(_place, g, index, input_shape),
 )
@@ -221,7 +246,12 @@ def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     return out
 
 
-@linear(method=False, batch=read, input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape))
+@linear(
+    method=False,
+    saved={"indices": lambda indices: tensors_of(indices)},
+    batch=read,
+    input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape),
+)
 def _index(input: Any, indices: Any) -> Any:
     """What lies at positions: an array of them, or None, for each leading axis."""
     found = arrays_of(indices)
@@ -296,6 +326,7 @@ def _followed(input: Any, steps: Any) -> Any:
 
 @linear(
     method=False,
+    saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: False},
     batch=written,
     input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
@@ -354,7 +385,9 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     steps = ((_getitem.op, (first,)),)
     target = t._data if isinstance(t, Lifted) else _getitem.op.forward(t._data, first)
     source = _source(t, value, index, second)
-    refuse_memory(target if second is None else t._data, one_value)
+    numbers = source._data.size if isinstance(source, Tensor) else source.size
+    same = second is not None or (numbers == 1 and not (isinstance(source, Tensor) and source._requires_grad))
+    refuse_memory(target if second is None else t._data, one_value, same)
     refuse_turn(t, (value,))
     if LEVELS.n and any_lifted((t, source, second or ())):
         args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)

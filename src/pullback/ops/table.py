@@ -175,7 +175,8 @@ class About:
     is a function of `pullback` itself). inplace: whether it has an in-place twin, ``name_`` (None: elementwise
     operations do). out: whether it takes ``out=`` (None: functions outside `nn` do, unless they return a view). view:
     it may share memory with its first argument. node: torch's name of its nodes, where that does not follow from the
-    name of the entry, or a function of the node that knows it.
+    name of the entry, or a function of the node that knows it. saved: torch's names of what its nodes saved (what
+    follows ``_saved_``), each with ours, or with a function of saved values, which its parameters name.
 
     jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
@@ -197,6 +198,7 @@ class About:
     out: bool | None = None
     view: bool = False
     node: Any = ""
+    saved: Any = ()
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
     cut: bool = False
@@ -277,7 +279,7 @@ class Op:
         title = "".join(part.capitalize() for part in re.split("[._]", self.name.removeprefix("nn.functional.")))
         name = self.about.node if isinstance(self.about.node, str) and self.about.node else f"{title}Backward0"
         named = {"__slots__": (), "op": self, "__module__": __name__}
-        return type(name, (base,), {**saved_attributes(self.params), **named})
+        return type(name, (base,), {**saved_attributes(self), **named})
 
     def domain(self, what: str) -> list[Any]:
         """Its "samples", "kinks", "refused" calls, or what "differs" from torch."""

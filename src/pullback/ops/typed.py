@@ -65,7 +65,7 @@ class tensortype:  # noqa: N801 - torch's name
             if data[0].dtype is not self.dtype:
                 raise self._refused(f"values or a tensor of {self.dtype}", data[0])
             return data[0].view_as(data[0])
-        if len(data) == 1 and not isinstance(data[0], int):
+        if len(data) == 1 and not isinstance(data[0], (int, np.integer)):
             if not isinstance(data[0], (Sequence, np.ndarray)) or isinstance(data[0], (str, bytes)):
                 raise self._refused("a sequence of values", data[0])
             return tensor(data[0], dtype=self.dtype)

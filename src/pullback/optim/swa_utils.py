@@ -19,7 +19,8 @@ from .._dtypes import check_device
 from .._tensor import Tensor, wrap
 from ..autograd.grad_mode import no_grad
 from ..errors import message
-from ..nn.module import Module
+from ..nn import Module
+from ..nn.layers.normalization import _BatchNorm
 from .lr_scheduler.scheduler import LRScheduler, PerGroup, per_group
 from .optimizer import Optimizer
 
@@ -30,6 +31,7 @@ __all__ = [
     "get_ema_multi_avg_fn",
     "get_swa_avg_fn",
     "get_swa_multi_avg_fn",
+    "update_bn",
 ]
 
 AvgFn = Callable[[Tensor, Tensor, Any], Tensor]
@@ -173,6 +175,37 @@ class AveragedModel(Module):
         for own, other in buffers if n else pairs + buffers:
             own.copy_(other)
         self.n_averaged += 1
+
+
+@no_grad()
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Take the running statistics of all batch norms of a model anew, from one pass over some batches.
+
+    For an `AveragedModel`, whose parameters no batch has seen. loader: gives the model's input, or a tuple or list that
+    begins with it. The statistics are the plain means over the batches, whatever the momentum of a layer.
+
+    >>> import pullback
+    >>> norm = pullback.nn.BatchNorm1d(1)
+    >>> update_bn([pullback.tensor([[1.0], [3.0]]), pullback.tensor([[5.0], [7.0]])], norm)
+    >>> norm.running_mean, norm.momentum
+    (tensor([4.]), 0.1)
+    """
+    norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    if not norms:
+        return
+    momenta, was_training = [norm.momentum for norm in norms], model.training
+    model.train()
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None
+    try:
+        for batch in loader:
+            given = batch[0] if isinstance(batch, (list, tuple)) else batch
+            model(given if device is None else given.to(device))
+    finally:
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+        model.train(was_training)
 
 
 class SWALR(LRScheduler):

@@ -135,9 +135,20 @@ def _joined_lead(image: Array, weight: Array, space: int) -> tuple[Ints, Array, 
     return batch, _flat_lead(image, space, batch), _flat_lead(weight, space, batch)
 
 
+# What torch's node has saved. The bias is no part of ours.
+_SAVED = {
+    "bias_sym_sizes_opt": lambda: (0,),
+    "stride": lambda geometry: geometry.slide.stride,
+    "padding": lambda geometry: tuple(low for low, _ in geometry.slide.padding),
+    "dilation": lambda geometry: geometry.slide.dilation,
+    "groups": lambda geometry: geometry.groups,
+}
+
+
 @bilinear(
     home="nn.functional",
     node="ConvolutionBackward0",
+    saved={**_SAVED, "transposed": lambda: False, "output_padding": lambda geometry: (0,) * len(geometry.slide.stride)},
     batch="leading",
     input=lambda g, weight, geometry, input_shape: on(_spread, g, weight, geometry, _space(input_shape, geometry)),
     weight=lambda g, input, geometry, weight_shape: _weights(input, g, geometry, weight_shape),
@@ -164,6 +175,7 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
 @bilinear(
     home="nn.functional",
     node="ConvolutionBackward0",
+    saved={**_SAVED, "transposed": lambda: True},
     batch="leading",
     input=lambda g, weight, geometry: on(_convolve, g, weight, geometry),
     weight=lambda g, input, geometry, weight_shape: _weights(g, input, geometry, weight_shape),

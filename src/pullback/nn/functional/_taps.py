@@ -171,6 +171,7 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
 
 @linear(
     home="nn.functional",
+    saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
     batch="leading",
     input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
 )

@@ -52,7 +52,13 @@ def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
     return found
 
 
-@linear(home="nn.functional", node="NllLossBackward0", input=_put_back, batch=_in_front)
+@linear(
+    home="nn.functional",
+    node="NllLossBackward0",
+    saved={"reduction": lambda: 0, "weight": lambda: None, "ignore_index": "ignored"},
+    input=_put_back,
+    batch=_in_front,
+)
 def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
     """The values of `input` at the classes of the target along `axis`, negated; 0 for those that are ignored."""
     counted = np.not_equal(target, ignored)

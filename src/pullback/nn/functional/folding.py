@@ -12,12 +12,13 @@ from ...ops.calls import on
 from ...ops.samples import A, S
 from ...ops.table import composite, linear
 from ._arguments import floating, integers, ranks, refuse, tensors
-from ._windows import Ints, Slide, add_windows, pad, windows
+from ._windows import SAVED, Ints, Slide, add_windows, pad, windows
 
 
 @linear(
     home="nn.functional",
     node="Im2ColBackward0",
+    saved=SAVED,
     batch="leading",
     input=lambda g, slide, kernel, input_shape: on(_fold, g, slide, kernel, tuple(input_shape[-2:])),
 )
@@ -33,6 +34,7 @@ def _unfold(input: Any, slide: Any, kernel: Any) -> Any:
 @linear(
     home="nn.functional",
     node="Col2ImBackward0",
+    saved=SAVED,
     batch="leading",
     input=lambda g, slide, kernel: on(_unfold, g, slide, kernel),
 )

@@ -133,6 +133,7 @@ def _bce_rule(g: Any, input: Any, target: Any) -> Any:
 @pointwise(
     home="nn.functional",
     node="BinaryCrossEntropyBackward0",
+    saved={"reduction": lambda: 0, "weight": lambda: None},
     input=_bce_rule,
     target=lambda g, input: np.multiply(g, np.subtract(np.log(np.subtract(1, input)), np.log(input))),
 )
@@ -229,6 +230,7 @@ def _logits_rule_for_target(g: Any, input: Any, pos_weight: Any) -> Any:
 @pointwise(
     home="nn.functional",
     node="BinaryCrossEntropyWithLogitsBackward0",
+    saved={"reduction": lambda: 0, "weight": lambda: None},
     input=_logits_rule,
     target=_logits_rule_for_target,
     pos_weight=lambda g, input, target: np.negative(np.multiply(g, np.multiply(target, on(logsigmoid, input)))),

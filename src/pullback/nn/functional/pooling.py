@@ -18,7 +18,7 @@ from ...ops.samples import A, Differs, S, V, inf, nan
 from ...ops.table import composite, special
 from ._arguments import floating, integers, ranks, refuse, tensors
 from ._planes import _from_planes, _into_planes
-from ._windows import Array, Ints, Slide, offsets, pad, windows
+from ._windows import SAVED, Array, Ints, Slide, offsets, pad, windows
 
 _BLOCK = 1 << 16  # outputs that are worked on at a time, to stay in the processor's cache
 
@@ -150,6 +150,7 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
 
 @special(
     home="nn.functional",
+    saved=SAVED,
     batch="leading",
     jvp=lambda tangents, out1, slide: [on(_from_planes, tangents[0], out1, len(slide.stride)), None],
     input=lambda g, out1, slide, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])),

@@ -212,7 +212,8 @@ def interpolate(
         for n, m, factor in zip(shape[2:], sizes, factors, strict=True)
     ]
     smooth = "Aa" if antialias else ""
-    return titled(_resample(input, tuple(maps)), f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0")
+    kept = {} if mode.startswith("nearest") else {"align_corners": bool(align_corners)}
+    return titled(_resample(input, tuple(maps)), f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
 
 
 def upsample(

@@ -1,5 +1,8 @@
-"""Helpers for training: clipping gradients, parameters as one vector, sequences of different lengths in one tensor."""
+"""Helpers for training: clipping gradients, parameters as one vector, sequences of different lengths in one tensor,
+weights that are normalised before each call.
+"""
 
 from . import rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
+from .normalized import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm

@@ -165,24 +165,26 @@ class SpectralNorm:
         setattr(module, self.name, self.compute(module, module.training))
 
 
-def _parameter(module: Module, name: str) -> Tensor:
+def _parameter(module: Module, name: str) -> Parameter:
     found = module._parameters.get(name)
     if found is None:
         raise ValueError(
-            errors.message(f"{type(module).__name__}", expected=f"a parameter {name!r}", found=str([*module._parameters]))
+            errors.message(
+                f"{type(module).__name__}", expected=f"a parameter {name!r}", found=str([*module._parameters])
+            )
         )
     return found
 
 
-def _hooks(module: Module, kind: type, name: str) -> list[int]:
+def _hooks(module: Module, kind: type[Any], name: str) -> list[int]:
     """The ids of the hooks of a kind for a parameter."""
-    entries = module._forward_pre_hooks.items()
-    return [i for i, entry in entries if isinstance(entry.hook, kind) and entry.hook.name == name]
+    hooks: list[tuple[int, Any]] = [(i, entry.fn) for i, entry in module._forward_pre_hooks.items()]
+    return [i for i, hook in hooks if isinstance(hook, kind) and hook.name == name]
 
 
-def _taken_off(module: Module, kind: type, name: str, what: str) -> Any:
+def _taken_off(module: Module, kind: type[Any], name: str, what: str) -> Any:
     for i in _hooks(module, kind, name):
-        return module._forward_pre_hooks.pop(i).hook
+        return module._forward_pre_hooks.pop(i).fn
     raise ValueError(f"{what} of '{name}' not found in {module}")
 
 

@@ -172,6 +172,7 @@ def _slogdet_rule(g: Any, A: Any, out0: Any) -> Any:
     home="linalg",
     batch="matrices",
     numpy={np.linalg.slogdet: lambda a: slogdet(a)},
+    saved={"sign": "out0"},
     A=_slogdet_rule,
     samples=squares,
     refused=NO_SQUARE,

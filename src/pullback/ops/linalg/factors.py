@@ -45,7 +45,13 @@ def _cholesky_rule(g: Any, L: Any) -> Any:
     return _right_by(L, solve_upper(adjoint(L), middle))
 
 
-@special(method=False, node="LinalgCholeskyExBackward0", batch="leading", A=lambda g, out: _cholesky_rule(g, out))
+@special(
+    method=False,
+    node="LinalgCholeskyExBackward0",
+    saved={"L": "out", "upper": lambda: False},
+    batch="leading",
+    A=lambda g, out: _cholesky_rule(g, out),
+)
 def _cholesky(A: Any) -> Any:
     found, info = kernels.cholesky(A)
     if np.any(info):
@@ -56,6 +62,7 @@ def _cholesky(A: Any) -> Any:
 @special(
     method=False,
     node="LinalgCholeskyExBackward0",
+    saved={"L": "out0", "upper": lambda: False},
     batch="leading",
     A=lambda g, out0: None if g[0] is None else _cholesky_rule(g[0], out0),
 )
@@ -166,7 +173,13 @@ def _thin_qr_rule(of_q: Any, of_r: Any, q: Any, r: Any) -> Any:
     return adjoint(solve_upper(r, adjoint(left)))
 
 
-@special(method=False, node="LinalgQrBackward0", batch="leading", A=_qr_rule)
+@special(
+    method=False,
+    node="LinalgQrBackward0",
+    saved={"Q": "out0", "R": "out1", "mode": lambda complete: "complete" if complete else "reduced"},
+    batch="leading",
+    A=_qr_rule,
+)
 def _qr(A: Any, complete: bool) -> Any:
     return QRResult(*np.linalg.qr(A, "complete" if complete else "reduced"))
 

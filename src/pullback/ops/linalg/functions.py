@@ -13,6 +13,7 @@ from .. import diagonals
 from ..calls import on
 from ..contractions import contract
 from ..joining import cat
+from ..operands import Operation
 from ..products import matmul
 from ..samples import A as M
 from ..samples import Differs, S, V
@@ -426,7 +427,7 @@ def _older_vander(x: Tensor, N: int | None = None, increasing: bool = False) -> 
 
 
 _older_vander.__name__ = "vander"
-older_vander = composite(
+older_vander: Operation = composite(
     method=False,
     numpy={np.vander: lambda x, N=None, increasing=False: older_vander(x, N, increasing)},
     samples=lambda: [

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ..._tensor import Tensor
 from ..calls import on
 from ..results import result_type
 from ..samples import A as M
 from ..samples import Differs, S, Sample, V
-from ..table import special
+from ..table import composite, special
 from .common import check_matrix, check_same_dtype, conj
 from .solving import NO_SQUARE
 
@@ -145,11 +146,26 @@ def _systems() -> list[Sample]:
 
 
 @special(
-    home="linalg",
+    method=False,
     LD=lambda g: _no_derivative("linalg.ldl_solve", "LD"),
     B=lambda g, LD, pivots, hermitian: (
-        on(ldl_solve, LD, pivots, g, hermitian) if hermitian else conj(on(ldl_solve, LD, pivots, conj(g), hermitian))
+        on(_ldl_solve, LD, pivots, g, hermitian) if hermitian else conj(on(_ldl_solve, LD, pivots, conj(g), hermitian))
     ),
+)
+def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
+    n = LD.shape[-1]
+    lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))
+    if found.size:
+        solve = _lapack("trs", LD, hermitian)
+        factors, exchanges = np.broadcast_to(LD, (*lead, n, n)), np.broadcast_to(pivots, (*lead, n))
+        for i in np.ndindex(lead):
+            found[i] = solve(factors[i], exchanges[i], found[i], lower=1)[0]
+    return found
+
+
+@composite(
+    home="linalg",
     samples=_systems,
     refused=[
         S(M(3, 3), V([1, 2, 3], "int32"), M(2, 2)),
@@ -161,25 +177,23 @@ def _systems() -> list[Sample]:
     ],
     differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
 )
-def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
     check_matrix("linalg.ldl_solve", LD, "LD", square=True)
     check_matrix("linalg.ldl_solve", B, "B")
     check_same_dtype("linalg.ldl_solve", LD=LD, B=B)
-    n = LD.shape[-1]
-    if B.shape[-2] != n or pivots.shape != LD.shape[:-1] or pivots.dtype.kind not in "iu":
+    if not isinstance(pivots, Tensor):
+        raise TypeError(
+            errors.message("linalg.ldl_solve()", expected="pivots to be a Tensor", found=errors.describe(pivots))
+        )
+    shape, n = LD._data.shape, LD._data.shape[-1]
+    if B._data.shape[-2] != n or pivots._data.shape != shape[:-1] or pivots._data.dtype.kind not in "iu":
         raise RuntimeError(
             errors.message(
                 "linalg.ldl_solve()",
                 expected=f"LD and pivots as ldl_factor gives them, and B of {n} rows",
-                found=f"LD of shape {list(LD.shape)}, pivots {errors.describe(pivots)}, B of shape {list(B.shape)}",
+                found=f"LD of shape {list(shape)}, pivots {errors.describe(pivots)}, B of shape {list(B.shape)}",
             )
         )
-    lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))
-    if found.size:
-        solve = _lapack("trs", LD, hermitian)
-        factors, exchanges = np.broadcast_to(LD, (*lead, n, n)), np.broadcast_to(pivots, (*lead, n))
-        for i in np.ndindex(lead):
-            found[i] = solve(factors[i], exchanges[i], found[i], lower=1)[0]
+    found: Tensor = _ldl_solve(LD, pivots, B, hermitian)
     return found

@@ -102,7 +102,13 @@ def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
     return on(_exchanged, _square_rule(of_square, square), out1, True)
 
 
-@special(method=False, node="LinalgLuFactorExBackward0", batch="leading", A=_lu_rule)
+@special(
+    method=False,
+    node="LinalgLuFactorExBackward0",
+    saved={"LU": "out0", "pivots": "out1"},
+    batch="leading",
+    A=_lu_rule,
+)
 def _lu(A: Any, pivot: bool, check: str) -> Any:
     """Both factors in one, the exchanges, and the first zero pivots: an error if `check` names an operation."""
     if not pivot:

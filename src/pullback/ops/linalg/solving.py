@@ -91,6 +91,7 @@ def _inverse_or_nan(A: Any) -> Any:
 @special(
     home="linalg",
     node="LinalgInvExBackward0",
+    saved={"inverse": "out"},
     batch="matrices",
     numpy={np.linalg.inv: lambda a: inv(a)},
     A=_inverse_rule,
@@ -114,6 +115,7 @@ def inv(A: Any) -> Any:
 
 @special(
     home="linalg",
+    saved={"inverse": "out0"},
     batch="matrices",
     A=lambda g, out0: None if g[0] is None else _inverse_rule(g[0], out0),
     samples=lambda: [*squares(), S(M(2, 2, domain="regular"), check_errors=True)],
@@ -175,7 +177,14 @@ def _solve_or_nan(A: Any, B: Any) -> Any:
     return _solution(A, B)[0]
 
 
-@special(method=False, node="LinalgSolveExBackward0", batch="leading", A=_solve_for_A, B=_solve_for_B)
+@special(
+    method=False,
+    node="LinalgSolveExBackward0",
+    saved={"left": lambda: True},
+    batch="leading",
+    A=_solve_for_A,
+    B=_solve_for_B,
+)
 def _solve(A: Any, B: Any) -> Any:
     found, info = _solution(A, B)
     if np.any(info):
@@ -186,6 +195,7 @@ def _solve(A: Any, B: Any) -> Any:
 @special(
     method=False,
     node="LinalgSolveExBackward0",
+    saved={"left": lambda: True},
     A=lambda g, A, out0: None if g[0] is None else _solve_for_A(g[0], A, out0),
     B=lambda g, A: None if g[0] is None else _solve_for_B(g[0], A),
 )
@@ -316,6 +326,7 @@ def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool
 @special(
     method=False,
     node="LinalgSolveTriangularBackward0",
+    saved={"left": lambda: True},
     batch="leading",
     A=_triangular_for_A,
     B=lambda g, A, upper, unitriangular: on(_solve_triangular, adjoint(A), g, not upper, unitriangular),

@@ -132,7 +132,13 @@ def refuse_not_finite(name: str, A: Any) -> None:
         )
 
 
-@special(method=False, node="LinalgSvdBackward0", batch="leading", A=_svd_rule)
+@special(
+    method=False,
+    node="LinalgSvdBackward0",
+    saved={"U": "out0", "S": "out1", "Vh": "out2"},
+    batch="leading",
+    A=_svd_rule,
+)
 def _svd(A: Any, full_matrices: bool) -> Any:
     refuse_not_finite("linalg.svd", A)
     return SVDResult(*np.linalg.svd(A, full_matrices=full_matrices))
@@ -253,6 +259,7 @@ _NO_UPLO = [*NO_SQUARE, S(M(2, 2), "x"), S(M(2, 2), UPLO=1)]
     home="linalg",
     batch="matrices",
     numpy={np.linalg.eigh: lambda a, UPLO="L": eigh(a, UPLO)},
+    saved={"eigenvalues": "out0", "eigenvectors": "out1"},
     A=_eigh_rule,
     samples=_hermitian_samples,
     refused=_NO_UPLO,
@@ -309,6 +316,7 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
     home="linalg",
     batch="matrices",
     numpy={np.linalg.eig: lambda a: eig(a)},
+    saved={"eigenvalues": "out0", "eigenvectors": "out1"},
     A=_eig_rule,
     samples=squares,
     refused=NO_SQUARE,
