@@ -171,7 +171,7 @@ def test_the_site_needs_no_network_and_its_pages_know_their_language(site: Path)
 def test_a_reader_finds_why_grad_is_none_in_a_browser(site: Path) -> None:
     with Browser() as browser:
         page = Page(browser)
-        for start, question in (("index.html", "Why is my grad None?"), ("zh/index.html", "为什么我的 grad 是 None？")):
+        for start, question in (("index.html", "Why is my grad None?"), ("zh/index.html", "为什么我的 grad 是 None")):
             page.open(site / start)
             target = page.js("document.querySelector('article a[href$=\"diagnosis.html\"]').href")
             page.open(Path(target.removeprefix("file://")))

@@ -77,10 +77,3 @@ def test_each_element_of_a_batch_is_laid_out() -> None:
     x = pullback.arange(24.0).reshape(2, 1, 3, 2, 2)
     y = pullback.func.vmap(lambda t: t.clone(memory_format=pullback.channels_last) * 1)(x)
     assert pullback.equal(x, y)
-
-
-@pytest.mark.parametrize("name", ["resize_", "resize_as_"])
-def test_resizing_knows_the_contiguous_format_only(name: str) -> None:
-    x = pullback.ones(1, 2, 2, 2)
-    with pytest.raises(RuntimeError, match="contiguous_format"):
-        getattr(x, name)(x if name == "resize_as_" else x.shape, memory_format=pullback.channels_last)

@@ -1101,6 +1101,35 @@ def writes_to_a_transposed_number(lib: Any) -> Any:
 
 
 @program
+def writes_to_a_window_of_a_number(lib: Any) -> Any:
+    def f(t: Any) -> Any:
+        t = t * 1
+        t.unfold(0, 1, 1).mul_(3)
+        return t * t.unfold(-1, 1, 2)[0]
+
+    x = constant(lib, [1.0, 2.0])
+    return lib.vmap(f)(x), lib.vmap(lib.func.grad(f))(x), lib.func.grad(lambda t: lib.vmap(f)(t).sum())(x)
+
+
+@program
+def writes_to_bytes_seen_as_another_dtype(lib: Any) -> Any:
+    """Which are no part of the graph."""
+
+    def f(dtype: Any, t: Any) -> Any:
+        t = t * 1
+        t.view(dtype).zero_()
+        return t + lib.ones(4, dtype=lib.float64)
+
+    x = constant(lib, [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    found = []
+    for dtype in (lib.int64, lib.int32, lib.float64):
+        each = functools.partial(f, dtype)
+        found += [lib.vmap(each)(x), lib.func.grad(lambda t, each=each: (lib.vmap(each)(t) ** 2).sum())(x)]
+        found.append(lib.vmap(lib.func.grad(lambda t, each=each: (each(t) ** 2).sum()))(x))
+    return found
+
+
+@program
 def strides_beyond_a_tensor(lib: Any) -> Any:
     x = constant(lib, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     return (
@@ -1262,6 +1291,56 @@ def test_a_tensor_inside_is_seen_as_if_it_were_contiguous() -> None:
 
     x = a_of(pullback)
     assert vmap(f, in_dims=2, out_dims=2)(x).tolist() == x.transpose(0, 1).tolist()
+
+
+def test_strides_of_what_lies_otherwise_in_memory_are_not_written() -> None:
+    """torch writes by the strides of the memory that all of them share; here it would be a copy that is written."""
+
+    def f(t: Any) -> Any:
+        t.as_strided((2,), (1,), 1).mul_(10)
+        return t * 1
+
+    x = pullback.arange(6.0).reshape(3, 2)
+    for written in (
+        lambda: vmap(f, in_dims=1)(x),
+        lambda: vmap(f)(x.t()),
+        lambda: vmap(lambda t: f(t * 1))(x.t()),
+        lambda: vmap(lambda t: t.as_strided((2,), (1,), 1), in_dims=1)(x).mul_(10),
+        lambda: pullback.func.jvp(f, (x.t(),), (x.t(),)),
+    ):
+        with pytest.raises(RuntimeError, match=r"a read-only array.*\n.*begin with a contiguous\(\) tensor"):
+            written()
+        assert x.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert vmap(f)(x.t().contiguous()).tolist() == [[0.0, 20.0, 40.0], [1.0, 30.0, 50.0]]
+
+
+def test_strides_of_a_part_of_the_memory_are_written() -> None:
+    """torch counts the offset from the beginning of the memory, and finds the place outside of the tensor."""
+
+    def f(t: Any) -> Any:
+        t.as_strided((2,), (1,), 1).mul_(10)
+        return t * 1
+
+    for run in (vmap(f), lambda t: pullback.func.jvp(vmap(f), (t,), (t.clone(),))[0]):
+        x = pullback.arange(12.0).reshape(4, 3)
+        assert run(x[2:]).tolist() == [[6.0, 70.0, 80.0], [9.0, 100.0, 110.0]]
+        assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 70.0, 80.0], [9.0, 100.0, 110.0]]
+
+
+@pytest.mark.parametrize("write", [lambda v: v.mul_(2), lambda v: v.__setitem__(0, 5.0), lambda v: v.zero_()])
+def test_windows_that_overlap_are_not_written(write: Any) -> None:
+    """torch writes the elements that several windows share once for each."""
+
+    def f(t: Any) -> Any:
+        write(t.unfold(0, 2, 1))
+        return t
+
+    x = b_of(pullback)
+    before = x.tolist()
+    for run in (lambda: vmap(f)(x), lambda: pullback.func.jvp(f, (x[0],), (x[0].clone(),))):
+        with pytest.raises(RuntimeError, match="a single memory location"):
+            run()
+        assert x.tolist() == before
 
 
 def test_too_many_arguments_are_refused_as_outside() -> None:

@@ -25,6 +25,14 @@ _REASONS: dict[str, str] = {
         "SciPy computes one element after the other, in double precision; PyTorch has a vectorised kernel, or one "
         "of single precision."
     ),
+    "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v "
+    "special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u "
+    "special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w special.hermite_polynomial_h "
+    "special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p": (
+        "The recurrence runs in double precision, since rounding errors grow with the degree, and each of its steps is "
+        "several passes; PyTorch has one loop in single precision."
+    ),
+    "frac": "The whole part and the difference are a pass each.",
     "remainder fmod": (
         "NumPy's own take one element at a time, and the quotient in double precision that replaces them takes "
         "several passes."
@@ -96,7 +104,7 @@ _REASONS: dict[str, str] = {
         "Pocketfft, SciPy's (NumPy's, where there is no SciPy, takes three times as long), against PyTorch's MKL."
     ),
     "linalg.lu lu_solve linalg.lu_solve cholesky_inverse linalg.householder_product ormqr linalg.lstsq "
-    "linalg.lu_factor cholesky_solve orgqr": (
+    "linalg.lu_factor linalg.solve_triangular cholesky_solve orgqr": (
         "NumPy offers fewer of LAPACK's routines than PyTorch, which calls MKL: factors are taken apart, put "
         "together, or solved for in full."
     ),

@@ -112,8 +112,8 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
                     "in-place write",
                     expected="writable memory",
                     found="a read-only array",
-                    do="clone() it first; or, where it is a view by as_strided() of a tensor inside of a transform, "
-                    "take the view of a contiguous() one",
+                    do="clone() it first; or, where it is what as_strided() gave inside of a transform, have the "
+                    "transform begin with a contiguous() tensor, for vmap one with the batch in front",
                 )
             )
 

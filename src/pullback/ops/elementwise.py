@@ -13,6 +13,7 @@ import numpy as np
 from .. import errors
 from .bessel import _slope
 from .calls import on
+from .masks import either
 from .operands import FLOATS, Operation, floating, is_complex, is_number, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, NO_UNARY, A, S, V, pairs, unary
 from .table import elementwise, pointwise
@@ -341,7 +342,7 @@ def _logit_rule(g: Any, input: Any, eps: Any) -> Any:
     slope = g / (input * (1 - input))
     low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
     outside = np.logical_or(np.less(plain(input), low), np.greater(plain(input), high))
-    return np.where(outside, np.nan if eps is None else 0, slope)
+    return either(np.logical_not(outside), slope, np.nan if eps is None else 0)
 
 
 @pointwise(

@@ -174,7 +174,7 @@ class OpNode(Node):
             return None
         self.check()
         one = (self.saved[number],)
-        return self.values(PackedTuple(one) if type(self.saved) is PackedTuple else one, True)[0]
+        return OpNode.values(self, PackedTuple(one) if type(self.saved) is PackedTuple else one, True)[0]
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:

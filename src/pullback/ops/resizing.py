@@ -49,8 +49,8 @@ def _grow(t: Tensor, length: int) -> None:
     new = np.zeros(length, old.dtype)
     new[: old.size] = old
     base = t if t._view is None else t._view.base
-    others = [t for ref in base._share_version().views if (t := ref()) is not None and t is not base]
-    for each in (base, *others):
+    seen = [view for ref in base._share_version().views if isinstance(view := ref(), Tensor) and view is not base]
+    for each in (base, *seen):
         a = each._data
         if np.may_share_memory(a, old):
             each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
