@@ -84,6 +84,7 @@ np.partition(a, [1, 3], axis=None)[1::2] | np.unique(a) | np.unique(a, axis=0)
 np.unique(a, return_index=True, return_inverse=True, return_counts=True)[0] | np.diff(a) | np.diff(a, n=2)
 np.diff(a, axis=0) | np.diff(a, prepend=0.5) | np.diff(a, axis=0, append=a) | np.diff(a, prepend=[[1.0], [2.0]])
 np.ediff1d(a) | np.ediff1d(a, to_begin=a[0], to_end=[1.0]) | np.trapezoid(a) | np.trapezoid(a, dx=0.5, axis=0)
+np.vander(a[0]) | np.vander(a[0], 2, increasing=True)
 np.trapezoid(a, [0.0, 1.0, 3.0]) | np.trapezoid(a, a * a) | np.gradient(a[0]) | np.gradient(a, axis=1)
 np.gradient(a)[0] | np.gradient(a, 0.5, axis=0) | np.gradient(a, 2.0, [0.0, 1.0, 3.0])[1]
 np.gradient(a[0], a[1], edge_order=2) | np.gradient(a, axis=(1, 0), edge_order=1)[0] | np.cov(a) | np.cov(a[0])

@@ -780,7 +780,7 @@ def outer(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def pairwise_distance(x1: Any, x2: Any, p: Any = ..., eps: Any = ..., keepdim: Any = ...) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
-def pca_lowrank(A: Any, q: Any = ..., center: Any = ..., niter: Any = ..., *, out: Any = ...) -> Tensor:
+def pca_lowrank(A: Any, q: Any = ..., center: Any = ..., niter: Any = ...) -> Any:
     """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A less its mean row."""
 def pdist(input: Any, p: Any = ...) -> Tensor:
     """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; as of `cdist`."""
@@ -966,7 +966,7 @@ def sum(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out
     """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
 def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
     """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
-def svd_lowrank(A: Any, q: Any = ..., niter: Any = ..., M: Any = ..., *, out: Any = ...) -> Tensor:
+def svd_lowrank(A: Any, q: Any = ..., niter: Any = ..., M: Any = ...) -> Any:
     """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple."""
 def swapaxes(input: Any, axis0: Any, axis1: Any) -> Tensor:
     """`transpose`, by NumPy's name."""

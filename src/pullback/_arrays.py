@@ -64,6 +64,15 @@ def permuted(g: Any, axes: Shape) -> Any:
     return g.transpose(axes) if type(g) is np.ndarray else np.transpose(g, axes)
 
 
+def writable(found: Any) -> Any:
+    """What NumPy has just computed, to go on with in place: an array, also of one number, which it gives as a scalar.
+
+    >>> writable(np.negative(np.array(2.0)))
+    array(-2.)
+    """
+    return np.asarray(found) if isinstance(found, np.generic) else found
+
+
 _SMALL = 4096
 
 

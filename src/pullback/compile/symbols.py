@@ -259,11 +259,9 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    if out is not None:
-        raise Opaque
     low, high = a_min if min is None else min, a_max if max is None else max
-    found = a if low is None else np.maximum(a, low)
-    return found if high is None else np.minimum(found, high)
+    found = a if low is None else np.maximum(a, low, out=out)
+    return found if high is None else np.minimum(found, high, out=out)
 
 
 def _reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .._arrays import writable
 from .bessel import _slope
 from .calls import on
 from .masks import either
@@ -317,7 +318,7 @@ def _sigmoid(input: Any) -> Any:
     if input.dtype == np.float16:  # in half precision exp would overflow too early
         return _sigmoid(input.astype(np.float32)).astype(np.float16)
     if not is_complex(input):
-        found = np.asarray(np.negative(input))  # an array even of one number: the rest is done in place
+        found = writable(np.negative(input))
         np.exp(found, out=found)
         found += 1
         return np.reciprocal(found, out=found)  # where exp overflows, 1 / inf is 0

@@ -72,7 +72,8 @@ def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any
 )
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     axes = wrap_axes(dim, input.ndim)
-    if axes is None or len(axes) == input.ndim:  # of all elements BLAS finds the sum in one pass
+    every = axes is None or len(axes) == input.ndim
+    if every and type(input) is np.ndarray:  # BLAS finds the sum in one pass
         row = input.ravel("K")
         return np.sqrt(np.vdot(row, row).real).reshape((1,) * input.ndim if keepdim else ())
     squares = np.square(np.real(input)) + np.square(np.imag(input)) if input.dtype.kind == "c" else np.square(input)

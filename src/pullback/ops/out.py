@@ -34,8 +34,7 @@ def _check_out(name: str, out: Any, result: Tensor) -> None:
         raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
     if isinstance(result, Lifted) or isinstance(out, Lifted):
         raise NotImplementedError(
-            f"{name}(): an out= function does not support transforms and forward AD.\n"
-            "  What to do: leave out= away."
+            f"{name}(): an out= function does not support transforms and forward AD.\n  What to do: leave out= away."
         )
     if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
         raise RuntimeError(

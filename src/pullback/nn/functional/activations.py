@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ..._arrays import writable
 from ..._tensor import Tensor
 from ...ops.activations import SHRINKS, _prelu, leak, outside
 from ...ops.calls import on
@@ -82,8 +83,8 @@ def _hardsigmoid_rule(g: Any, input: Any) -> Any:
 @pointwise(home="nn.functional", input=_hardsigmoid_rule)
 def _hardsigmoid(input: Any) -> Any:
     floats_only("hardsigmoid", input)
-    found = np.asarray(np.add(input, 3))  # an array even of one number: the rest is done in place
-    found.clip(0, 6, out=found)
+    found = writable(np.add(input, 3))
+    np.clip(found, 0, 6, out=found)
     found /= 6
     return found
 
@@ -112,8 +113,8 @@ def _hardswish_rule(g: Any, input: Any) -> Any:
 @pointwise(home="nn.functional", input=_hardswish_rule)
 def _hardswish(input: Any) -> Any:
     floats_only("hardswish", input)
-    found = np.asarray(np.add(input, 3))  # an array even of one number: the rest is done in place
-    found.clip(0, 6, out=found)
+    found = writable(np.add(input, 3))
+    np.clip(found, 0, 6, out=found)
     found *= input
     found /= 6
     return found
@@ -359,7 +360,7 @@ def _softplus_rule(g: Any, input: Any, beta: float, threshold: float) -> Any:
 
 def _log_of_one_more(x: Any) -> Any:
     """``log(1 + exp(-|x|))``."""
-    found = np.asarray(np.absolute(x))  # an array even of one number: the rest is done in place
+    found = writable(np.absolute(x))
     np.negative(found, out=found)
     return np.log1p(np.exp(found, out=found), out=found)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import writable
 from ..._tensor import Tensor
 from ...ops.samples import CORNERS, NOT_TENSORS, A, S, on_one
 from ...ops.table import composite, pointwise
@@ -96,7 +97,7 @@ def _tanh_rule(g: Any, input: Any) -> Any:
 @pointwise(home="nn.functional", node="GeluBackward0", saved={"approximate": lambda: "tanh"}, input=_tanh_rule)
 def _gelu_tanh(input: Any) -> Any:
     floats_only("gelu", input)
-    found = np.asarray(np.square(input))  # an array even of one number: the rest is done in place
+    found = writable(np.square(input))
     found *= _CUBIC * _ROOT
     found += _ROOT
     found *= input

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import _dtypes
+from ..._arrays import writable
 from ..._tensor import Tensor
 from ...ops import reductions
 from ...ops.operands import need_numbers
@@ -132,7 +133,7 @@ def l1_loss(
     input=lambda g, input, delta: np.multiply(g, np.clip(input, -delta, delta)),
 )
 def _huber(input: Any, delta: float) -> Any:
-    size = np.asarray(np.absolute(input))  # an array even of one number: the rest is done in place
+    size = writable(np.absolute(input))
     inner = size.clip(0, delta)  # several times as fast as np.minimum of an array and a number
     size -= np.multiply(inner, 0.5)
     size *= inner

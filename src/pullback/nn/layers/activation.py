@@ -89,7 +89,7 @@ class PReLU(Module):
 
     >>> import pullback
     >>> pullback.nn.PReLU()(pullback.tensor([-1.0, 2.0]))
-    tensor([-0.2500,  2.0000], grad_fn=<PreluBackward0>)
+    tensor([-0.2500,  2.0000], grad_fn=<PreluKernelBackward0>)
     """
 
     weight: Parameter

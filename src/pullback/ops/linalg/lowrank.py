@@ -13,12 +13,11 @@ from ... import errors
 from ..._tensor import Tensor
 from ..products import matmul
 from ..random import randn
-from ..table import composite
+from ..table import alias
 from . import factors, spectral
 from .common import adjoint, check_matrix
 
 
-@composite(method=False)
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> Any:
     """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple.
 
@@ -41,7 +40,6 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> Any:
     return _tall(A, q, niter)
 
 
-@composite(method=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A less its mean row.
 
@@ -75,3 +73,8 @@ def _tall(A: Tensor, q: int, niter: int) -> tuple[Any, Any, Any]:
         basis = factors.qr(matmul(A, basis))[0]
     U, S, Vh = spectral.svd(matmul(adjoint(basis), A), full_matrices=False)
     return matmul(basis, U), S, adjoint(Vh)
+
+
+# They draw random numbers, so they are no entries of the table, whose results are compared with PyTorch's.
+alias("svd_lowrank", svd_lowrank)
+alias("pca_lowrank", pca_lowrank)
