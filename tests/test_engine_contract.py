@@ -1347,3 +1347,55 @@ def inputs_of_which_the_second_requires_no_gradient(lib: Any) -> str:
 
 def test_the_input_that_requires_no_gradient_is_named_by_its_number() -> None:
     assert "(inputs[1])" in inputs_of_which_the_second_requires_no_gradient(pullback)
+
+
+# -- small differences (docs/differences.md) ---------------------------------------------------------------------------
+
+
+def test_a_hook_of_a_node_must_be_callable() -> None:
+    node = (leaf(pullback, [1.0]) * 2).grad_fn
+    for register in (node.register_hook, node.register_prehook):
+        with pytest.raises(TypeError, match="a hook must be callable, not int"):
+            register(3)
+
+
+@pytest.mark.parametrize(
+    "keeps", [pullback.linalg.eigvalsh, pullback.linalg.svdvals, pullback.special.ndtr], ids=lambda f: f.__name__
+)
+def test_an_operation_that_keeps_its_argument_refuses_a_write_to_it(keeps: Callable[..., Any]) -> None:
+    x = pullback.eye(2, dtype=pullback.float64).requires_grad_()
+    y = x * 1
+    out = keeps(y).sum()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
+
+
+def test_what_is_computed_of_a_tensor_that_escaped_from_a_transform_is_tracked() -> None:
+    escaped = []
+
+    def loss(x: Any) -> Any:
+        escaped.append(x * 2)
+        return escaped[0].sum()
+
+    pullback.func.grad(loss)(pullback.ones(2))
+    assert escaped[0].requires_grad
+    assert (escaped[0] * 3).requires_grad
+
+
+def test_a_function_has_no_methods_that_it_does_not_define() -> None:
+    doubled = function(pullback, lambda ctx, x: x * 2, lambda ctx, g: g * 2)
+    assert not hasattr(doubled, "vmap")
+    assert not hasattr(doubled, "jvp")
+
+
+def test_requires_grad_cannot_be_deleted() -> None:
+    x = leaf(pullback, [1.0])
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool, and cannot be deleted"):
+        del x.requires_grad
+    assert x.requires_grad
+
+
+def test_an_empty_list_of_inputs_is_refused_before_anything_else() -> None:
+    with pytest.raises(RuntimeError, match=r"`inputs` argument to `backward\(\)` cannot be empty"):
+        (leaf(pullback, [1.0, 2.0]) * 2).backward(inputs=[])

@@ -195,6 +195,10 @@ class Tensor(Methods):
             )
         self._requires_grad = value
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool, and cannot be deleted.\n  What to do: set it to False.")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` in place and return the tensor itself."""
         self.requires_grad = requires_grad

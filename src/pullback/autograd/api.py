@@ -84,14 +84,14 @@ def backward(
             "set the .grad fields to None after use.",
             stacklevel=errors.callers_level(),
         )
+    wanted = None if inputs is None else as_sequence(inputs, "inputs")
+    if wanted is not None and not wanted:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     taped = create_graph or _of_levels(outputs, grads)
     roots = make_roots(outputs, grads, taped)
-    if inputs is None:
+    if wanted is None:
         execute(roots, keep=keep, taped=taped, recorded=create_graph)
         return
-    wanted = as_sequence(inputs, "inputs")
-    if not wanted:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     targets = {edge[0] for edge in _edges_of(wanted)}
     for t in wanted:
         if isinstance(t, Tensor):

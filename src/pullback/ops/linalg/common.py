@@ -28,8 +28,8 @@ def is_complex(x: Any) -> bool:
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
-def check_floating(name: str, value: Any, what: str = "A") -> None:
-    """Refuse what is no tensor, or not one of floating point or complex numbers that LAPACK knows."""
+def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
+    """Refuse what is no tensor, or not one of floating point or complex numbers that LAPACK knows, or `half` of them."""
     data = data_of(value)
     if not hasattr(data, "dtype"):
         raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))
@@ -42,7 +42,7 @@ def check_floating(name: str, value: Any, what: str = "A") -> None:
                 do="convert it first, e.g. A.float()",
             )
         )
-    if data.dtype.itemsize < 4:
+    if data.dtype.itemsize < 4 and not half:
         raise NotImplementedError(
             errors.message(
                 f"{name}()", expected=f"{what} of at least single precision", found=str(data.dtype), do="use A.float()"

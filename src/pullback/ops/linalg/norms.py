@@ -90,7 +90,7 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     >>> pullback.linalg.vector_norm(pullback.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    check_floating("linalg.vector_norm", x, "x")
+    check_floating("linalg.vector_norm", x, "x", half=True)
     if not isinstance(ord, (int, float)):
         raise TypeError(errors.message("linalg.vector_norm()", expected="ord to be a number", found=repr(ord)))
     axes = wrap_axes(dim, x._data.ndim)
