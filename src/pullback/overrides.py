@@ -63,7 +63,7 @@ class TorchFunctionMode:
     classes.
 
     It sees the table's operations with their in-place twins, subscripts that are written to, the functions that make
-    tensors, `backward` and `grad`; not attributes, other writes (`zero_`, `copy_`), or the inside of compiled functions.
+    tensors, `backward` and `grad`; not attributes, other writes (`zero_`, `copy_`), or the inside of what is compiled.
 
     >>> import pullback
     >>> class Names(pullback.overrides.TorchFunctionMode):

@@ -29,7 +29,7 @@ def is_complex(x: Any) -> bool:
 
 
 def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
-    """Refuse what is no tensor, or not one of floating point or complex numbers that LAPACK knows, or `half` of them."""
+    """Refuse what is no tensor of floating point or complex numbers that LAPACK knows, or of `half` precision."""
     data = data_of(value)
     if not hasattr(data, "dtype"):
         raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))
