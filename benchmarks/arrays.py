@@ -1,8 +1,9 @@
 """Rows of larger arrays and other shapes of graph: mixed operations, shared leaves, fused kernels, sparse products,
 Jacobians.
 
-"compiled" is pullback with `pullback.compile`, "jit" JAX compiled; "fused" PyTorch's own kernel for the same function,
-"scipy" the gradient written by hand, and "memory" no more than the reading and writing that the work cannot do without.
+"compiled" is pullback with `pullback.compile`, "inductor" PyTorch with `torch.compile`, "jit" JAX compiled; "fused"
+PyTorch's own kernel for the same function, "scipy" the gradient written by hand, and "memory" no more than the reading
+and writing that the work cannot do without.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def _swish(torch: ModuleType, size: int) -> Program:
     return _backward_of(torch, Swish.apply, size)
 
 
-def _swish_compiled(pullback: ModuleType, size: int) -> Program:
-    return _backward_of(pullback, pullback.compile(lambda x: x * pullback.sigmoid(x)), size)
+def _swish_compiled(lib: ModuleType, size: int) -> Program:
+    return _backward_of(lib, lib.compile(lambda x: x * lib.sigmoid(x)), size)
 
 
 def _swish_fused(torch: ModuleType, size: int) -> Program:
@@ -155,6 +156,7 @@ def _swish_row(name: str, size: int, silu: float, memory: float, against: float)
             "pullback": lambda module: _swish(module, size),
             "compiled": lambda module: _swish_compiled(module, size),
             "fused": lambda module: _swish_fused(module, size),
+            "inductor": lambda module: _swish_compiled(module, size),
             "jit": lambda module: _swish_jit(module, size),
             "memory": lambda module: _swish_memory(module, size),
         },

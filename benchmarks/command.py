@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import arrays, models, processes, report
+from benchmarks import arrays, environment, models, processes, report
 from benchmarks.harness import measure
 from benchmarks.rows import ROWS as NODES
 
@@ -21,6 +21,7 @@ SIDES: dict[str, list[str]] = {
     "pullback": ["pullback"],
     "compiled": ["pullback"],
     "fused": ["torch"],
+    "inductor": ["torch"],
     "autograd": ["autograd", "autograd.extend"],
     "mygrad": ["mygrad"],
     "jax": ["jax"],
@@ -62,6 +63,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--gc", choices=("on", "off"), default="on", help="Python's garbage collector during a run (on)"
     )
+    parser.add_argument("--threads", type=int, default=1, help="how many threads each side may use (1)")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run to a file as well")
     options = parser.parse_args(argv)
@@ -85,5 +87,5 @@ def _import(sides: list[str]) -> dict[str, ModuleType]:
             print(f"benchmarks: {package} is not installed, {side} left out", file=sys.stderr)
     for name in ("torch", "pullback"):
         if name in modules:
-            modules[name].set_num_threads(1)
+            modules[name].set_num_threads(environment.THREADS)
     return modules

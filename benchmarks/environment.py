@@ -1,10 +1,14 @@
 """What has to be said to every library before it is loaded; importing this says it, so that it comes first.
 
-One thread for each. And each chooses the instructions that it runs itself: a variable that holds one of them to an
+One thread for each, or as many as ``--threads`` says. And each chooses the instructions that it runs itself: a variable that holds one of them to an
 older processor's (of OpenBLAS, the half of its speed) is unset, for this process and those that it starts.
 """
 
 import os
+import sys
+
+# from the command line before that is parsed, for the libraries read what is set here when they are loaded
+THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv[:-1] else 1
 
 CHOICES = (
     *("OPENBLAS_CORETYPE", "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "ATEN_CPU_CAPABILITY"),
@@ -12,10 +16,10 @@ CHOICES = (
 )
 
 os.environ.update(
-    OPENBLAS_NUM_THREADS="1",
-    OMP_NUM_THREADS="1",
-    MKL_NUM_THREADS="1",
-    XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    OPENBLAS_NUM_THREADS=str(THREADS),
+    OMP_NUM_THREADS=str(THREADS),
+    MKL_NUM_THREADS=str(THREADS),
+    XLA_FLAGS=f"--xla_cpu_multi_thread_eigen={str(THREADS > 1).lower()} intra_op_parallelism_threads={THREADS}",
 )
 for name in CHOICES:
     os.environ.pop(name, None)

@@ -1,7 +1,8 @@
 """Rows of whole models: training steps and gradients as people write them, eager and compiled.
 
 The mathematics of a model is written once, for PyTorch, pullback and JAX alike, in the few operations that have one
-name in all three; "compiled" is pullback with `pullback.compile`, "jit" JAX compiled.
+name in all three; "compiled" is pullback with `pullback.compile`, "inductor" PyTorch with `torch.compile`, "jit" JAX
+compiled.
 """
 
 from __future__ import annotations
@@ -132,6 +133,7 @@ def _mlp_row(size: int) -> Row:
             "torch": lambda module: _mlp(module, size),
             "pullback": lambda module: _mlp(module, size),
             "compiled": lambda module: _mlp_compiled(module, size),
+            "inductor": lambda module: _mlp_compiled(module, size),
             "jit": lambda module: _mlp_compiled(module, size),
         },
         {("compiled", "jit"): 1.0},
@@ -262,6 +264,7 @@ def _model_row(name: str, title: str, model: Any, data: Any, jit: float | None) 
             "torch": lambda module: _gradients(module, model, data),
             "pullback": lambda module: _gradients(module, model, data),
             "compiled": lambda module: _gradients(module, model, data, compiled=True),
+            "inductor": lambda module: _gradients(module, model, data, compiled=True),
             "jit": lambda module: _gradients(module, model, data),
         },
         {} if jit is None else {("compiled", "jit"): jit},

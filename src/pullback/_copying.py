@@ -56,7 +56,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     made.requires_grad = self._requires_grad
     if self._grad is not None:
         if self._grad.dtype is not self.dtype:  # which the copy holds, too, only if it may
-            made.grad_dtype = self.grad_dtype  # type: ignore[misc]
+            made.grad_dtype = self.grad_dtype
         made._grad = deepcopy(self._grad, memo)
     return made
 

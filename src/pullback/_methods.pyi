@@ -424,6 +424,8 @@ class Methods:
         """-1: the number of no accelerator, for all tensors lie in the host's memory."""
     @property
     def grad_dtype(self) -> Any: ...
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None: ...
     def greater(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input > other``, elementwise."""
     def greater_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -468,6 +470,8 @@ class Methods:
         """`igammac`, written into this tensor, which is returned."""
     @property
     def imag(self) -> Any: ...
+    @imag.setter
+    def imag(self, value: Any) -> None: ...
     def index_add(self, dim: Any, index: Any, source: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
         """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists."""
     def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = ...) -> Any:
@@ -777,6 +781,8 @@ class Methods:
         """All elements in a row; a view where the memory allows."""
     @property
     def real(self) -> Any: ...
+    @real.setter
+    def real(self, value: Any) -> None: ...
     def reciprocal(self, *, out: Any = ...) -> Tensor:
         """``1 / input``."""
     def reciprocal_(self, *, out: Any = ...) -> Tensor:

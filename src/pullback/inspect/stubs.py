@@ -87,6 +87,8 @@ def _methods() -> str:
             lines.append(_function(name, call, method=True))
         elif isinstance(call, property):
             lines.append(f"    @property\n    def {name}(self) -> Any: ...\n")
+            if call.fset is not None:
+                lines.append(f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ...\n")
     return "".join(lines)
 
 
