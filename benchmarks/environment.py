@@ -1,7 +1,8 @@
 """What has to be said to every library before it is loaded; importing this says it, so that it comes first.
 
-One thread for each, or as many as ``--threads`` says. And each chooses the instructions that it runs itself: a variable that holds one of them to an
-older processor's (of OpenBLAS, the half of its speed) is unset, for this process and those that it starts.
+One thread for each, or as many as ``--threads`` says. And each chooses the instructions that it runs itself: a variable
+that holds one of them to an older processor's (of OpenBLAS, the half of its speed) is unset, for this process and those
+that it starts.
 """
 
 import os

@@ -54,8 +54,10 @@ def _declared(path: Path) -> list[str]:
     for s in body:
         if isinstance(s, ast.ImportFrom):
             found += [alias.asname for alias in s.names if alias.asname]
-        elif isinstance(s, ast.FunctionDef) and s.name != "__getattr__":  # that speaks of all other names
-            found.append(s.name)
+        elif isinstance(s, ast.FunctionDef):
+            a_setter = any(ast.unparse(d) == f"{s.name}.setter" for d in s.decorator_list)  # of the property above it
+            if s.name != "__getattr__" and not a_setter:  # __getattr__ speaks of all other names
+                found.append(s.name)
         elif isinstance(s, ast.AnnAssign):
             found.append(ast.unparse(s.target))
     return found

@@ -1166,3 +1166,40 @@ def test_what_lbfgs_refuses() -> None:
         pullback.optim.LBFGS([parameter(1.0)], line_search_fn="golden")
     with pytest.raises(TypeError, match="closure"):
         pullback.optim.LBFGS([parameter(1.0)]).step()
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adafactor", "SparseAdam"])
+def test_a_step_that_is_refused_has_changed_no_parameter(name: str) -> None:
+    """Also none of a group before that of the gradient that does not fit."""
+    first, second = (pullback.ones(2, 2).requires_grad_() for _ in range(2))
+    optimizer = getattr(pullback.optim, name)([{"params": [first]}, {"params": [second]}], lr=0.1)
+    (first * second).sum().backward()
+    second.data = pullback.ones(3)
+    with pytest.raises(RuntimeError, match=r"a gradient of shape \[3\], as its parameter's, found \[2, 2\]"):
+        optimizer.step()
+    assert first.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert not optimizer.state
+
+
+def test_lbfgs_refuses_a_gradient_that_is_not_of_its_parameters_shape() -> None:
+    parameter_ = pullback.ones(2, 2).requires_grad_()
+    parameter_.sum().backward()
+    parameter_.data = pullback.ones(4)
+    with pytest.raises(RuntimeError, match=r"a gradient of shape \[4\], as its parameter's, found \[2, 2\]"):
+        pullback.optim.LBFGS([parameter_]).step(lambda: parameter_.detach().sum())
+    assert parameter_.tolist() == [1.0] * 4
+
+
+def test_lbfgs_takes_sparse_gradients() -> None:
+    weight = pullback.ones(4, 2).requires_grad_()
+    optimizer = pullback.optim.LBFGS([weight], max_iter=3)
+
+    def closure() -> pullback.Tensor:
+        optimizer.zero_grad()
+        rows = pullback.nn.functional.embedding(pullback.tensor([0, 2]), weight, sparse=True)
+        loss = rows.square().sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 4.0
+    pullback.testing.assert_close(weight.detach(), pullback.tensor([[0.0, 0.0], [1.0, 1.0]] * 2))

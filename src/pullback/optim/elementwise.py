@@ -23,8 +23,6 @@ import numpy as np
 from .._dtypes import default
 from .._memory import WRITES, next_write
 from .._tensor import Tensor, wrap
-from ..autograd.grad_mode import enable_grad
-from ..errors import message
 from .optimizer import Group, Optimizer, Params
 from .options import check_options, number
 from .sweep import Array, Sweep
@@ -68,10 +66,7 @@ class Elementwise(Optimizer):
         `closure`, when given, is called first, with gradients enabled: it clears the gradients, computes the loss,
         calls `backward` and returns the loss.
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = self._evaluated(closure)
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             if len(set(params)) == len(params):
@@ -87,15 +82,6 @@ class Elementwise(Optimizer):
         names, end = (*arrays, *counts), 2 + len(arrays)
         batches: defaultdict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
         for p in params:
-            if p._grad._data.shape != p._data.shape:  # type: ignore[union-attr]
-                raise RuntimeError(
-                    message(
-                        f"{type(self).__name__}.step()",
-                        expected=f"a gradient of shape {list(p.shape)}, as its parameter's",
-                        found=str(list(p._grad._data.shape)),  # type: ignore[union-attr]
-                        do="set .grad to None where .data gets another shape",
-                    )
-                )
             state = self.state[p] if names else {}
             first = False
             try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor import Tensor, wrap
-from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import no_grad
 from ..errors import message
 from .line_search import Point, strong_wolfe
 from .optimizer import Group, Optimizer, Params
@@ -113,7 +113,7 @@ class LBFGS(Optimizer):
         state = self.state[group["params"][0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
-        at_first, loss, grad = self._evaluated(closure)
+        at_first, loss, grad = self._at(closure)
         evals = 1
         state["func_evals"] += 1
         if np.abs(grad).max() <= group["tolerance_grad"]:
@@ -136,7 +136,7 @@ class LBFGS(Optimizer):
             else:
                 self._add(step, direction)
                 if n_iter != group["max_iter"]:  # what it is at the end, the next call evaluates
-                    _, loss, grad = self._evaluated(closure)
+                    _, loss, grad = self._at(closure)
                     spent = 1
             evals += spent
             state["func_evals"] += spent
@@ -192,7 +192,7 @@ class LBFGS(Optimizer):
         def evaluate(step: float) -> Point:
             try:
                 self._add(step, direction)
-                _, loss, grad = self._evaluated(closure)
+                _, loss, grad = self._at(closure)
             finally:
                 for p, values in zip(params, home, strict=True):
                     p._data[...] = values
@@ -201,13 +201,12 @@ class LBFGS(Optimizer):
 
         return strong_wolfe(evaluate, start, step, float(np.abs(direction).max()), 1e-9, most)
 
-    def _evaluated(self, closure: Callable[[], Any]) -> tuple[Any, float, Array]:
+    def _at(self, closure: Callable[[], Any]) -> tuple[Any, float, Array]:
         """What the closure returns, as it is and as a number, and all gradients in one real vector."""
-        with enable_grad():
-            loss = closure()
+        loss = self._evaluated(closure)
         parts = []
         for p in self.param_groups[0]["params"]:
-            part = (np.zeros_like(p._data) if p.grad is None else p.grad._data).reshape(-1)
+            part = (np.zeros_like(p._data) if p.grad is None else p.grad.to_dense()._data).reshape(-1)
             parts.append(part.view(part.real.dtype) if part.dtype.kind == "c" else part)
         return loss, float(loss), np.concatenate(parts)
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from .. import errors
 from .._tensor import Tensor, wrap
+from ..autograd.grad_mode import enable_grad
 from ..autograd.node import RemovableHandle
 from ..errors import describe, message
 from ..ops.coo import SparseTensor
@@ -203,6 +204,25 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters; a subclass says how."""
         raise NotImplementedError(f"{type(self).__name__} must define step()")
+
+    def _evaluated(self, closure: Callable[[], Any] | None) -> Any:
+        """What `closure` returned; a gradient of another shape than its parameter's is refused before any is used."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p._grad is not None and p._grad._data.shape != p._data.shape:
+                    raise RuntimeError(
+                        message(
+                            f"{type(self).__name__}.step()",
+                            expected=f"a gradient of shape {list(p.shape)}, as its parameter's",
+                            found=str(list(p._grad._data.shape)),
+                            do="set .grad to None where .data gets another shape",
+                        )
+                    )
+        return loss
 
     # Hooks ------------------------------------------------------------------------------------------------------
 

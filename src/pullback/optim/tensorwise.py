@@ -12,7 +12,6 @@ import numpy as np
 
 from .._memory import WRITES, next_write
 from .._tensor import Tensor, wrap
-from ..autograd.grad_mode import enable_grad
 from ..errors import message
 from ..ops.coo import SparseTensor
 from .optimizer import Group, Optimizer
@@ -23,7 +22,7 @@ class Tensorwise(Optimizer):
     """An optimiser that goes through its parameters one by one."""
 
     def _check(self, p: Tensor, grad: Tensor) -> None:
-        """Refuse a gradient that there is no step for: here, one that is sparse, complex or of another shape."""
+        """Refuse a gradient that there is no step for: here, one that is sparse or complex."""
         who = type(self).__name__
         if p._data.dtype.kind == "c":
             raise RuntimeError(
@@ -31,10 +30,6 @@ class Tensorwise(Optimizer):
             )
         if isinstance(grad, SparseTensor):
             raise RuntimeError(message(f"{who} does not support sparse gradients", do="use SparseAdam"))
-        if grad.shape != p.shape:
-            raise RuntimeError(
-                message(f"{who}.step()", expected=f"a gradient of shape {list(p.shape)}", found=str(list(grad.shape)))
-            )
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
         """One step for a parameter."""
@@ -46,10 +41,7 @@ class Tensorwise(Optimizer):
         `closure`, when given, is called first, with gradients enabled: it clears the gradients, computes the loss,
         calls `backward` and returns the loss.
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = self._evaluated(closure)
         found = [
             (p, p.grad.detach(), group) for group in self.param_groups for p in group["params"] if p.grad is not None
         ]
