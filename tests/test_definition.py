@@ -12,6 +12,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ NOT_STATIC = {
         """
         class F(Function):
             @classmethod
-            def forward(cls, ctx, x):
+            def forward(ctx, x):
                 return x * 2
         """,
         ("F.forward", "FILE:2", "a class method"),
@@ -764,3 +765,80 @@ def test_nothing_is_warned_of_where_all_is_right() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answered(lambda g: (g, g, None))
+
+
+# -- class methods -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    """The oracle."""
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.torch
+def test_a_class_method_that_takes_ctx_after_the_class_is_as_good_as_a_static_one(torch: ModuleType) -> None:
+    """What it is called with is the same in both libraries: the class, which may be a derived one, then ctx."""
+
+    def seen(lib: Any) -> Any:
+        class Scaled(lib.autograd.Function):
+            by = 3.0
+
+            @classmethod
+            def forward(cls, ctx: Any, x: Any, more: float = 1.0) -> Any:
+                ctx.save_for_backward(x)
+                ctx.more = more
+                return x * x * cls.by * more
+
+            @classmethod
+            def backward(cls, ctx: Any, g: Any) -> Any:
+                (x,) = ctx.saved_tensors
+                return 2 * x * g * cls.by * ctx.more, None
+
+        class Twice(Scaled):
+            by = 6.0
+
+        x = lib.tensor([1.0, -2.0], dtype=lib.float64, requires_grad=True)
+        results = [fn.apply(x, 0.5) for fn in (Scaled, Twice)]
+        first = [lib.autograd.grad(y.sum(), x, create_graph=True)[0] for y in results]
+        second = [lib.autograd.grad(g.sum(), x)[0] for g in first]
+        assert lib.autograd.gradcheck(Twice.apply, (x,))
+        return [t.tolist() for t in (*results, *first, *second)]
+
+    assert seen(pullback) == seen(torch)
+
+
+@pytest.mark.torch
+def test_so_are_all_methods_of_the_other_style(torch: ModuleType) -> None:
+    def seen(lib: Any) -> Any:
+        class Pair(lib.autograd.Function):
+            @classmethod
+            def forward(cls, x: Any) -> Any:
+                return x * 2, x * 3
+
+            @classmethod
+            def setup_context(cls, ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.length = len(output)
+
+            @classmethod
+            def backward(cls, ctx: Any, g: Any, h: Any) -> Any:
+                return g * ctx.length + h * 3
+
+            @classmethod
+            def jvp(cls, ctx: Any, t: Any) -> Any:
+                return t * 2, t * 3
+
+            @classmethod
+            def vmap(cls, info: Any, in_dims: Any, x: Any) -> Any:
+                return (x * 2, x * 3), (0, 0)
+
+        x = lib.tensor([1.0, -2.0])
+        reverse = lib.func.grad(lambda x: Pair.apply(x)[1].sum())(x)
+        forward = lib.func.jvp(Pair.apply, (x,), (x,))[1]
+        batch = lib.func.vmap(Pair.apply)(x)
+        return [t.tolist() for t in (reverse, *forward, *batch)]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what torch says of itself when its transforms are loaded
+        theirs = seen(torch)
+    assert seen(pullback) == theirs

@@ -765,11 +765,32 @@ def test_levels_are_of_a_thread() -> None:
 # Where torch refuses, or loses something ------------------------------------------------------------------------------
 
 
-def test_a_tangent_of_another_dtype_is_refused() -> None:
-    """torch takes it, and its tangents then have another dtype than their primals."""
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("primal", "tangent"), [("float64", "float32"), ("float32", "float64"), ("complex128", "float64")]
+)
+def test_a_tangent_of_another_dtype_is_converted(primal: str, tangent: str) -> None:
+    """In torch it stays as it is until it is computed with: a tangent may have another dtype than its primal."""
+    torch = pytest.importorskip("torch")
+    values = []
+    for lib in (pullback, torch):
+        x, t = lib.tensor([0.5, 2.0], dtype=getattr(lib, primal)), lib.tensor([1.0, 3.0], dtype=getattr(lib, tangent))
+        with fw(lib).dual_level():
+            made = fw(lib).make_dual(x, t)
+            values.append(fw(lib).unpack_dual(made.exp()).tangent.tolist())
+            if lib is pullback:
+                assert fw(lib).unpack_dual(made).tangent.dtype is x.dtype
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+def test_a_complex_tangent_of_a_real_primal_is_refused() -> None:
+    """torch warns that it discards the imaginary part."""
     x, t = pair(pullback)
-    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="float64, as the primal is"):
-        forward_ad.make_dual(x, t.float())
+    with (
+        forward_ad.dual_level(),
+        pytest.raises(RuntimeError, match=r"to be real, as the primal is.*\n.*give its \.real"),
+    ):
+        forward_ad.make_dual(x, t + 1j)
 
 
 def test_a_gradient_accumulated_in_a_level_has_its_tangent() -> None:

@@ -506,9 +506,9 @@ def test_dropout_between_recurrent_layers() -> None:
 
 # Names and arguments --------------------------------------------------------------------------------------------------
 
-# Those of torch that are not here, lazy ones apart: what needs several devices, or is deprecated.
+# Those of torch that are not here, lazy ones apart: what several devices are needed for, or is deprecated.
 ABSENT = """
-    Container CrossMapLRN2d DataParallel LinearCrossEntropyOptions NLLLoss2d SyncBatchNorm UninitializedBuffer
+    Container CrossMapLRN2d LinearCrossEntropyOptions NLLLoss2d SyncBatchNorm UninitializedBuffer
     UninitializedParameter
 """.split()
 

@@ -1355,6 +1355,26 @@ def test_the_copy_of_a_module_has_a_graph_of_its_own() -> None:
     del y
 
 
+@program
+def parameters_by_names_that_the_class_has(lib: Any) -> Any:
+    class Module(lib.nn.Module):
+        taken = 1
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            setattr(self, name, lib.nn.Parameter(lib.ones(1)))
+
+        @property
+        def later(self) -> Any:
+            return -self.other
+
+        @property
+        def there(self) -> Any:
+            return 2
+
+    return [error_of(lambda name=name: Module(name)) for name in ("taken", "later", "there", "free")]
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
 def test_as_torch_does(program: Program) -> None:

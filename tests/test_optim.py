@@ -16,7 +16,7 @@ import pytest
 
 import pullback
 from pullback.optim import SGD, Adam, AdamW, Optimizer, kernels, line_search, sweep
-from pullback.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from pullback.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook, required
 
 
 def parameter(*values: float) -> pullback.Tensor:
@@ -630,6 +630,43 @@ def test_an_optimiser_of_ones_own() -> None:
     other.load_state_dict(optimizer.state_dict())
     assert other.param_groups[0]["lr"] == 0.5
     assert next(iter(other.state.values())) == {"count": 1}
+
+
+def test_an_option_may_be_required_of_each_group() -> None:
+    class Fixed(Optimizer):
+        def __init__(self, params: Any, lr: Any = required) -> None:
+            super().__init__(params, {"lr": lr, "decay": 0.5})
+
+    p, q = parameter(1.0), parameter(2.0)
+    assert repr(required) == "<required parameter>"
+    assert Fixed([p], lr=2.0).param_groups[0]["lr"] == 2.0
+    optimizer = Fixed([{"params": [p], "lr": 3.0}])
+    assert optimizer.param_groups[0] == {"params": [p], "lr": 3.0, "decay": 0.5}
+    group: dict[str, Any] = {"params": [q]}
+    with pytest.raises(
+        ValueError, match=r"specify a value of required optimization parameter lr\.\n.*give lr=\.\.\. to"
+    ):
+        optimizer.add_param_group(group)
+    assert group == {"params": [q]}
+    assert len(optimizer.param_groups) == 1
+
+
+def test_an_optimiser_around_another_may_leave_out_the_init_of_its_base() -> None:
+    """As it is written for torch, where only that init puts hooks around the steps."""
+
+    class Around(Optimizer):
+        def __init__(self, inner: Optimizer) -> None:
+            self.inner, self.param_groups = inner, inner.param_groups
+
+        def step(self, closure: Any = None) -> Any:
+            return self.inner.step(closure)
+
+    p = parameter(1.0)
+    p.grad = pullback.ones(1, dtype=pullback.float64)
+    around = Around(SGD([p], lr=0.25))
+    around.step()
+    around.step()
+    assert p.tolist() == [0.5]
 
 
 def test_hooks_around_saving_and_loading() -> None:

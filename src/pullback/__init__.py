@@ -139,6 +139,7 @@ _LATER = {
     "_settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
     "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
     "use_deterministic_algorithms",
+    "backends": "",
     "distributions": "",
     "inspect": "explain",
     "nn": "",
@@ -146,6 +147,31 @@ _LATER = {
     "serialization": "load save",
     "testing": "",
     "utils": "",
+}
+
+# What to do without parts of PyTorch that have no place here, and without functions that it has removed itself.
+_GPU = "leave it out: tensors lie on the CPU"
+_INSTEAD = {
+    "accelerator": _GPU,
+    "amp": "leave autocast and GradScaler out: they are for GPUs, and PyTorch skips them without one",
+    "autocast": "leave it out; for half precision, convert with .half() or .bfloat16()",
+    "compiler": "leave its decorators out: only what compile() is given is compiled",
+    "distributed": "compute in one process",
+    "eig": "use linalg.eig(A), whose results are complex, or linalg.eigh(A) of a symmetric matrix",
+    "export": "keep the parameters with save(module.state_dict(), file)",
+    "fx": "look at the graph of a result with inspect.graph(), or compile() the function",
+    "hub": "define the module, and give load_state_dict() its parameters as arrays",
+    "jit": "leave script() and trace() out, functions run as they are written; compile() fuses them",
+    "lstsq": "use linalg.lstsq(A, B), with A first",
+    "matrix_rank": "use linalg.matrix_rank(A)",
+    "mps": _GPU,
+    "multiprocessing": "use Python's multiprocessing, with arrays",
+    "onnx": "keep the parameters with save(module.state_dict(), file)",
+    "profiler": "use inspect.timeline(fn, *args) and inspect.memory(loss)",
+    "rfft": "use fft.rfft(x), fft.rfft2(x) or fft.rfftn(x), whose results are complex",
+    "solve": "use linalg.solve(A, B), with A first",
+    "symeig": "use linalg.eigh(A), or linalg.eigvalsh(A) for the eigenvalues alone",
+    "xpu": _GPU,
 }
 
 
@@ -160,6 +186,8 @@ def __getattr__(name: str) -> _Any:
         return public
     if name in public:
         return globals().setdefault(name, ops.NAMES[""][name])
+    if name in _INSTEAD:
+        raise AttributeError(f"module 'pullback' has no attribute {name!r}.\n  What to do: {_INSTEAD[name]}.")
     close = _importlib.import_module("difflib").get_close_matches(name, public, 1, 0.7)
     raise AttributeError(
         f"module 'pullback' has no attribute {name!r}: "

@@ -51,13 +51,13 @@ class Contract:
 
 
 def _methods(cls: type) -> dict[str, Any]:
-    """The functions behind a class's static methods, inherited ones too, but not the base's placeholders."""
+    """A class's methods as they are called, inherited ones too, but not the base's placeholders."""
     found = {}
     for name in STATIC:
         for base in _own(cls):
             if name in base.__dict__:
                 method = base.__dict__[name]
-                found[name] = method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
+                found[name] = method.__get__(None, cls) if isinstance(method, (staticmethod, classmethod)) else method
                 break
     return found
 
@@ -171,8 +171,16 @@ def box_gradients(cls: type) -> None:
     setattr(cls, "backward", staticmethod(boxed))  # noqa: B010 - a type has no such attribute, says the type checker
 
 
+def _takes_ctx_after_cls(cls: type, name: str, method: Any) -> bool:
+    """Whether a class method can take all that it is given: the class, and then what a static method gets."""
+    if not isinstance(method, classmethod) or next(iter(inspect.signature(method.__func__).parameters)) == "ctx":
+        return False
+    most = _positional(method.__get__(None, cls), 0)[1]
+    return most is None or most >= (1 if name == "forward" and "setup_context" in _methods(cls) else 2)
+
+
 def _check_static(cls: type, name: str, method: Any) -> None:
-    if isinstance(method, staticmethod):
+    if isinstance(method, staticmethod) or _takes_ctx_after_cls(cls, name, method):
         return
     fn = method.__func__ if isinstance(method, classmethod) else method
     kind = (

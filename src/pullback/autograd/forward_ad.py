@@ -125,7 +125,7 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A dual tensor of a primal and the tangent at it, which has its shape and dtype.
+    """A dual tensor of a primal and the tangent at it, which has its shape, and is converted to its dtype.
 
     A RuntimeError outside of a dual level, or if the two do not match; ValueError for a dtype without derivatives.
     """
@@ -150,7 +150,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{list(tensor._data.shape)}, found {list(tangent._data.shape)}."
         )
     if tensor._data.dtype != tangent._data.dtype:
-        raise RuntimeError(f"Expected tangent to be of {tensor.dtype}, as the primal is; found {tangent.dtype}.")
+        if tangent.is_complex() and not tensor.is_complex():
+            raise RuntimeError(
+                f"Expected tangent to be real, as the primal is; found {tangent.dtype}.\n"
+                "  What to do: give its .real, or the primal as a complex tensor."
+            )
+        tangent = tangent.to(tensor.dtype)
     held: Any = tensor._data
     if isinstance(held, Dual) and held.level is found:
         if held.tangent is not None:

@@ -2,9 +2,9 @@
 
 from typing import Any as _Any
 
-from . import functional, init, utils
+from . import functional, init, modules, utils
 from .compiled import CompiledModule as _CompiledModule
-from .containers import Identity, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .containers import DataParallel, Identity, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers.activation import (
     CELU,
     ELU,

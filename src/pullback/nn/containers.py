@@ -32,6 +32,25 @@ class Identity(Module):
         return input
 
 
+class DataParallel(Module):
+    """A module, as `module`: PyTorch spreads its work over GPUs, and without one calls it as it is, which is done here.
+
+    >>> import pullback
+    >>> list(pullback.nn.DataParallel(pullback.nn.Linear(1, 1)).state_dict())
+    ['module.weight', 'module.bias']
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html.
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the module makes of the inputs."""
+        return self.module(*inputs, **kwargs)
+
+
 class _Row(Module):
     """Modules by number: what Sequential and ModuleList have in common."""
 

@@ -135,7 +135,8 @@ class Module(HookedCall, Stateful):
                     )
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
-            if name not in self._parameters and hasattr(type(self), name):
+            # a property may still be without a value
+            if name not in self._parameters and hasattr(type(self), name) and hasattr(self, name):
                 raise KeyError(f"attribute '{name}' already exists")
             self._set_parameter(name, value)
             self._forget(name, own, self._buffers, self._modules)
@@ -366,8 +367,17 @@ class Module(HookedCall, Stateful):
         """Convert floating point parameters and buffers to float16, in place."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
+    def bfloat16(self) -> Self:
+        """Convert floating point parameters and buffers to bfloat16, in place."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
     def cpu(self) -> Self:
         """The module itself: it lies on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> Self:
+        """Refused, with RuntimeError: there is no GPU here."""
+        _dtypes.check_device("cuda" if device is None else device)
         return self
 
     def train(self, mode: bool = True) -> Self:

@@ -38,6 +38,15 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
     return RemovableHandle(_after_any, hook)
 
 
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required: Any = _Required()
+"""The default of an option that each group has to give: what optimisers of other people's write, ``lr=required``."""
+
+
 class Optimizer:
     """The base class of all optimisers.
 
@@ -130,6 +139,12 @@ class Optimizer:
         class for the errors) leaves the optimiser and the dict as they were.
         """
         names, params = self._checked(param_group)
+        for key, default in self.defaults.items():
+            if default is required and key not in param_group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {key}.\n"
+                    f"  What to do: give {key}=... to {type(self).__name__}, or in each group."
+                )
         param_group["params"] = params
         if names is not None:
             param_group["param_names"] = names
@@ -362,10 +377,11 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         self._stepping = True
         try:
             given: tuple[Any, Any] = (self, *args), kwargs
-            for hook in [*_before_any.values(), *self._step_pre_hooks.values()]:
+            before, after = (vars(self).get(kind, {}) for kind in self._hook_kinds[:2])  # none if __init__ did not run
+            for hook in [*_before_any.values(), *before.values()]:
                 given = _checked_arguments(hook(self, *given), given)
             found = step(*given[0], **given[1])
-            for hook in [*self._step_post_hooks.values(), *_after_any.values()]:
+            for hook in [*after.values(), *_after_any.values()]:
                 hook(self, *given)
         finally:
             self._stepping = False

@@ -2,9 +2,9 @@
 
 from typing import Any as _Any
 
-from . import checkpoint, data, dlpack
+from . import checkpoint, data, dlpack, hooks
 
-__all__ = ["checkpoint", "data", "dlpack"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -9,6 +9,7 @@ What is drawn comes from `pullback`'s random generator, or from one that is give
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -334,3 +335,7 @@ def default_convert(item: Any) -> Any:
         parts = [default_convert(part) for part in item]
         return type(item)(*parts) if hasattr(item, "_fields") else parts
     return item
+
+
+for _path in ("dataloader", "dataset", "sampler"):  # where PyTorch keeps these; code written for it imports from there
+    globals()[_path] = sys.modules[f"{__name__}.{_path}"] = sys.modules[__name__]

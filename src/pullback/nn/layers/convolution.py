@@ -21,7 +21,7 @@ from ._sizes import repeated
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class _ConvNd(Module):
     """What convolutions of all numbers of dimensions, `_dims`, and their transposes have in common."""
 
     _dims: ClassVar[int]
@@ -76,7 +76,7 @@ class _Convolution(Module):
         return ", ".join(settings + [f"padding_mode={self.padding_mode}"] * (self.padding_mode != "zeros"))
 
 
-class _Conv(_Convolution):
+class _Conv(_ConvNd):
     transposed = False
 
     def __init__(
@@ -161,7 +161,7 @@ class Conv3d(_Conv):
     _dims = 3
 
 
-class _ConvTranspose(_Convolution):
+class _ConvTranspose(_ConvNd):
     transposed = True
 
     def __init__(

@@ -2,7 +2,7 @@
 weights that are normalised before each call.
 """
 
-from . import rnn
+from . import parametrize, rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .normalized import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm

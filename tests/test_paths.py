@@ -1,0 +1,163 @@
+"""Modules that are there because public code imports from them: `nn.modules`, `utils.data.dataset`, `backends`."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pullback
+
+# Some names of each path; those that PyTorch keeps in other files than we do among them.
+NAMES = {
+    "nn.modules": "Module Conv2d Sequential Identity MSELoss",
+    "nn.modules.module": "Module",
+    "nn.modules.activation": "ReLU MultiheadAttention",
+    "nn.modules.batchnorm": "BatchNorm2d _BatchNorm",
+    "nn.modules.container": "Sequential ModuleList",
+    "nn.modules.conv": "Conv1d ConvTranspose2d _ConvNd",
+    "nn.modules.dropout": "Dropout",
+    "nn.modules.fold": "Fold Unfold",
+    "nn.modules.linear": "Linear Bilinear Identity",
+    "nn.modules.loss": "CrossEntropyLoss _Loss",
+    "nn.modules.normalization": "LayerNorm GroupNorm",
+    "nn.modules.pixelshuffle": "PixelShuffle",
+    "nn.modules.pooling": "MaxPool2d AdaptiveAvgPool1d",
+    "nn.modules.rnn": "LSTM GRUCell",
+    "nn.modules.sparse": "Embedding",
+    "nn.modules.transformer": "Transformer",
+    "nn.modules.upsampling": "Upsample",
+    "utils.hooks": "RemovableHandle",
+    "utils.data.dataset": "Dataset TensorDataset Subset random_split",
+    "utils.data.dataloader": "DataLoader",
+    "utils.data.sampler": "Sampler SubsetRandomSampler WeightedRandomSampler",
+}
+
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    """The oracle."""
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("path", NAMES)
+def test_a_path_has_what_torch_has_there(torch: ModuleType, path: str) -> None:
+    ours, theirs = (importlib.import_module(f"{lib.__name__}.{path}") for lib in (pullback, torch))
+    home = pullback.nn if path.startswith("nn") else pullback.utils.data if "data" in path else pullback.utils.hooks
+    for name in NAMES[path].split():
+        assert getattr(ours, name).__name__ == getattr(theirs, name).__name__
+        assert name.startswith("_") or getattr(ours, name) is getattr(home, name)
+
+
+def test_the_base_classes_tell_what_a_layer_is() -> None:
+    modules = pullback.nn.modules
+    assert isinstance(pullback.nn.BatchNorm1d(2), modules.batchnorm._BatchNorm)
+    assert not isinstance(pullback.nn.LayerNorm(2), modules.batchnorm._BatchNorm)
+    for layer in (pullback.nn.Conv1d(1, 1, 1), pullback.nn.ConvTranspose3d(1, 1, 1)):
+        assert isinstance(layer, modules.conv._ConvNd)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("value", [3, (1, 2, 3, 4), [5, 6]])
+def test_numbers_are_repeated_as_in_torch(torch: ModuleType, value: Any) -> None:
+    for name in ("_single", "_pair", "_triple", "_quadruple"):
+        assert getattr(pullback.nn.modules.utils, name)(value) == getattr(torch.nn.modules.utils, name)(value)
+
+
+def test_what_is_not_there_says_so() -> None:
+    for path in (pullback.nn.modules, pullback.nn.modules.conv):
+        with pytest.raises(AttributeError, match=r"no attribute 'Conv9d'.*\n.*What to do: write it as a subclass"):
+            path.Conv9d  # noqa: B018
+        assert not hasattr(path, "__wrapped__")  # what Python's tools ask of anything is no layer
+    with pytest.raises(ModuleNotFoundError, match="conv9"):
+        importlib.import_module("pullback.nn.modules.conv9")
+
+
+@pytest.mark.torch
+def test_switches_of_libraries_begin_as_without_a_gpu(torch: ModuleType) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("PyTorch has a GPU here")
+
+    def told(lib: Any) -> Any:
+        cudnn, matmul = lib.backends.cudnn, lib.backends.cuda.matmul
+        names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
+        reduced = (matmul.allow_fp16_reduced_precision_reduction, matmul.allow_bf16_reduced_precision_reduction)
+        return [
+            *(getattr(cudnn, name) for name in names),
+            *(cudnn.is_available(), cudnn.version(), matmul.allow_tf32, reduced),
+            *(lib.backends.cuda.is_built(), lib.backends.mps.is_available(), lib.backends.mps.is_built()),
+        ]
+
+    assert told(pullback) == told(torch)
+
+
+def test_switches_keep_what_they_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    cudnn: Any = importlib.import_module("pullback.backends.cudnn")
+    assert cudnn is pullback.backends.cudnn
+    monkeypatch.setattr(cudnn, "deterministic", True)
+    assert pullback.backends.cudnn.deterministic is True
+    with pytest.raises(AttributeError, match="nowhere"):
+        pullback.backends.nowhere  # noqa: B018
+
+
+@pytest.mark.torch
+def test_data_parallel_is_the_module_itself_without_a_gpu(torch: ModuleType) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("PyTorch has a GPU here")
+
+    def seen(lib: Any) -> Any:
+        inner = lib.nn.Bilinear(2, 2, 1)
+        with lib.no_grad():
+            for i, p in enumerate(inner.parameters()):
+                p.fill_(i + 1.5)
+        outer = lib.nn.DataParallel(inner)
+        x = lib.tensor([[1.0, 2.0]], requires_grad=True)
+        y = outer(x, input2=x)
+        y.sum().backward()
+        return y.tolist(), x.grad.tolist(), list(outer.state_dict()), repr(outer), outer.module is inner
+
+    assert seen(pullback) == seen(torch)
+
+
+def test_a_module_goes_to_no_gpu_and_says_what_to_do() -> None:
+    layer = pullback.nn.Linear(2, 1)
+    with pytest.raises(RuntimeError, match=r"found cuda.*\n.*leave device out"):
+        layer.cuda()
+    with pytest.raises(RuntimeError, match=r"found 1.\n.*leave it out: there is no GPU"):
+        layer.cuda(1)
+    with pytest.raises(RuntimeError, match=r"found meta.\n.*a module serves as it is"):
+        layer.to("meta")
+    assert layer.bfloat16().weight.dtype is pullback.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("jit", r"leave script\(\) and trace\(\) out"),
+        ("amp", "leave autocast and GradScaler out"),
+        ("autocast", r"convert with \.half\(\)"),
+        ("profiler", r"inspect\.timeline"),
+        ("mps", "tensors lie on the CPU"),
+        ("distributed", "in one process"),
+        ("solve", r"linalg\.solve\(A, B\), with A first"),
+        ("symeig", r"linalg\.eigh"),
+    ],
+)
+def test_parts_of_pytorch_that_have_no_place_here_say_what_to_do(name: str, words: str) -> None:
+    assert not hasattr(pullback, name)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'\.\n  What to do: .*{words}"):
+        getattr(pullback, name)
+
+
+def test_what_is_said_to_do_instead_is_there() -> None:
+    names = (
+        "inspect.timeline inspect.memory inspect.graph compile save Tensor.half linalg.eig linalg.eigh linalg.eigvalsh"
+    )
+    for path in f"{names} linalg.lstsq linalg.matrix_rank linalg.solve fft.rfft fft.rfft2 fft.rfftn".split():
+        found: Any = pullback
+        for part in path.split("."):
+            found = getattr(found, part)
+        assert callable(found)
