@@ -102,8 +102,8 @@ def call(lib: ModuleType, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
 
 def tensors_of(result: Any) -> list[Any]:
-    """The tensors a call returned: one, or those of a tuple or list."""
-    return list(result) if isinstance(result, (tuple, list)) else [result]
+    """The tensors a call returned: one, or those of a tuple or list, also of one within it."""
+    return [t for part in result for t in tensors_of(part)] if isinstance(result, (tuple, list)) else [result]
 
 
 def array_of(t: Any) -> np.ndarray[Any, Any]:

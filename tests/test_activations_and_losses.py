@@ -482,3 +482,38 @@ def test_ctc_has_second_derivatives() -> None:
         return F.ctc_loss(F.log_softmax(x, 2), pullback.tensor([[1, 2], [1, 1]]), (4, 3), (2, 2), reduction="none")
 
     assert pullback.autograd.gradgradcheck(loss, (x,))
+
+
+# Half precision: what lies between the arguments and the result may be beyond it --------------------------------------
+
+BEYOND_HALF = [
+    "L.nn.functional.layer_norm(x, (4,)) * w",
+    "L.nn.functional.layer_norm(x, (4,), w, w)",
+    "L.nn.functional.rms_norm(x / 1000, (4,)) * w",
+    "L.nn.functional.rms_norm(x, (4,)) * w",
+    "L.nn.functional.group_norm(x[None], 2) * w",
+    "L.nn.functional.instance_norm(x[None]) * w",
+    "L.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None])",
+    "L.nn.functional.scaled_dot_product_attention(x, x / 300, x, attn_mask=x[:, :2] / 300)",
+    "L.nn.functional.normalize(x / 1000 / 1000)",
+    "L.nn.functional.cosine_similarity(x / 1000 / 1000, w[None])",
+    "L.renorm(100 * x, 2, 0, 1.0)",
+    "L.addcmul(x, x, x, value=1e-3)",
+    "L.addcdiv(x, 100 * x, x / 3000, value=1e-3)",
+    "L.lerp(120 * x, -120 * x, 0.5)",
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("code", BEYOND_HALF)
+def test_half_precision_is_left_in_between(torch: ModuleType, code: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+        values = [[300.0, -400.0, 250.0, 60.0], [-310.0, 280.0, 45.0, 500.0]]
+        x = lib.tensor(values, dtype=lib.float16, requires_grad=True)
+        out = eval(code, {"L": lib, "x": x, "w": lib.tensor([1.0, -2.0, 3.0, 0.5], dtype=lib.float16)})
+        out.sum().backward()
+        found.append([out.dtype == lib.float16, out.detach().float().numpy(), x.grad.float().numpy()])
+    assert found[0][0]
+    for mine, theirs in zip(found[0][1:], found[1][1:], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-2, atol=2e-3 * np.abs(theirs[np.isfinite(theirs)]).max())

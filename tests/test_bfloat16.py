@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import resolve, tensors_of
+from oracle import difference, resolve, tensors_of
 
 import pullback
 from pullback.func import grad, jvp, vmap
@@ -125,6 +125,38 @@ def test_what_looks_at_memory_does_not_copy_it() -> None:
     assert x.is_floating_point()
 
 
+VIEWS = {
+    "split": lambda t: t.split(2)[1],
+    "chunk": lambda t: t.chunk(2, 1)[1],
+    "tensor_split": lambda t: t.tensor_split((1, 3))[1],
+    "unbind": lambda t: t.unbind(1)[2],
+    "unfold": lambda t: t.unfold(0, 2, 2)[1],
+    "as_strided": lambda t: t.as_strided((2, 3), (6, 2), 1),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", VIEWS)
+def test_pieces_and_windows_look_at_the_memory_of_the_tensor(torch: ModuleType, name: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+        x = (lib.arange(24.0).reshape(4, 6) / 8).to(lib.bfloat16)
+        part = VIEWS[name](x)
+        assert part._base is x
+        part.detach().fill_(7.0)
+        leaf = x.clone().requires_grad_()
+        (VIEWS[name](leaf) ** 2).sum().backward()
+        found.append((x.float(), leaf.grad.float()))
+    assert not difference(*found)
+
+
+def test_what_is_written_to_the_rows_of_a_loop_stays() -> None:
+    x = pullback.zeros(3, 2, dtype=B)
+    for i, row in enumerate(x):
+        row.fill_(i)
+    assert x.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+
+
 def test_transforms() -> None:
     x = pullback.tensor([1.0, 2.0, 3.0], dtype=B)
     assert grad(lambda t: (t * t).sum())(x).tolist() == [2.0, 4.0, 6.0]
@@ -164,3 +196,45 @@ def test_a_layer_is_trained() -> None:
         losses.append(loss.item())
     assert losses[-1] < 0.02 * losses[0]
     assert layer.weight.dtype is B
+
+
+@pytest.mark.torch
+def test_infinities_become_the_largest_numbers_of_bfloat16(torch: ModuleType) -> None:
+    given = [np.inf, -np.inf, np.nan, 1.0]
+    for named in ({}, {"nan": 2.0}, {"posinf": 3.0}, {"neginf": None, "nan": 0.5}):
+        ours, theirs = (lib.tensor(given, dtype=lib.bfloat16).nan_to_num(**named) for lib in (pullback, torch))
+        assert ours.dtype is B
+        assert ours.tolist() == theirs.tolist()
+    x = pullback.tensor(given, dtype=B, requires_grad=True)
+    pullback.nan_to_num(x, 0.0, 5.0).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "code",
+    [
+        "L.matmul(b, x)",
+        "L.matmul(x, b)",
+        "L.dot(b[0], x[0])",
+        "L.nn.functional.linear(b, x)",
+        "L.nn.functional.conv1d(b[None], x[None])",
+        "L.linalg.solve(b, x)",
+    ],
+)
+def test_products_take_operands_of_one_dtype(torch: ModuleType, code: str) -> None:
+    for lib in (pullback, torch):
+        with pytest.raises(RuntimeError, match="type"):
+            eval(code, {"L": lib, "b": lib.ones(2, 2).bfloat16(), "x": lib.ones(2, 2)})
+    assert (pullback.ones(2).bfloat16() + pullback.ones(2)).dtype == pullback.float32
+
+
+@pytest.mark.torch
+def test_quotients_added_are_near_those_of_torch(torch: ModuleType) -> None:
+    ours, theirs = (
+        lib.addcdiv(*(lib.tensor([1.5, -2.25, n], dtype=lib.bfloat16) for n in (3.0, 0.5, 7.0)), value=0.5)
+        for lib in (pullback, torch)
+    )
+    assert ours.dtype is pullback.bfloat16
+    np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), rtol=2**-7)

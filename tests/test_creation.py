@@ -87,6 +87,7 @@ torch.as_tensor(np.float32(3)) | torch.as_tensor(np.array([1, 2]), dtype=torch.f
 torch.as_tensor(w) is w | torch.as_tensor(w, dtype=torch.float64) | torch.as_tensor(bytearray(b'ab'))
 torch.as_tensor([1], requires_grad=True) | torch.as_tensor([1, 2], torch.float32) | torch.as_tensor(None)
 torch.scalar_tensor(3) | torch.scalar_tensor(3, dtype=torch.int32) | torch.scalar_tensor(True)
+torch.scalar_tensor(s) | torch.scalar_tensor(n, dtype=torch.int32) | torch.scalar_tensor(i)
 torch.scalar_tensor(2j) | torch.scalar_tensor(2j, dtype=torch.complex64) | torch.scalar_tensor([1])
 torch.scalar_tensor(1.5, requires_grad=True) | x.new_tensor([1, 2]) | i.new_tensor([1.5, 2]) | x.new_tensor(i)
 x.new_tensor([1, 2], dtype=torch.int64) | x.new_tensor(w) | x.new_tensor(3.0, requires_grad=True)
@@ -177,6 +178,11 @@ torch.linspace(0, 1, 3, dtype=torch.float32, out=torch.empty(3, dtype=torch.floa
 torch.linspace(0, 1, 2.5) | torch.linspace(0, 1, 3, dtype=torch.float16) | torch.linspace(1, 2, 7)
 torch.linspace(-3, 3, 6, dtype=torch.float64) | torch.linspace(2, 2, 3)
 torch.linspace(1.5, 5.5, 3, dtype=torch.int64) | torch.linspace(3, 8, 1) | torch.linspace(3, 8, 2, requires_grad=True)
+torch.arange(4, out=torch.empty(2, 2)) | torch.linspace(0, 3, 4, out=torch.empty(1, 4)) | torch.arange(6, out=x.T)
+torch.logspace(0, 3, 4, out=torch.empty(2, 2)) | torch.range(0, 3, out=torch.empty(2, 2)) | torch.arange(2, out=x[:, 1])
+torch.linspace(0, 5, 6, out=torch.empty(4)) | torch.arange(1e-38, 3e38) | torch.linspace(0, 300, 4, dtype=torch.uint8)
+torch.linspace(0, 1e40, 3) | torch.logspace(0, 1e40, 3)
+torch.linspace(0, float('nan'), 3, dtype=torch.int32) | torch.linspace(1, 1e6, 3, dtype=torch.float16)
 torch.logspace(0, 2, 3) | torch.logspace(0, 2, 3, 2) | torch.logspace(0, 2, 3, base=2.5) | torch.logspace(0, 2, 1)
 torch.logspace(0, 2, 0) | torch.logspace(0, 2, -1) | torch.logspace(0, 3, 4, dtype=torch.int64)
 torch.logspace(0, 2, 5, dtype=torch.int64) | torch.logspace(s, 2, 3) | torch.logspace(0, s, 3)
@@ -206,6 +212,7 @@ torch.fft.rfftfreq(4, dtype=torch.float64)
 CONVERSIONS = cases("""
 x.type() | i.type() | x.double().type() | x.to(torch.complex64).type() | x.bool().type() | x.byte().type()
 x.half().type() | x.char().type() | x.type(torch.float64) | x.type('torch.DoubleTensor') | x.type('torch.BoolTensor')
+i.type(torch.Tensor) | x.double().type(torch.Tensor)
 x.type('DoubleTensor') | x.type('torch.Double') | x.type(float) | x.type(dtype=torch.int32)
 x.type(torch.float64, non_blocking=True) | x.type_as(i) | x.type_as(3) | x.type('nonsense') | x.T.to(torch.float64)
 x.T.to(torch.float32, copy=True) | x.T.to(torch.float64, memory_format=torch.contiguous_format)
@@ -414,3 +421,55 @@ def test_dtypes_and_formats_are_single_objects() -> None:
     assert pullback.zeros(1, dtype=np.int16).dtype is pullback.int16
     assert repr(pullback.contiguous_format) == "pullback.contiguous_format"
     assert (pullback.bfloat16.kind, pullback.float16.kind) == ("V", "f")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("code", "phrase"),
+    [
+        ("tensor([1, 'a'])", "invalid data type 'str'"),
+        ("tensor([1.0], dtype=torch.int64, requires_grad=True)", "Only Tensors of floating point and complex dtype"),
+        ("eye(-1)", "n must be greater or equal to 0, got -1"),
+        ("eye(2, -3)", "m must be greater or equal to 0, got -3"),
+        ("tril_indices(-1, 3)", "row must be non-negative"),
+        ("triu_indices(3, -1)", "col must be non-negative"),
+        ("arange(1e-38, 3e38)", "overflow"),
+        ("linspace(0, 300, 4, dtype=torch.uint8)", "value cannot be converted to type .* without overflow"),
+        ("cat([torch.ones(2, 3), torch.ones(2, 4)])", "Sizes of tensors must match except in dimension 0"),
+        ("dstack([torch.ones(2), torch.ones(3)])", "Sizes of tensors must match except in dimension 2"),
+        ("stack([torch.ones(2), torch.ones(3)])", "stack expects each tensor to be equal size"),
+        ("hstack(torch.ones(3))", "must be tuple of Tensors, not Tensor"),
+        ("meshgrid()", "meshgrid expects a non-empty TensorList"),
+        ("meshgrid(torch.ones(2), indexing='')", 'indexing must be one of "xy" or "ij"'),
+        ("meshgrid(torch.ones(2, 2), indexing='ij')", "Expected 0D or 1D tensor"),
+        (
+            "complex(torch.ones(2).long(), torch.ones(2).long())",
+            "Expected both inputs to be Half, Float or Double tensors",
+        ),
+        ("view_as_real(torch.ones(2))", "view_as_real is only supported for complex tensors"),
+        ("normal(0.0, -1.0, (2,))", "normal expects std >= 0.0"),
+        ("normal(torch.zeros(2), -torch.ones(2))", "normal expects all elements of std >= 0.0"),
+        ("poisson(-torch.ones(2))", "invalid Poisson rate, expected rate to be non-negative"),
+        ("bernoulli(2 * torch.ones(2))", "Expected p_in >= 0 && p_in <= 1"),
+        ("manual_seed(2**64)", "Overflow"),
+        ("Generator().set_state(torch.zeros(3))", "RNG state must be a torch.ByteTensor"),
+        ("set_default_dtype(torch.int64)", "only floating-point types are supported as the default type"),
+        ("ones(2).type('foo')", "invalid type: 'foo'"),
+        ("ones(2).as_subclass(dict)", "Creating a Tensor subclass from a class that does not inherit from Tensor"),
+        ("ones(2).narrow(0, 0, -1)", "length must be non-negative"),
+        ("cdist(torch.ones(3, 4), torch.ones(5, 3))", "X1 and X2 must have the same number of columns"),
+        ("cdist(torch.ones(4), torch.ones(5, 4))", "cdist only supports at least 2D tensors, X1 got: 1D"),
+        ("cdist(torch.ones(3, 4), torch.ones(5, 4), p=-1)", "cdist only supports non-negative p values"),
+        ("renorm(torch.ones(3, 3), -1, 0, 1.0)", "renorm: non-positive-norm not supported"),
+        ("renorm(torch.ones(3, 3), 2, 0, -1.0)", "renorm: expected maxnorm to be >= 0"),
+        ("neg(torch.tensor(True))", r"Negation, the `-` operator, on a bool tensor is not supported.*logical_not\(\)"),
+        (
+            "tensor(True) - torch.tensor(True)",
+            r"the `-` operator, with two bool tensors is not supported.*logical_xor\(\)",
+        ),
+    ],
+)
+def test_errors_have_the_phrase_of_those_of_torch(torch: ModuleType, code: str, phrase: str) -> None:
+    for lib in (pullback, torch):
+        with pytest.raises((RuntimeError, TypeError, ValueError), match=phrase):
+            eval(f"torch.{code}", {"torch": lib})

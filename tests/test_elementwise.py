@@ -313,6 +313,11 @@ def test_a_real_tensor_is_its_own_conjugate() -> None:
     assert x.conj() is x.resolve_conj() is x.resolve_neg() is +x is x
     assert z.conj() is not z
     assert [z.conj().is_conj(), z.conj().imag.is_neg()] == [False, False]
+    other = z.conj()
+    before = other.tolist()
+    with pullback.no_grad():
+        z.add_(1)
+    assert other.tolist() == before  # in torch it is a view of z
 
 
 @pytest.mark.parametrize(("left", "right"), [*itertools.product([-1.5, 0.3, 2.0], repeat=2)])
@@ -336,3 +341,64 @@ def test_angle_and_size_make_the_number_again(sample: Any) -> None:
     np.testing.assert_allclose(pullback.polar(z.abs(), z.angle()).numpy(), array, rtol=1e-14)
     np.testing.assert_allclose((z.sgn() * z.abs()).numpy(), array, rtol=1e-14)
     np.testing.assert_array_equal(pullback.complex(z.real, z.imag).numpy(), array)
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        *((name, complex(re, im)) for name in ("asin", "acos") for re in (2.0, -2.0) for im in (0.0, -0.0)),
+        *(("acosh", complex(re, im)) for re in (0.5, -2.0) for im in (0.0, -0.0)),
+        *(("asinh", complex(0.0, im)) for im in (2.0, -2.0)),
+    ],
+)
+def test_slopes_on_a_branch_cut_are_those_of_the_side_of_the_value(name: str, at: complex) -> None:
+    def slope(z: complex) -> complex:
+        x = pullback.tensor([z], dtype=pullback.complex128, requires_grad=True)
+        getattr(pullback, name)(x).sum().real.backward()
+        return complex(x.grad.item())
+
+    step = math.copysign(1e-12, at.real) if name == "asinh" else 1j * math.copysign(1e-12, at.imag)
+    assert slope(at) == pytest.approx(slope(at + step), rel=1e-6)
+
+
+def test_mish_of_half_precision_is_finite(torch: ModuleType) -> None:
+    values = [-10.0, -1.0, 5.0, 6.0, 20.0, 6e4, math.inf]
+    found, expected = (
+        lib.nn.functional.mish(lib.tensor(values, dtype=lib.float16)).tolist() for lib in (pullback, torch)
+    )
+    assert found == pytest.approx(expected, rel=2e-3)
+
+
+def test_functions_that_vanish_far_out_do() -> None:
+    far = pullback.tensor([120.0, 1e10, 1e300], dtype=pullback.float64)
+    assert pullback.special.airy_ai(far).tolist() == [0.0, 0.0, 0.0]
+    ends = pullback.tensor([math.inf, -math.inf])
+    assert pullback.special.spherical_bessel_j0(ends).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("of", ["x - x", "-x"])
+def test_what_bools_do_not_have_is_said_as_torch_says_it(torch: ModuleType, of: str) -> None:
+    said = []
+    for lib in (pullback, torch):
+        with pytest.raises(RuntimeError) as info:
+            eval(of, {"x": lib.tensor([True])})
+        said.append(str(info.value).split("supported")[0])
+    assert said[0] == said[1]
+
+
+def test_log_ndtr_has_every_derivative_far_out() -> None:
+    x = pullback.tensor([-100.0, 3.0, 38.0, 60.0, 300.0], dtype=pullback.float64, requires_grad=True)
+    found = pullback.special.log_ndtr(x)
+    for order in range(1, 4):
+        (found,) = pullback.autograd.grad(found.sum(), x, create_graph=True)
+        assert pullback.isfinite(found).all()
+        assert found[-1] == 0
+        if order == 2:  # -r (x + r) of the first derivative r
+            first = math.exp(-4.5) / math.sqrt(2 * math.pi) / scipy.special.ndtr(3)
+            assert found[1].item() == pytest.approx(-first * (3 + first))
+
+
+@pytest.mark.parametrize("degree", [math.nan, math.inf, -math.inf])
+def test_a_polynomial_of_no_degree_is_zero(torch: ModuleType, degree: float) -> None:
+    for lib in (pullback, torch):
+        assert lib.special.legendre_polynomial_p(lib.tensor([0.5, 2.0]), degree).tolist() == [0.0, 0.0]

@@ -208,3 +208,26 @@ def test_frames_added_up_are_the_transpose_of_frames(size: int, hop: int, length
     back = _overlap_add(u, hop, length)
     assert back.shape == x.shape
     assert abs(np.vdot(array_of(u), array_of(frames)) - np.vdot(array_of(back), array_of(x))) < 1e-10
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("code", "phrase"),
+    [
+        ("L.fft.fft(x[:0])", r"Invalid number of data points \(0\) specified"),
+        ("L.fft.irfftn(y, s=(3, 0))", r"Invalid number of data points \(-?\d\) specified"),
+        ("L.fft.fft(x, norm='x')", "Invalid normalization mode"),
+        ("L.fft.rfft(x * 1j)", "rfft expects a real input tensor"),
+        ("L.fft.rfftn(y * 1j)", "rfftn expects a real-valued input tensor"),
+        ("L.fft.ihfft(x * 1j)", "ihfft expects a real input tensor"),
+        ("L.fft.fft(x.half()[:3])", "Unsupported dtype"),
+        ("L.fft.fftn(y, dim=(0, -2))", "dims must be unique"),
+        ("L.fft.fft2(y, s=(1,))", "dim and shape .* same length"),
+        ("L.fft.ifftn(y, s=(1, 1, 1))", "tensor only has 2 dimensions"),
+        ("L.fft.fftn(y, dim=(2,))", "Dimension out of range"),
+    ],
+)
+def test_errors_have_the_phrase_of_those_of_torch(torch: ModuleType, code: str, phrase: str) -> None:
+    for lib in (pullback, torch):
+        with pytest.raises((RuntimeError, IndexError), match=phrase):
+            eval(code, {"L": lib, "x": lib.ones(4), "y": lib.ones(2, 3)})

@@ -104,6 +104,8 @@ REFUSED = cases("""
 x.add_(1) | x += 1 | x.zero_() | x.fill_(1.0) | x.copy_(p) | x.mul_(x) | x[0] = 1.0 | x.exp_()
 x.masked_fill_(m, 0.0) | x[0].add_(1) | x.view(6).zero_() | v.normal_() | v.uniform_() | x.t().mul_(2) | q.add_(p)
 q += p | n.detach().add_(q) | y.mul_(torch.ones(4)) | y.add_(torch.ones(2)) | q.copy_(p)
+x.apply_(abs) | y.apply_(abs) | p.map_(x, max) | p.map_(i, max) | p.map_(3, max) | p.map_(torch.ones(7).double(), max)
+p.apply_(lambda a: 'a') | p.apply_(3) | p.map2_(p, y, max) | p.map2_(p, 1, max)
 y.copy_(torch.ones(4, 2, 3)) | q.fill_(q) | q.fill_(p) | y.masked_fill_(m.t(), 0.0) | y.masked_fill_(p, 0.0)
 y.masked_fill_(m, q) | y.masked_fill_(i, 1.0) | i.add_(1.5) | i += q | i.div_(2) | i /= 2 | i.exp_() | i.sqrt_()
 i.mul_(1j) | q.add_(1j) | q.mul_(c) | m.add_(1) | m.mul_(2.0) | i.fill_(1j) | q.fill_(1j) | q.fill_('a')

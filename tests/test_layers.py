@@ -27,7 +27,7 @@ LAYERS = [
     {"func", "compile", "utils", "autograd.forward_ad", "autograd.functional"},
     {
         *("nn", "return_types", "optim", "inspect", "testing", "bridge", "cuda", "serialization", "_safetensors"),
-        *("_settings", "array_api", "distributions", "fft", "linalg", "random", "special"),
+        *("_settings", "array_api", "backends", "distributions", "fft", "linalg", "random", "special"),
     },
     {"__init__"},
     {"cli", "_check", "_demo", "_explain", "_graph", "_script", "__main__"},

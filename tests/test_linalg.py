@@ -605,3 +605,90 @@ def test_what_pca_refuses(given: dict[str, int]) -> None:
     for lib in (pullback, torch):
         with pytest.raises(ValueError, match=next(iter(given))):
             lib.pca_lowrank(lib.ones(4, 4), **given)
+
+
+# Phrases that programs look for in errors: those of torch.
+_PHRASES = [
+    ("L.linalg.inv(x)", "must be batches of square matrices"),
+    ("L.linalg.eigh(x[0])", "must have at least 2 dimensions"),
+    ("L.linalg.inv(L.zeros(2, 3, 3))", r"\(Batch element 0\): The diagonal element 1 is zero"),
+    ("L.linalg.cholesky(L.zeros(2, 3, 3))", r"\(Batch element 0\): The factorization could not be completed"),
+    ("L.linalg.cholesky(-L.eye(3))", "minor of order 1 is not positive-definite"),
+    ("L.linalg.vector_norm(x[:0], -1)", "linalg.vector_norm cannot compute"),
+    ("L.linalg.matrix_norm(x, 3.5)", "Order 3.5 not supported"),
+    ("L.linalg.matrix_norm(x, dim=(0,))", "dim must be a 2-tuple"),
+    ("L.linalg.matrix_norm(x, dim=(0, 0))", "dims must be different"),
+    ("L.linalg.norm(y, 1, (0, 1, 2))", "If dim is specified, it must be of length 1 or 2"),
+    ("L.linalg.norm(y, 1)", "If dim is not specified but ord is, the input must be 1D or 2D"),
+    ("L.linalg.cond(x @ x.T, 5)", "linalg.cond got an invalid norm type: 5"),
+    ("x.norm(2, (0, 0))", "dim 0 appears multiple times in the list of dims"),
+    ("L.linalg.pinv(x, rtol=L.tensor(1j))", "rtol tensor of complex type is not supported"),
+    ("L.linalg.matrix_rank(x, tol=L.tensor(1j))", "tol tensor of complex type is not supported"),
+    ("L.linalg.lstsq(x, x[0])", r"input.size\(-2\) should match other.size\(-1\)"),
+    ("L.linalg.lstsq(x, x[:1])", r"input.size\(-2\) should match other.size\(-2\)"),
+    ("L.linalg.tensorinv(x, 0)", "Expected a strictly positive integer"),
+    ("L.linalg.tensorinv(x, 1)", "Expected self to satisfy the requirement"),
+    ("L.linalg.tensorsolve(x, x)", "Expected self to satisfy the requirement"),
+    ("L.linalg.multi_dot([x])", "expected at least 2 tensors"),
+    ("L.linalg.multi_dot([y, x])", "the first tensor must be 1D or 2D"),
+    ("L.chain_matmul(x[0], x)", "Tensor dimension is 1, expected 2 instead"),
+    ("L.linalg.qr(x, 'raw')", "qr received unrecognized mode 'raw'"),
+    ("L.inner(x, x[:, :2])", "the last dimension must match on both input tensors"),
+    ("L.tensordot(x, x, -1)", "expects dims >= 0"),
+    ("L.lu_unpack(x @ x.T, L.tensor([1, 2]))", "torch.int32 dtype"),
+    ("L.einsum('. ..', x)", "found '.' for operand 0 that is not part of any ellipsis"),
+    ("L.einsum('......', x)", "found '.' for operand 0 for which an ellipsis was already found"),
+    ("L.einsum('ij->.....', x)", "found '.' for output but an ellipsis .* was already found"),
+    ("L.einsum('i j -> 1', x)", "invalid subscript given at index 7"),
+    ("L.einsum(',', x)", "fewer operands were provided than specified in the equation"),
+    ("L.einsum('ij', x, x)", "more operands were provided than specified in the equation"),
+    ("L.einsum('i', x)", r"the number of subscripts in the equation \(1\) does not match the number of dimensions"),
+    ("L.einsum('ijk...', x)", r"the number of subscripts in the equation \(3\) is more than the number of dimensions"),
+    ("L.einsum('ij->k', x)", "output subscript k does not appear in the equation for any input operand"),
+    ("L.einsum('', [])", "at least one operand"),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("code", "phrase"), _PHRASES)
+def test_errors_have_the_type_and_the_phrase_of_those_of_torch(torch: ModuleType, code: str, phrase: str) -> None:
+    kinds = []
+    for lib in (pullback, torch):
+        with pytest.raises(Exception, match=phrase) as caught:
+            eval(code, {"L": lib, "x": lib.ones(2, 3), "y": lib.ones(2, 3, 4)})
+        kinds.append(caught.type)
+    assert issubclass(kinds[0], RuntimeError if issubclass(kinds[1], RuntimeError) else kinds[1])
+
+
+@pytest.mark.torch
+def test_least_squares_of_batches_that_broadcast(torch: ModuleType) -> None:
+    a, b = matrix(1, 3, 4, 2), matrix(5, 1, 4, 3, seed=2)
+    for driver in ("gels", "gelsd"):
+        found, expected = (
+            lib.linalg.lstsq(lib.from_numpy(a), lib.from_numpy(b), driver=driver) for lib in (pullback, torch)
+        )
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.shape == tuple(theirs.shape)
+            assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-12)
+
+
+def test_reflections_make_q_and_have_no_derivative() -> None:
+    x = leaf(matrix(2, 4, 3))
+    with pullback.no_grad():
+        reflections, tau = pullback.geqrf(x)
+        q = pullback.linalg.householder_product(reflections, tau)
+    assert_allclose((q @ reflections.triu()[..., :3, :]).numpy(), x.detach().numpy(), atol=1e-12)
+    with pytest.raises(NotImplementedError, match=r"the derivative for 'geqrf' is not implemented.*\n.*linalg\.qr"):
+        pullback.geqrf(x).a.sum().backward()
+
+
+@pytest.mark.torch
+def test_products_are_found_in_the_dtype_of_the_result(torch: ModuleType) -> None:
+    def found(lib: Any) -> Any:
+        u, m = lib.tensor([1 / 3, 2 / 7]), lib.zeros(2, 2, dtype=lib.float64)
+        small = lib.full((1, 2), 200, dtype=lib.uint8)
+        return lib.addr(m, u, u), lib.tensordot(small, lib.ones(2, 2, dtype=lib.uint8), ([0], [0]))
+
+    for ours, theirs in zip(found(pullback), found(torch), strict=True):
+        assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
+        assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-14)

@@ -114,6 +114,7 @@ torch.set_rng_state(torch.zeros(3, dtype=torch.uint8)) | torch.set_rng_state([1]
 """)
 ALONE = cases("""
 torch.randint(7, 8, (2,)) | torch.randint_like(x, 4, 5) | torch.randperm(1) | torch.normal(2.0, 0.0, (2,))
+torch.randint(1, size=(2,)) | torch.randint(high=1, size=(2,)) | torch.randint(1, size=(2, 1), dtype=torch.float64)
 torch.normal(x, 0.0) | torch.bernoulli(c) | torch.bernoulli(x, 1.0) | torch.bernoulli(x, p=0.0)
 torch.bernoulli(c, out=torch.empty(2, dtype=torch.int64)) | torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 1)
 torch.multinomial(torch.tensor([[0.0, 1, 0], [1, 0, 0]]), 1)

@@ -5,6 +5,8 @@ large inputs, results with names, methods of ufuncs.
 from __future__ import annotations
 
 import pickle
+import re
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -299,3 +301,111 @@ def test_a_method_of_quantiles_that_is_not_known_is_refused() -> None:
 def test_averages_refuse_weights_that_do_not_fit() -> None:
     with pytest.raises(TypeError, match="weights"):
         np.average(leaf([[1.0, 2.0]]), weights=[1.0, 2.0, 3.0], axis=1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_a_variance_without_degrees_of_freedom_is_warned_of(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    for lib in (pullback, torch):
+        with np.errstate(all="ignore"), pytest.warns(UserWarning, match=rf"{name}\(\): degrees of freedom is <= 0"):
+            getattr(lib, name)(lib.ones(1, 3), 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            getattr(lib, name)(lib.ones(1, 3), 0, correction=0)
+            getattr(lib, name)(lib.ones(1, 3), 1)
+
+
+# What is asked for wrongly, and the ends of what can be counted -------------------------------------------------------
+
+REFUSED = cases("""
+x.max(keepdim=True) | x.min(dim=None, keepdim=True) | x.median(keepdim=True) | x.nanmedian(dim=None, keepdim=True)
+x.nanmean(dtype=L.int32) | L.norm(x, dtype=L.int32) | L.norm(x, dtype=L.complex64) | L.histogramdd(x[0], [2, 2])
+L.histogramdd(x, [2]) | L.histogramdd(x, "ten") | L.histogramdd(x, 0)
+L.histogram(x, L.tensor([0.0, 1.0]), range=(0, 1))
+""")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_is_asked_for_wrongly_is_refused_with_the_error_of_torch(torch: ModuleType, code: str) -> None:
+    kinds = []
+    for lib in (pullback, torch):
+        with pytest.raises((TypeError, RuntimeError)) as info:
+            eval(code, {"L": lib, "x": lib.tensor([[1.0, 2.0], [3.0, 4.0]])})
+        kinds.append(info.type)
+    assert kinds[0] is kinds[1]
+
+
+PHRASES = [
+    ("L.bincount(L.tensor([1, -1]))", "1-d non-negative integral"),
+    ("L.bincount(L.tensor([1]), minlength=-1)", "minlength should be >= 0"),
+    ("L.bincount(L.tensor([1, 0]), L.ones(3))", "same length"),
+    ("L.searchsorted(y, y, side='bad')", "side can only be 'left' or 'right'"),
+    ("L.searchsorted(y, y, sorter=L.arange(2))", "boundary and sorter must have the same size"),
+    ("L.searchsorted(y, y, sorter=y)", "sorter must be a tensor of long dtype"),
+    ("L.searchsorted(L.ones(2, 2), 1)", "only when boundaries tensor dimension is 1"),
+    ("L.bucketize(y, L.ones(2, 2))", "boundaries tensor must be 1 dimension"),
+    ("L.quantile(L.ones(0), 0.5)", "quantile() input tensor must be non-empty"),
+    ("L.quantile(y, L.ones(1, 1))", "quantile() q must be a scalar or 1D tensor"),
+    ("L.quantile(y, -1.0)", "quantile() q must be in the range [0, 1] but got -1"),
+    ("L.quantile(L.arange(3), 0.5)", "quantile() input tensor must be either float or double dtype"),
+    ("L.quantile(y, L.tensor([1]))", "quantile() q tensor must be same dtype as the input tensor"),
+    ("L.histc(y, bins=-1)", "bins must be > 0"),
+    ("L.histc(y, min=2, max=1)", "max must be larger than min"),
+    ("L.histc(y / 0)", "is not finite"),
+    ("L.arange(3).mean()", "mean(): could not infer output dtype"),
+    ("L.max(L.ones(0, 2), 0)", "Expected reduction dim 0 to have non-zero size"),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("code", "phrase"), PHRASES)
+def test_errors_have_the_key_phrase_of_those_of_torch(torch: ModuleType, code: str, phrase: str) -> None:
+    for lib in (pullback, torch):
+        with pytest.raises((RuntimeError, IndexError), match=re.escape(phrase)):
+            eval(code, {"L": lib, "y": lib.arange(3.0)})
+
+
+def test_the_largest_numbers_fall_into_bins() -> None:
+    largest = pullback.finfo(pullback.float32).max
+    assert pullback.full((3,), largest).histc(4).sum() == 3
+
+
+@pytest.mark.parametrize("density", [False, True])
+def test_boxes_of_points_are_counted_as_numpy_counts_them(density: bool) -> None:
+    rng = np.random.default_rng(3)
+    points, weights = rng.normal(size=(40, 3)), rng.uniform(size=40)
+    given = {"range": [-1.0, 1.0, -2.0, 2.0, -1.0, 2.0], "density": density}
+    x, w = pullback.tensor(points), leaf(weights)
+    hist, edges = pullback.histogramdd(x, [2, 3, 4], weight=w, **given)
+    ends = [(-1, 1), (-2, 2), (-1, 2)]
+    expected, expected_edges = np.histogramdd(points, [2, 3, 4], range=ends, weights=weights, density=density)
+    np.testing.assert_allclose(hist.detach().numpy(), expected)
+    for found, wanted in zip(edges, expected_edges, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted)
+    gradcheck(lambda w: pullback.histogramdd(x, [2, 3, 4], weight=w, **given).hist, w)
+    # each row of a batch is counted for itself
+    rows = pullback.func.vmap(lambda x: pullback.histogramdd(x, [2, 3, 4], **given).hist)(x.reshape(2, 20, 3))
+    for row, part in zip(rows, x.reshape(2, 20, 3), strict=True):
+        assert pullback.equal(row, pullback.histogramdd(part, [2, 3, 4], **given).hist)
+
+
+@pytest.mark.parametrize("values", [[complex(inf, 0), 1], [complex(1, -inf), 2j]])
+def test_the_norm_of_an_infinite_complex_number_is_infinite(values: list[complex]) -> None:
+    x = pullback.tensor(values)
+    assert x.norm() == inf
+    assert pullback.linalg.vector_norm(x.flip(0)) == inf
+
+
+@pytest.mark.parametrize("size", [1e-25, 1.0, 1e25])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_a_standard_deviation_is_found_where_its_square_is_beyond_the_dtype(size: float, dtype: str) -> None:
+    values = np.array([1.0, -2.0, 4.0])
+    x = pullback.tensor(values * size, dtype=getattr(pullback, dtype), requires_grad=True)
+    found = x.std()
+    found.backward()
+    assert found.item() == pytest.approx(values.std(ddof=1) * size, rel=1e-5)
+    slope = (values - values.mean()) / 2 / values.std(ddof=1)
+    np.testing.assert_allclose(x.grad.detach().numpy(), slope, rtol=1e-5, atol=1e-6)
+    assert pullback.std_mean(x)[0].item() == pytest.approx(found.item())

@@ -202,3 +202,33 @@ def test_what_is_kept_otherwise_than_in_torch() -> None:
 def test_a_node_has_no_slice_where_there_was_none(name: str) -> None:
     for lib in (pytest.importorskip("torch"), pullback):
         assert not hasattr(lib.ones(2, requires_grad=True)[0].grad_fn, name)
+
+
+# -- what is listed ----------------------------------------------------------------------------------------------------
+
+
+def test_the_names_that_are_listed_are_those_that_are_answered() -> None:
+    """What draws graphs asks for each name of ``dir(node)`` that begins so."""
+    x = pullback.ones(3, 2, requires_grad=True)
+    for y in (x.exp(), x * x, x @ x.T, x.sum(), x[0].softmax(0), 3 * x, x.max(0)[0]):
+        listed = [name for name in dir(y.grad_fn) if name.startswith(("_saved_", "_raw_saved_"))]
+        assert listed
+        for name in listed:
+            getattr(y.grad_fn, name)
+    assert {"_saved_self", "_saved_other", "_raw_saved_self"} <= {*dir((x * x).grad_fn)}
+    assert "_saved_result" in dir(x.exp().grad_fn)
+    assert "_saved_self" not in dir(x.exp().grad_fn)
+    assert "_saved_other" not in dir((3 * x).grad_fn)  # a number: there is no gradient that needs `x`
+    assert "_saved_self_sym_argsize_minus_2" not in dir(pullback.ones(2, requires_grad=True).sum().grad_fn)
+
+
+def test_to_list_the_names_unpacks_nothing() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    unpacked: list[str] = []
+    with pullback.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: unpacked.append("once") or t):
+        y = x * x
+    assert "_saved_self" in dir(y.grad_fn)
+    assert unpacked == []
+    y.sum().backward()
+    assert unpacked
+    assert "_saved_self" in dir(y.grad_fn)  # which says that it was freed

@@ -6,6 +6,7 @@ The statements are written as the code a person writes and run in both libraries
 from __future__ import annotations
 
 import doctest
+import re
 from types import ModuleType
 from typing import Any
 
@@ -61,7 +62,8 @@ def compare(ours: Any, theirs: Any) -> str:
 VIEWS = cases("""
 y.view(2, -1) | y.view(-1) | y.view_as(y) | y.reshape(6, 4) | y.reshape_as(w.t().reshape(4, 3, 1).expand(4, 3, 2))
 y.flatten() | y.flatten(1) | y.flatten(0, 1) | y.ravel() | y.unflatten(0, (2, 2)) | y.unsqueeze(1) | y.unsqueeze(-1)
-z.squeeze() | z.squeeze(0) | z.squeeze((0, 2)) | y.expand(1, 4, 3, 2) | z.expand(1, 3, 1) | y.permute(2, 0, 1)
+z.squeeze() | z.squeeze(0) | z.squeeze((0, 2))
+y.broadcast_to(1, 4, 3, 2) | y.expand(1, 4, 3, 2) | z.expand(1, 3, 1) | y.permute(2, 0, 1)
 y.transpose(0, 2) | y.swapaxes(0, 1) | y.swapdims(1, 2) | y.movedim(0, 2) | y.moveaxis((0, 1), (1, 0)) | y.mT | y.mH
 y.adjoint() | w.t() | w.T | w.H | y.narrow(0, 1, 2) | y.narrow(1, 0, 1) | y.select(1, 2) | y.select(-1, 0) | y[1]
 y[1:3] | y[:, 1] | y[..., 0] | y[None] | y[0, None, 1] | y[::2] | y[1, 2, 0] | y.diagonal() | y.diagonal(1, 1, 2)
@@ -144,6 +146,87 @@ def test_bytes_are_read_as_another_dtype_on_the_same_memory(torch: ModuleType) -
         y.view(lib.int32)[0] = 1065353216
         assert y.tolist() == [1.0, 0.0]
         assert y._version == 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("torch.zeros(4, 3).view(torch.float64)", r"self.size\(-1\) must be divisible by 2"),
+        ("torch.zeros(4, 3)[:, 1:].view(torch.float64)", r"self.storage_offset\(\) must be divisible by 2"),
+        ("torch.zeros(9).as_strided((2, 2), (3, 1)).view(torch.float64)", r"self.stride\(0\) must be divisible by 2"),
+        ("torch.zeros(4, 4).t().view(torch.float64)", r"self.stride\(-1\) must be 1"),
+        ("torch.zeros(()).view(torch.float64)", r"self.dim\(\) cannot be 0"),
+        ("torch.zeros(0).view(-1, 0)", "the unspecified dimension size -1 can be any value"),
+        ("torch.zeros(2).resize_(2**40, 2**30)", "overflow"),
+        ("torch.movedim(torch.zeros(2, 3), (0, 0), (0, 1))", "repeated dim in `source`"),
+        ("torch.movedim(torch.zeros(2, 3), (0, 1), (1, 1))", "repeated dim in `destination`"),
+        ("torch.movedim(torch.zeros(2, 3), (0, 1), (1,))", "Invalid source or destination dims"),
+        ("torch.fliplr(torch.zeros(2))", "Input must be >= 2-d."),
+        ("torch.zeros(2).clamp()", "At least one of 'min' or 'max' must not be None"),
+        ("torch.tensor_split(torch.tensor(1.0), 2)", "but got a tensor with 0 dims"),
+        ("torch.tensor_split(torch.zeros(2), torch.tensor(1.0))", "to have dtype of long, but got Float"),
+        ("torch.tensor_split(torch.zeros(2), torch.tensor([[1]]))", "but got a tensor with 2 dims"),
+        ("torch.view_as_complex(torch.zeros(3))", "last dimension of size 2"),
+        ("torch.view_as_complex(torch.tensor(1.0))", "one or more dimensions"),
+        ("torch.view_as_complex(torch.zeros(2, 2, 2).transpose(1, 2))", "last dimension with stride 1"),
+        ("torch.broadcast_shapes(1.5)", "Input shapes should be of type ints"),
+        ("torch.zeros(2, 3).unsqueeze(True)", ""),
+        ("torch.zeros(2, 3).amax(True)", ""),
+    ],
+)
+def test_errors_have_torchs_type_and_key_words(torch: ModuleType, code: str, words: str) -> None:
+    ours, theirs = (call(lib, eval, code, {"torch": lib}) for lib in (pullback, torch))
+    assert not compare(ours, theirs)
+    assert re.search(words, str(theirs))
+    assert re.search(words, str(ours))
+
+
+@pytest.mark.torch
+def test_what_ravel_gives_has_no_gaps(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        steps = lib.arange(6.0)[::2].ravel()
+        assert (steps.tolist(), steps.stride()) == ([0.0, 2.0, 4.0], (1,))
+        whole = lib.zeros(2, 3)
+        assert whole.ravel()._base is whole
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(0,), (0, 5, 4), (3, 0), (2, 0, 3), ()])
+def test_what_has_no_elements_has_the_strides_of_its_shape(torch: ModuleType, shape: tuple[int, ...]) -> None:
+    for make in ("empty", "zeros", "rand"):
+        ours, theirs = (getattr(lib, make)(shape) for lib in (pullback, torch))
+        assert ours.stride() == theirs.stride()
+        assert ours.is_contiguous()
+
+
+@pytest.mark.torch
+def test_a_dense_tensor_has_dense_dimensions_only(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        assert [(t.sparse_dim(), t.dense_dim()) for t in (lib.zeros(2, 3), lib.tensor(1))] == [(0, 2), (0, 0)]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "code",
+    cases("""
+torch.sort(x, out=(torch.empty(3), torch.empty(3))) | torch.sort(x, out=(d, p)) | torch.topk(x, 3, out=(e, p.int()))
+torch.max(x, 0, out=(torch.empty(()), torch.empty(()))) | torch.cummax(x, 0, out=(d, p)) | torch.nonzero(x, out=e)
+torch.linalg.eigh(x[:1, None], out=(d[:1], d[:1, None])) | torch.frexp(x, out=(d, p.int()))
+torch.argmax(x, out=p[0].int()) | torch.gather(x, 0, p, out=d) | torch.index_select(x, 0, p, out=d)
+torch.tril(x[None], out=d[None]) | torch.isin(x, 1, out=e)
+torch.searchsorted(x, x, out=p.int()) | torch.scatter_add(x, 0, p, x, out=d) | torch.amax(x, 0, out=d[0])
+"""),
+)
+def test_what_finds_and_selects_is_written_into_its_own_dtype_only(torch: ModuleType, code: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+        x, e, p = lib.arange(3.0), lib.empty(3), lib.zeros(3, dtype=lib.int64)
+        found.append(
+            call(lib, eval, code, {"torch": lib, "x": x, "e": e, "p": p, "d": lib.empty(3, dtype=lib.float64)})
+        )
+    assert isinstance(found[1], RuntimeError)
+    assert not compare(*found)
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -374,6 +457,19 @@ def test_a_diagonal_is_filled_and_may_begin_again(torch: ModuleType) -> None:
 
 
 # Derivatives and examples that no sample shows ------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("how", ["amax", "amin"])
+def test_an_element_that_was_replaced_has_no_part_in_the_gradient_of_an_extreme(torch: ModuleType, how: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+        x, src = lib.tensor([3.0, 3.0]), lib.tensor([3.0, 3.0, 5.0], requires_grad=True)
+        out = x.scatter_reduce(0, lib.tensor([0, 0, 1]), src, how, include_self=False)
+        found.append(lib.autograd.grad(out.sum(), src)[0].tolist())
+    assert found[0] == [0.5, 0.5, 1.0]
+    # there, a third for each of the two: the third part is that of the element replaced
+    assert found[1][:2] == pytest.approx([1 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize(

@@ -1075,3 +1075,28 @@ def test_products_and_masks_that_are_refused(torch: ModuleType, call: Any) -> No
             call(lib, a)
         raised.append(caught.type)
     assert raised[0] is raised[1]
+
+
+@pytest.mark.torch
+def test_a_size_alone_makes_a_tensor_of_zeros_and_a_number_one_of_one_entry(torch: ModuleType) -> None:
+    for make in (
+        lambda lib: lib.sparse_coo_tensor((2, 3)),
+        lambda lib: lib.sparse_coo_tensor(size=(2, 3), dtype=lib.float64),
+        lambda lib: lib.sparse_coo_tensor((2, 3)) + lib.eye(2, 3).to_sparse(),
+        lambda lib: lib.sparse_coo_tensor(([0], [2]), 1.5, (3, 3)),
+    ):
+        close(make(pullback), make(torch))
+    for given in ((), ([[0, 1]],)):
+        with pytest.raises(TypeError):
+            pullback.sparse_coo_tensor(*given)
+
+
+@pytest.mark.torch
+def test_arguments_of_sums_and_conversions_are_those_of_torch(torch: ModuleType) -> None:
+    for lib in (pullback, torch):
+        a = lib.eye(3).to_sparse()
+        with pytest.raises(RuntimeError, match="dim 0 appears multiple times in the list of dims"):
+            lib.sparse.sum(a, (0, -2))
+        assert lib.equal(a.to_dense(masked_grad=True), lib.eye(3))
+    with pytest.raises(NotImplementedError, match="a gradient at the entries only"):
+        example().to_dense(masked_grad=False)

@@ -162,10 +162,24 @@ np.asarray(x, dtype=np.float64) | x.__array__() | format(s, '.1f') | format(n, '
 f'{x:.2f}' | str(s) | repr(x) | max(i) | min(i) | sum(i) | sorted(i, key=float) | round(s.item()) | hash(x) == hash(x)
 x == x | (x == x).all().item() | abs(int(i[2])) | int(torch.tensor(float('nan'))) | int(torch.tensor(float('inf')))
 round(float(s)) | divmod(n, 2) | x.data_ptr() == x.detach().data_ptr() | [*i] | dict(a=x)['a'] is x | {x: 1}[x]
+reversed(x) | reversed(i) | reversed(s) | reversed(w).requires_grad | i in x | x[0] in x | s in w | 1j in z | 2.0 in e
+'a' in x | [1.0] in x | None in x | np.float32(3.5) in x | operator.delitem(x, 0)
+x.is_set_to(x) | x.is_set_to(x.detach()) | x.is_set_to(x.view(3, 2)) | x.is_set_to(x.clone())
+x.is_set_to(x[:, :2]) | x.is_set_to(3) | x.is_quantized | x.is_meta | x.is_nested | x.is_mkldnn | x.is_mps | x.is_xpu
+x.is_sparse_csr | torch.typename(x) | torch.typename(i) | torch.typename(3) | torch.typename(len)
 x is not None and True
 """)
 
+CALLED_FOR_EACH = cases("""
+x.apply_(abs) | i.apply_(lambda k: k + 0.5) | b.apply_(lambda a: not a) | z.apply_(lambda c: c * 2j) | e.apply_(abs)
+s.apply_(lambda a: a + 1) | x.t().apply_(abs) | x.double().apply_(float.__neg__) | x.half().apply_(abs)
+x.map_(x * 2, lambda a, b: a + b) | x.map_(x[:, :1], max) | i.map_(i + 1, lambda a, b: a * b) | x.map_(s, max)
+x.map2_(2 * x[0], 3 * x[:, :1], lambda a, b, c: a + b * c) | (x[0].apply_(abs), x)[1] | x.apply_(abs) is x
+""")
+
 CONVERSION = cases("""
+torch.detach(w).requires_grad | torch.detach_(w * 2) | torch.fill(x, 2) | torch.fill(i, 2.5) | torch.fill(x, s)
+torch.fill(x, w) | torch.fill(e, 1) | torch.fill(x, 'a') | torch.fill_(x, 2) | torch.zero_(x) | torch.fill_(w, 2)
 x.double() | x.half() | x.long() | x.int() | x.short() | x.bool() | x.byte() | x.float() is x | x.double().float()
 i.float() | i.bool() | i.double() | b.float() | b.long() | z.cdouble() | x.cfloat() | torch.tensor([-1.7, 1.7]).long()
 torch.tensor([0.4, -0.0]).bool() | x.to(torch.float64) | x.to(dtype=torch.int64) | x.to('cpu') is x
@@ -181,7 +195,7 @@ w.detach().is_leaf | x.t().clone().stride() | x.data is x | x.contiguous() | x.t
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("code", [*CREATION, *PROPERTIES, *OUT_OF_THE_LIBRARY, *CONVERSION])
+@pytest.mark.parametrize("code", [*CREATION, *PROPERTIES, *OUT_OF_THE_LIBRARY, *CALLED_FOR_EACH, *CONVERSION])
 def test_expressions(torch: ModuleType, code: str) -> None:
     ours, theirs = evaluated(pullback, code), evaluated(torch, code)
     if isinstance(theirs, np.ndarray):
@@ -489,3 +503,20 @@ def test_what_is_not_there_says_so() -> None:
         _ = pullback.cuda.Stream
     with pytest.raises(RuntimeError, match=r"found meta.\n.*make the tensor with pullback.empty"):
         pullback.zeros(1, device="meta")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "code",
+    cases("""
+x.topk(torch.tensor(2)).values | x.kthvalue(torch.tensor(1)).values | torch.polygamma(torch.tensor(1), x.exp())
+torch.mvlgamma(x.abs() + 2, torch.tensor(2)) | x.std(correction=torch.tensor(0)) | x.var(0, correction=s)
+torch.addmm(x.t() @ x, x.t(), x, beta=torch.tensor(2.0), alpha=torch.tensor(3)) | x.topk(s)
+x.kthvalue(torch.tensor(1.0))
+torch.addmm(x.t() @ x, x.t(), x, beta=torch.tensor(2.0, requires_grad=True)) | torch.polygamma(s, x) | x.topk(i)
+torch.addmm(x.t() @ x, x.t(), x, beta=torch.ones(1, 3)) | torch.scalar_tensor(s)
+"""),
+)
+def test_a_tensor_without_dimensions_is_a_number_where_one_is_wanted(torch: ModuleType, code: str) -> None:
+    ours, theirs = evaluated(pullback, code), evaluated(torch, code)
+    assert not difference(ours, theirs)

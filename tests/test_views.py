@@ -543,6 +543,9 @@ p.resize_(-1) | p.resize_(2, -3) | p.resize_(2.0) | p.resize_("a") | p.resize_()
 p.resize_(2, memory_format=torch.preserve_format) | p.resize_(2, memory_format=3)
 p.resize_as_(q) | r = p.resize_as_(v) is p | torch.resize_as_(p, q) | y.resize_as_(q) | p.resize_as_(3)
 p.resize_as_(q, memory_format=torch.preserve_format) | p.resize_as_(q, memory_format=3)
+w = p.new().resize_as_(q).zero_(); r = w.stride() | w = torch.zeros(0); u = w[:]; w.resize_(3).fill_(2); r = u.shape
+w = torch.zeros(0, dtype=torch.int64).resize_(0, 5); r = w.stride() | w = torch.zeros(0).resize_(2).zero_(); w.add_(v)
+w = torch.zeros(2, 0).resize_(1, 2, 3, 4, memory_format=torch.channels_last).zero_(); r = w.stride()
 w = torch.zeros(24); w.resize_(1, 2, 3, 4, memory_format=torch.channels_last); r = w.stride()
 w = torch.arange(8.0).reshape(1, 2, 2, 2); w = w.resize_(1, 2, 2, 2, memory_format=torch.channels_last) * 1
 p.resize_(2, memory_format=torch.channels_last) | p.resize_as_(q, memory_format=torch.channels_last_3d)

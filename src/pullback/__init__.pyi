@@ -30,6 +30,7 @@ from ._settings import is_deterministic_algorithms_warn_only_enabled as is_deter
 from ._settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from ._settings import set_float32_matmul_precision as set_float32_matmul_precision
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
+from . import backends as backends
 from . import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain
@@ -40,6 +41,8 @@ from .serialization import load as load
 from .serialization import save as save
 from . import testing as testing
 from . import utils as utils
+_GPU: Any
+_INSTEAD: Any
 def abs(input: Any, *, out: Any = ...) -> Tensor:
     """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
 def abs_(input: Any, *, out: Any = ...) -> Tensor:
@@ -220,8 +223,8 @@ def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that arrays of these shapes broadcast to."""
 def broadcast_tensors(*tensors: Any) -> Any:
     """The tensors, each repeated without a copy to the shape they all broadcast to."""
-def broadcast_to(input: Any, size: Any) -> Tensor:
-    """`expand` as a function."""
+def broadcast_to(input: Any, size: Any, *more: Any) -> Tensor:
+    """`expand` under NumPy's name."""
 def bucketize(input: Any, boundaries: Any, *, out_int32: Any = ..., right: Any = ..., out: Any = ...) -> Tensor:
     """The bucket of each of `input`: how many of the sorted `boundaries` are smaller (``right=True``: not larger)."""
 def cartesian_prod(*tensors: Any, out: Any = ...) -> Tensor:
@@ -340,6 +343,10 @@ def deg2rad_(input: Any, *, out: Any = ...) -> Tensor:
     """`deg2rad`, written into this tensor, which is returned."""
 def det(input: Any, *, out: Any = ...) -> Tensor:
     """The determinant: `linalg.det`."""
+def detach(input: Any) -> Any:
+    """`Tensor.detach`: a tensor on the same memory that is not part of the graph."""
+def detach_(input: Any) -> Any:
+    """`Tensor.detach_`: the tensor itself, taken out of the graph."""
 def diag(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix, as a copy."""
 def diag_embed(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
@@ -408,6 +415,10 @@ def expm1(input: Any, *, out: Any = ...) -> Tensor:
     """``exp(input) - 1``, exact near 0."""
 def expm1_(input: Any, *, out: Any = ...) -> Tensor:
     """`expm1`, written into this tensor, which is returned."""
+def fill(input: Any, value: Any) -> Any:
+    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; to a tensor flow the gradients of all."""
+def fill_(self: Any, value: Any) -> Any:
+    """Every element `value`, a number or a 0-d tensor."""
 def fix(input: Any, *, out: Any = ...) -> Tensor:
     """The integer part: rounded toward 0."""
 def fix_(input: Any, *, out: Any = ...) -> Tensor:
@@ -460,6 +471,8 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input >= other``, elementwise."""
 def ge_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`ge`, written into this tensor, which is returned."""
+def geqrf(input: Any, *, out: Any = ...) -> Tensor:
+    """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def get_device(input: Any, *, out: Any = ...) -> Any:
@@ -489,13 +502,15 @@ def hann_window(window_length: Any, periodic: Any = ..., *, dtype: Any = ..., ou
 def hardshrink(input: Any, lambd: Any = ...) -> Tensor:
     """`input` where ``|input| > lambd``, else 0."""
 def heaviside(input: Any, values: Any, *, out: Any = ...) -> Tensor:
-    """0 where `input` is negative, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
+    """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
 def heaviside_(input: Any, values: Any) -> Tensor:
     """`heaviside`, written into this tensor, which is returned."""
 def histc(input: Any, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
     """How many elements lie in each of `bins` bins of equal width from `min` to `max`."""
 def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
+def histogramdd(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+    """As `histogram`, of points, whose coordinates are the last axis of `input`: a bin is a box among D axes."""
 def hsplit(input: Any, indices_or_sections: Any) -> Any:
     """`tensor_split` along the second axis, or the only one."""
 def hstack(tensors: Any, *, out: Any = ...) -> Tensor:
@@ -823,7 +838,7 @@ def rad2deg_(input: Any, *, out: Any = ...) -> Tensor:
 def range(start: Any, end: Any, step: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """The numbers from `start` to `end`, both included. Deprecated in torch, as it is not what Python's range is."""
 def ravel(input: Any) -> Tensor:
-    """All elements in a row; a view where the memory allows."""
+    """All elements in a row without gaps; a view where they lie in memory like that."""
 def real(input: Any) -> Tensor:
     """The real part, a view; a real tensor is its own."""
 def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
@@ -1008,6 +1023,8 @@ def trapezoid(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any =
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart."""
 def trapz(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any = ...) -> Tensor:
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart."""
+def triangular_solve(b: Any, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
+    """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A: `linalg.solve_triangular`."""
 def tril(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
     """The part on and below a diagonal, zeros elsewhere."""
 def tril_indices(row: Any, col: Any, offset: Any = ..., *, dtype: Any = ..., device: Any = ..., out: Any = ...) -> Tensor:
@@ -1024,6 +1041,8 @@ def trunc(input: Any, *, out: Any = ...) -> Tensor:
     """The integer part: rounded toward 0."""
 def trunc_(input: Any, *, out: Any = ...) -> Tensor:
     """`trunc`, written into this tensor, which is returned."""
+def typename(obj: Any) -> Any:
+    """What an object is called by its type: of a tensor `Tensor.type`, else the type with its module."""
 def unbind(input: Any, dim: Any = ...) -> Any:
     """The slices along `dim`, without that axis."""
 def unflatten(input: Any, dim: Any, sizes: Any) -> Tensor:
@@ -1064,3 +1083,5 @@ def xlogy(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input * log(other)``, and 0 where `input` is 0, unless `other` is NaN."""
 def xlogy_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`xlogy`, written into this tensor, which is returned."""
+def zero_(self: Any) -> Any:
+    """Every element 0."""

@@ -23,6 +23,8 @@ def wrap_axis(axis: Any, ndim: int) -> int:
     if type(axis) is int and -ndim <= axis < ndim:
         return axis if axis >= 0 else axis + ndim
     try:
+        if isinstance(axis, bool):  # most often meant for another argument, as in x.sum(True)
+            raise TypeError
         axis = operator.index(axis)
     except TypeError:
         raise TypeError(errors.message("dim", expected="an integer", found=errors.describe(axis))) from None
@@ -43,7 +45,10 @@ def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
         axes = (axes,)
     found = tuple([wrap_axis(a, ndim) for a in axes])
     if len(found) > 1 and len(set(found)) != len(found):
-        raise RuntimeError(errors.message("dim", expected="each axis once", found=str(tuple(axes))))
+        twice = next(a for i, a in enumerate(found) if a in found[:i])
+        raise RuntimeError(
+            errors.message(f"dim {twice} appears multiple times in the list of dims", found=str(tuple(axes)))
+        )
     return found if ndim else None
 
 
@@ -94,6 +99,25 @@ _LEADING = tuple(range(64))  # the axes of an array: NumPy has no more
 _add_up: Any = np.add.reduce  # any, for its type knows of no axes by position
 
 
+def summing(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype to add up numbers of `dtype` in: single for half precision, where adding 1 to 2048 changes nothing.
+
+    >>> np.ones((3000, 2), np.float16).sum(0), np.add.reduce(np.ones((3000, 2), np.float16), 0, np.float32)
+    (array([2048., 2048.], dtype=float16), array([3000., 3000.], dtype=float32))
+    """
+    return _SINGLE if dtype.char == "e" else dtype
+
+
+_SINGLE = np.dtype(np.float32)
+
+
+def added(x: np.ndarray[Any, Any], axes: Any, keepdims: bool = False) -> Any:
+    """The sum of an array over axes, added up in `summing`."""
+    if x.dtype.char == "e":
+        return _add_up(x, axes, _SINGLE, None, keepdims).astype(x.dtype)
+    return _add_up(x, axes, None, None, keepdims)
+
+
 def sum_to_shape(g: Any, shape: Shape) -> Any:
     """Undo a broadcast: sum `g` over the axes along which an array of `shape` was repeated to `g`'s shape.
 
@@ -104,13 +128,22 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     if g.shape[lead:] == shape:
         axes = _LEADING[:lead]
         if axes and type(g) is np.ndarray:
-            return np.asarray(_add_up(g, axes))
+            return np.asarray(added(g, axes))
     else:
         axes = tuple([i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1)])
+    if not axes:
+        return reshaped(g, shape)
     # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are
     # silent
-    total = np.add.reduce if type(g) is np.ndarray else np.sum
-    return reshaped(total(g, axis=axes), shape) if axes else reshaped(g, shape)
+    return reshaped(added(g, axes) if type(g) is np.ndarray else np.sum(g, axis=axes), shape)
+
+
+def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    """How many elements lie between neighbours along each axis; where there are none, what the shape says."""
+    if array.size or any(array.strides):
+        return tuple(s // array.itemsize for s in array.strides)
+    # NumPy tells 0 for what it has made without elements
+    return tuple(math.prod(max(n, 1) for n in array.shape[i + 1 :]) for i in range(array.ndim))
 
 
 def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:

@@ -12,6 +12,7 @@ used. Of torch's other types there are none here: no complex32, no 8-bit floats,
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -162,7 +163,7 @@ def set_default_dtype(d: dtype) -> None:
     global _default
     found = to_numpy(d)
     if CATEGORY[found.kind] != 2:
-        raise TypeError(errors.message("set_default_dtype()", expected="a floating point dtype", found=repr(d)))
+        raise TypeError(errors.message("only floating-point types are supported as the default type", found=repr(d)))
     _default = found
 
 
@@ -325,6 +326,25 @@ class finfo:  # noqa: N801 - torch's name
         return f"finfo({', '.join(f'{n}={getattr(self, n):.6g}' for n in names)}, dtype={self.dtype})"
 
 
+def refuse_overflow(value: Any, found: np.dtype[Any]) -> None:
+    """RuntimeError for a number beyond the range of a dtype. Of unsigned integers, negative numbers wrap around."""
+    if found.kind == "b":
+        return
+    high: builtins.float = np.iinfo(found).max if found.kind in "iu" else finfo(found).max
+    if found.kind in "iu":
+        fits = (-high if found.kind == "u" else -high - 1) <= value <= high
+    else:
+        fits = all(abs(part) <= high or not math.isfinite(part) for part in (value.real, value.imag))
+    if not fits:
+        raise RuntimeError(
+            errors.message(
+                f"value cannot be converted to type {BY_NUMPY[found]} without overflow",
+                found=str(value),
+                do="write a number within the range that finfo() or iinfo() tells, or convert the tensor first",
+            )
+        )
+
+
 class iinfo:  # noqa: N801 - torch's name
     """The limits of an integer dtype.
 
@@ -378,7 +398,8 @@ class device:  # noqa: N801 - torch's name
             raise TypeError(errors.message("device()", expected="a str or a device", found=errors.describe(type)))
         name, colon, number = str(type).partition(":")
         if name not in DEVICES:
-            raise RuntimeError(errors.message("device()", expected="'cpu' or another type", found=repr(type)))
+            do = "leave it out: there is no GPU here" if isinstance(type, builtins.int) else ""
+            raise RuntimeError(errors.message("device()", expected="'cpu' or another type", found=repr(type), do=do))
         if colon and (index is not None or not number.isdigit()):
             raise RuntimeError(errors.message("device()", expected="one index, such as in 'cuda:0'", found=repr(type)))
         if index is not None and index < 0:
@@ -417,7 +438,10 @@ def check_device(value: Any) -> None:
     if value is not None and device(value).type != "cpu":
         do = "leave device out, or wrap the GPU kernel as a pullback.autograd.Function"
         if device(value).type == "meta":  # a tensor without values, made to know its shape or to be filled later
-            do = "leave device out: make the tensor with pullback.empty(), or compute shapes with np.broadcast_shapes"
+            do = (
+                "leave device out: a module serves as it is; make the tensor with pullback.empty(), or compute shapes "
+                "with np.broadcast_shapes"
+            )
         expected = "cpu (the payloads are NumPy arrays)"
         raise RuntimeError(errors.message("device", expected=expected, found=str(device(value)), do=do))
 

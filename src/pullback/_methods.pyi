@@ -94,6 +94,8 @@ class Methods:
         """The angle of a complex number, from -pi to pi; of a real one 0, or pi below 0. Its derivative at 0 is 0."""
     def any(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
+    def apply_(self, callable: Any) -> Any:
+        """Each element replaced by what `callable` makes of it, a Python number, converted to this tensor's dtype."""
     def arccos(self, *, out: Any = ...) -> Tensor:
         """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
     def arccos_(self, *, out: Any = ...) -> Tensor:
@@ -200,8 +202,8 @@ class Methods:
         """The products of two stacks of matrices, pair by pair."""
     def bool(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.bool."""
-    def broadcast_to(self, size: Any) -> Tensor:
-        """`expand` as a function."""
+    def broadcast_to(self, size: Any, *more: Any) -> Tensor:
+        """`expand` under NumPy's name."""
     def byte(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.uint8."""
     def cauchy_(self, median: Any = ..., sigma: Any = ..., *, generator: Any = ...) -> Any:
@@ -292,6 +294,8 @@ class Methods:
         """Degrees to radians."""
     def deg2rad_(self, *, out: Any = ...) -> Tensor:
         """`deg2rad`, written into this tensor, which is returned."""
+    def dense_dim(self, *, out: Any = ...) -> Any:
+        """How many axes a value of a sparse tensor has, and this tensor."""
     def det(self, *, out: Any = ...) -> Tensor:
         """The determinant: `linalg.det`."""
     def diag(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
@@ -418,6 +422,8 @@ class Methods:
         """`ge`, written into this tensor, which is returned."""
     def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
         """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
+    def geqrf(self, *, out: Any = ...) -> Tensor:
+        """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     def get_device(self, *, out: Any = ...) -> Any:
@@ -443,7 +449,7 @@ class Methods:
     def hardshrink(self, lambd: Any = ...) -> Tensor:
         """`input` where ``|input| > lambd``, else 0."""
     def heaviside(self, values: Any, *, out: Any = ...) -> Tensor:
-        """0 where `input` is negative, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
+        """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
     def heaviside_(self, values: Any) -> Tensor:
         """`heaviside`, written into this tensor, which is returned."""
     def histc(self, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
@@ -510,6 +516,8 @@ class Methods:
         """False: there is no memory from which a device would copy."""
     def is_same_size(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two tensors have the same shape."""
+    def is_set_to(self, tensor: Any, *, out: Any = ...) -> Any:
+        """Whether two tensors are the same elements of the same memory: same start, shape and strides."""
     def is_signed(self) -> Any:
         """Whether the dtype has negative numbers."""
     def isclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Tensor:
@@ -624,6 +632,10 @@ class Methods:
     def mH(self) -> Any: ...
     @property
     def mT(self) -> Any: ...
+    def map2_(self, x: Any, y: Any, callable: Any) -> Any:
+        """Each element replaced by what `callable` makes of it and of those of two tensors, of the same dtype and broadcast."""
+    def map_(self, tensor: Any, callable: Any) -> Any:
+        """Each element replaced by what `callable` makes of it and of that of `tensor`, of the same dtype and broadcast."""
     def masked_fill(self, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
         """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
     def masked_fill_(self, mask: Any, value: Any) -> Any:
@@ -778,7 +790,7 @@ class Methods:
     def random_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
         """Every element an integer drawn uniformly from [from, to); ``random_(to)`` starts at 0."""
     def ravel(self) -> Tensor:
-        """All elements in a row; a view where the memory allows."""
+        """All elements in a row without gaps; a view where they lie in memory like that."""
     @property
     def real(self) -> Any: ...
     @real.setter
@@ -887,6 +899,8 @@ class Methods:
         """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
     def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
         """The elements in order along `dim`, and the `indices` where they stood: ``(values, indices)``."""
+    def sparse_dim(self, *, out: Any = ...) -> Any:
+        """0: how many axes the indices of a sparse tensor run over, of which this one has none."""
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable."""
     def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
@@ -969,6 +983,8 @@ class Methods:
         """Axes `dim0` and `dim1` exchanged; a view."""
     def transpose_(self, dim0: Any, dim1: Any) -> Any:
         """`transpose`, of this tensor itself, which is returned."""
+    def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
+        """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A: `linalg.solve_triangular`."""
     def tril(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
         """The part on and below a diagonal, zeros elsewhere."""
     def tril_(self, diagonal: Any = ...) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtypes, _repr, errors
-from ._arrays import sized_or_filled
+from ._arrays import sized_or_filled, strides_of
 from ._memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write
 from ._methods import Methods
 from ._numpy import NUMPY as NUMPY
@@ -148,7 +148,7 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """How many *elements* lie between neighbours along each axis, or along one."""
-        found = tuple(s // self._data.itemsize for s in self._data.strides)
+        found = strides_of(self._data)
         return found if dim is None else found[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
@@ -188,7 +188,7 @@ class Tensor(Methods):
         if value and self._data.dtype.kind not in "fcV":
             raise RuntimeError(
                 errors.message(
-                    "only Tensors of floating point and complex dtype can require gradients",
+                    "Only Tensors of floating point and complex dtype can require gradients",
                     found=str(self.dtype),
                     do="convert it first, e.g. x.float().requires_grad_()",
                 )
@@ -204,8 +204,9 @@ class Tensor(Methods):
         self.requires_grad = requires_grad
         return self
 
-    # Payloads are NumPy arrays, which lie in the memory of the CPU.
-    is_cpu, is_cuda = True, False
+    # Payloads are NumPy arrays, which lie in the memory of the CPU, with a stride for each axis.
+    is_cpu = True
+    is_cuda = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = is_quantized = is_sparse_csr = False
 
     @property
     def is_leaf(self) -> bool:
@@ -436,7 +437,14 @@ class Tensor(Methods):
         return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
-        return bool((self._data == (element._data if isinstance(element, Tensor) else element)).any())
+        if not isinstance(element, (Tensor, np.generic, int, float, complex)):
+            raise RuntimeError(
+                errors.message(
+                    f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}",
+                    do="ask for elements one by one, or use isin()",
+                )
+            )
+        return bool(self.eq(element).any())
 
     __hash__ = object.__hash__
 
@@ -522,9 +530,6 @@ class Lifted(Tensor):
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """True: it is seen as if it were."""
         return True
-
-    def __contains__(self, element: Any) -> bool:
-        return bool((self == element).any())
 
     def __repr__(self) -> str:
         return repr(self._data)

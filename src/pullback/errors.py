@@ -63,6 +63,14 @@ def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:
     return None
 
 
+_OF_BOOLS = {
+    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. "
+    "Use the `^` or `logical_xor()` operator instead.",
+    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "`~` or `logical_not()` operator instead.",
+}
+
+
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
     values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
@@ -79,7 +87,8 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     if isinstance(error, TypeError):
         kinds = {a.dtype.kind for a in values if hasattr(a, "dtype")}
         if "boolean" in str(error) or ("loop" in str(error) and "b" in kinds):
-            return RuntimeError(f"{name}() is not supported on a bool tensor: {error}\n  The arguments were: {found}.")
+            which = _OF_BOOLS.get(name, f"{name}() is not supported on a bool tensor: {error}")
+            return RuntimeError(f"{which}\n  The arguments were: {found}.")
         if "not supported for the input types" in str(error):
             return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
         return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")

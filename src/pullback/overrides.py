@@ -264,7 +264,10 @@ def _check_class(cls: Any) -> None:
         raise TypeError(errors.message("as_subclass()", expected="a class", found=errors.describe(cls)))
     if not issubclass(cls, Tensor):
         raise TypeError(
-            errors.message("as_subclass()", expected="a class that inherits from Tensor", found=cls.__name__)
+            errors.message(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible",
+                found=cls.__name__,
+            )
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 from . import (
     activations,
+    applying,
     arithmetic,
     axes,
     bessel,
@@ -83,6 +84,7 @@ __all__ = [
     "NAMES",
     "TABLE",
     "activations",
+    "applying",
     "arithmetic",
     "axes",
     "bessel",

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import _dtypes, errors
 from .._tensor import NUMPY, Tensor
 from .calls import on
+from .conversion import to
 from .nodes import tensor_of, titled
 from .operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
@@ -207,7 +208,7 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, ou
     """
     if rounding_mode not in _ROUNDED:
         raise RuntimeError(
-            errors.message("div()", expected="rounding_mode None, 'trunc' or 'floor'", found=repr(rounding_mode))
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}."
         )
     found = _ROUNDED[rounding_mode](input, other, out=out)
     return titled(found, "DivBackward2", rounding_mode="floor") if rounding_mode == "floor" else found
@@ -258,6 +259,12 @@ reciprocal = elementwise(
 
 
 # Combinations
+def _in_half(*operands: Tensor) -> Any:
+    """float16, if these make a result of it: what is between would overflow it, and is computed in float32; or None."""
+    dtype = _dtypes.result_type([t._data for t in operands])
+    return dtype if dtype == np.float16 else None
+
+
 @composite(
     inplace=True,
     samples=lambda: [
@@ -272,6 +279,8 @@ reciprocal = elementwise(
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``, broadcast."""
+    if (dtype := _in_half(input, tensor1, tensor2)) is not None:
+        return to(addcmul(*(to(t, np.float32) for t in (input, tensor1, tensor2)), value=value), dtype)
     need("addcmul", NUMBERS, (product := tensor1 * tensor2)._data)
     return add(input, product, alpha=value)
 
@@ -291,7 +300,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``, broadcast; not of integers."""
-    if not {tensor1._data.dtype.kind, tensor2._data.dtype.kind} & {"f", "c"}:
+    if not {tensor1._data.dtype.kind, tensor2._data.dtype.kind} & {"f", "c", "V"}:
         raise RuntimeError(
             errors.message(
                 "addcdiv()",
@@ -300,6 +309,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
                 do="convert them with .float(), or write input + value * tensor1.div(tensor2, rounding_mode='trunc')",
             )
         )
+    if (dtype := _in_half(input, tensor1, tensor2)) is not None:
+        return to(addcdiv(*(to(t, np.float32) for t in (input, tensor1, tensor2)), value=value), dtype)
     return add(input, tensor1 / tensor2, alpha=value)
 
 
@@ -339,12 +350,14 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
         if hasattr(value, "dtype") and value.dtype != input.dtype:
             raise RuntimeError(
                 errors.message(
-                    "lerp()",
-                    expected=f"tensors of {input.dtype}",
+                    f"lerp(): expected dtype {input.dtype} for all operands",
                     found=str(value.dtype),
                     do="convert it with .to(dtype)",
                 )
             )
+    if input.dtype == np.float16:  # the difference would overflow
+        wide = (v if is_number(v) else v.astype(np.float32) for v in (input, end, weight))
+        return lerp.op.forward(*wide).astype(np.float16)
     near = np.less(np.abs(weight), 0.5)
     if np.ndim(near):
         return np.where(near, input + weight * (end - input), end - (end - input) * (1 - weight))

@@ -144,14 +144,17 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     n = input._data.ndim
     sources = [wrap_axis(s, n) for s in (source if isinstance(source, (tuple, list)) else (source,))]
     targets = [wrap_axis(d, n) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
-    if len(sources) != len(targets) or len(set(sources)) < len(sources) or len(set(targets)) < len(targets):
+    if len(sources) != len(targets):
         raise RuntimeError(
             errors.message(
-                "movedim()",
-                expected="as many places as axes, each of them once",
+                "movedim: Invalid source or destination dims",
+                expected="as many of the one as of the other",
                 found=f"source {source} and destination {destination}",
             )
         )
+    for name, axes in (("source", sources), ("destination", targets)):
+        if len(set(axes)) < len(axes):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({tuple(axes)})")
     rest = iter(i for i in range(n) if i not in sources)
     return permute(input, tuple(sources[targets.index(i)] if i in targets else next(rest) for i in range(n)))
 

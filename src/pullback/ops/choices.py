@@ -7,6 +7,7 @@ mask it uses `where`, so that an infinite cotangent does not become NaN on the s
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -141,16 +142,14 @@ copysign: Operation = elementwise(
     values=lambda g, input: only(np.equal(plain(input), 0), g),
     numpy={np.heaviside: lambda x1, x2: heaviside(x1, x2)},
     samples=lambda: [*pairs(), S(V([0, 1, -1, 0], "int64"), V([1, 2, 3, 4], "int64")), S(A(2), values=A(2))],
+    kinks=[S(V([nan, inf, -inf, 0.0, -0.0]), V([1.0, 2.0, 3.0, nan, 5.0]))],
     refused=NO_PAIR,
-    differs=[Differs("torch has no derivative of it", check) for check in ("gradients", "second")],
+    differs=[Differs("torch has no derivative of it", check) for check in ("gradients", "second", "kinks")],
 )
 def heaviside(input: Any, values: Any) -> Any:
-    """0 where `input` is negative, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
+    """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the
+    gradient."""
     need("heaviside", REAL, input)
-    return np.heaviside(input, values) if input.dtype.kind in "fV" else _whole_heaviside(input, values)
-
-
-def _whole_heaviside(input: Any, values: Any) -> Any:
     return np.where(np.equal(input, 0), values, np.greater(input, 0)).astype(input.dtype, copy=False)
 
 
@@ -266,7 +265,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     tensor([0.0000, 0.5000, 1.0000])
     """
     if min is None and max is None:
-        raise RuntimeError(errors.message("clamp()", expected="at least one of min and max", found="neither"))
+        raise RuntimeError("clamp(): At least one of 'min' or 'max' must not be None")
     need("clamp", REAL if min is None or max is None else REAL_NUMBERS, input)
     return _within(input, min, max)
 
@@ -407,6 +406,13 @@ def _public_where(condition: Any, input: Any = None, other: Any = None, *, out: 
         return TABLE["nonzero"].call(condition, as_tuple=True)
     if input is None or other is None:
         raise TypeError(errors.message("where()", expected="both input and other, or neither", found="one of them"))
+    if isinstance(condition, Tensor) and condition._data.dtype.char == "B":
+        warnings.warn(
+            "where() received a uint8 condition tensor. This is deprecated, as in torch: use a bool condition, such as "
+            "x > 0 or x.bool().",
+            stacklevel=errors.callers_level(),
+        )
+        condition = condition.bool()
     return _where(condition, input, other) if out is None else write_out("where", out, _where(condition, input, other))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import insert_axes, wrap_axis
+from .._arrays import insert_axes, summing, wrap_axis
 from .calls import on
 from .table import Op, linear
 
@@ -47,14 +47,14 @@ def _place(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     """
     if not input.ndim:
         return np.array(input)
-    out = np.zeros(shape, input.dtype)
+    out = np.zeros(shape, summing(input.dtype) if repeated else input.dtype)
     if not repeated:
         np.put_along_axis(out, index, input, dim)
     else:  # on a flat array it is several times faster
         grids = np.ogrid[tuple(slice(n) for n in index.shape)]
         where = np.ravel_multi_index([index if i == dim else grid for i, grid in enumerate(grids)], shape)
         np.add.at(out.reshape(-1), np.ravel(where), np.ravel(input))
-    return out
+    return out.astype(input.dtype, copy=False)
 
 
 def pick(input: Any, dim: int, index: Any) -> Any:
@@ -120,7 +120,11 @@ def refuse_unordered(name: str, input: Any, error: type[Exception] = NotImplemen
     """Refuse dtypes of some kinds: complex numbers have no order."""
     if input.dtype.kind in kinds:
         expected = "real numbers, which have an order" if input.dtype.kind == "c" else "numbers"
-        raise error(errors.message(f"{name}()", expected=expected, found=errors.describe(input)))
+        raise error(
+            errors.message(
+                f"{name}() is not implemented for {input.dtype}", expected=expected, found=errors.describe(input)
+            )
+        )
 
 
 def refuse_empty(name: str, input: Any, dim: int) -> None:

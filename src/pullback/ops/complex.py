@@ -56,7 +56,9 @@ def real(input: Any) -> Any:
 def imag(input: Any) -> Any:
     """The imaginary part, a view."""
     if input.dtype.kind != "c":
-        raise RuntimeError(errors.message("imag()", expected="a complex tensor", found=errors.describe(input)))
+        raise RuntimeError(
+            errors.message("imag is not implemented for tensors with non-complex dtypes", found=errors.describe(input))
+        )
     return np.imag(input)
 
 
@@ -173,9 +175,10 @@ def _check_parts(name: str, *parts: Any) -> None:
             raise TypeError(errors.message(f"{name}()", expected="two Tensors", found=errors.describe(part)))
     first, second = (_dtypes.to_numpy(part.dtype) for part in parts)
     if first != second or first.char not in "fd":
+        one = {first.char, second.char} <= {"f", "d"}
         raise RuntimeError(
             errors.message(
-                f"{name}()",
+                f"{name}()" if one else f"{name}(): Expected both inputs to be Half, Float or Double tensors",
                 expected="two tensors, both of float32 or both of float64",
                 found=f"{first} and {second}",
                 do="convert them with .to(dtype)",
@@ -236,7 +239,8 @@ def view_as_real(input: Any) -> Any:
             [3., 0.]])
     """
     if input.dtype.kind != "c":
-        raise RuntimeError(errors.message("view_as_real()", expected="a complex tensor", found=errors.describe(input)))
+        found = errors.describe(input)
+        raise RuntimeError(errors.message("view_as_real is only supported for complex tensors", found=found))
     return np.expand_dims(input, -1).view(_dtypes.real_of(input.dtype))
 
 
@@ -259,11 +263,12 @@ def view_as_real(input: Any) -> Any:
 )
 def view_as_complex(input: Any) -> Any:
     """A view of pairs of real numbers, which must lie side by side along a last axis of length 2, as complex ones."""
-    if not input.ndim or input.shape[-1] != 2 or input.dtype.char not in "fd":
+    if not input.ndim:
+        raise RuntimeError("view_as_complex(): Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2 or input.dtype.char not in "fd":
         raise RuntimeError(
             errors.message(
-                "view_as_complex()",
-                expected="a tensor of float32 or float64 with a last axis of length 2",
+                "view_as_complex(): Tensor must have a last dimension of size 2, of float32 or float64",
                 found=errors.describe(input),
             )
         )
@@ -273,8 +278,8 @@ def view_as_complex(input: Any) -> Any:
     ):
         raise RuntimeError(
             errors.message(
-                "view_as_complex()",
-                expected="the two numbers of each pair side by side in memory, and the pairs at whole distances",
+                "view_as_complex(): Tensor must have a last dimension with stride 1, and Tensor must have a stride "
+                "divisible by 2 for all but last dimension",
                 found=f"strides {tuple(s // input.itemsize for s in input.strides)}",
                 do="call .contiguous() first",
             )

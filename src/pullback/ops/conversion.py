@@ -11,10 +11,10 @@ from .. import _dtypes, errors
 from .._state import LEVELS
 from .._tensor import Tensor
 from ..overrides import chosen, dispatch, overriding
-from .batching import by
+from .batching import by, unchanged
 from .calls import apply
 from .samples import A, D, Differs, S, Sample, V, inf, nan, unary
-from .table import alias, composite, linear
+from .table import alias, composite, constant, linear
 
 Order = str | tuple[int, ...]
 """In which order axes lie in memory: NumPy's letter for it, or the axes, that with the widest steps first."""
@@ -250,6 +250,28 @@ for _name in ("bool", "half", "float", "double", "short", "int", "long", "cfloat
     _conversion(_name, getattr(_dtypes, _name))
 _conversion("byte", _dtypes.uint8)
 _conversion("char", _dtypes.int8)
+
+
+@constant(method=False, view=True, batch=by(unchanged))
+def _view_as_dtype(input: Any, dtype: Any) -> Any:
+    """The same bytes read as numbers of another dtype: what `view` gives of a dtype."""
+    mine, other = input.dtype.itemsize, dtype.itemsize
+    names = f"to view {_dtypes.BY_NUMPY[input.dtype]} as {_dtypes.BY_NUMPY[dtype]} (different element sizes)"
+    if mine != other:
+        if not input.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        if input.strides[-1] != mine and input.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {input.strides[-1] // mine}")
+        if other > mine and input.shape[-1] * mine % other:
+            raise RuntimeError(f"self.size(-1) must be divisible by {other // mine} {names}, but got {input.shape[-1]}")
+        if other > mine and input.__array_interface__["data"][0] % other:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {other // mine} {names}")
+        for axis, (n, step) in enumerate(zip(input.shape[:-1], input.strides, strict=False)):
+            if n > 1 and step % other and other > mine:
+                raise RuntimeError(
+                    f"self.stride({axis}) must be divisible by {other // mine} {names}, but got {step // mine}"
+                )
+    return input.view(dtype)
 
 
 def _type_as(self: Tensor, other: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, _repr, errors
-from .._arrays import broadcasts_to, wrap_axis
+from .._arrays import broadcasts_to, wrap_axes, wrap_axis
 from .._state import thread
 from .._tensor import Tensor, wrap, wrap_as
 from ..autograd.grad_mode import enable_grad
@@ -367,11 +367,11 @@ class SparseTensor(Tensor):
         """The number of axes."""
         return self.ndim
 
-    def sparse_dim(self) -> int:
+    def sparse_dim(self) -> int:  # type: ignore[override]
         """How many axes, the first ones, the indices run over."""
         return self._data.pattern.indices.shape[0]
 
-    def dense_dim(self) -> int:
+    def dense_dim(self) -> int:  # type: ignore[override]
         """How many axes, the last ones, each value has."""
         return self.ndim - self.sparse_dim()
 
@@ -453,8 +453,10 @@ class SparseTensor(Tensor):
         """The same matrix with its indices sorted and each of them once; the values at equal ones are summed."""
         return self if self.is_coalesced() else sparse_at(*_coalesced(self))
 
-    def to_dense(self) -> Tensor:
-        """The tensor with all of its zeros."""
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The tensor with all of its zeros. masked_grad: True, as it always is: the gradient is that of the entries."""
+        if dtype is not None or masked_grad is False:
+            raise NotImplementedError("to_dense(): expected no dtype, and a gradient at the entries only.")
         return _dense(self)
 
     def sum(self, dim: Any = None, *, dtype: Any = None) -> Tensor:  # type: ignore[override]
@@ -463,7 +465,7 @@ class SparseTensor(Tensor):
         if dim is None:
             return values.sum()
         pattern, n = self._data.pattern, self.sparse_dim()
-        gone = {wrap_axis(d, self.ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,))}
+        gone = wrap_axes(dim, self.ndim) or ()
         if max(gone, default=0) >= n:
             values = values.sum([d - n + 1 for d in gone if d >= n])
         left = [d for d in range(n) if d not in gone]

@@ -6,6 +6,7 @@ move with them; torch leaves both without a derivative.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,24 +19,32 @@ from .reductions import sum
 from .results import result_type
 from .samples import A, Differs, S, Sample, V, index, nan
 from .shape import reshape
+from .splitting import unbind
 from .table import composite, constant, linear, special
 
 HistogramResult = result_type("histogram", "hist", "bin_edges")
+HistogramddResult = result_type("histogramdd", "hist", "bin_edges")
 
 
 def _check_floats(name: str, input: Any) -> None:
     if input.dtype.kind not in "fV":
         raise NotImplementedError(
-            errors.message(f"{name}()", expected="a floating point tensor", found=errors.describe(input))
+            errors.message(
+                f"{name}() is not implemented for {input.dtype}",
+                expected="a floating point tensor",
+                found=errors.describe(input),
+            )
         )
 
 
 def _span(name: str, low: Any, high: Any, margin: float) -> tuple[Any, Any]:
     """The ends of the bins, checked; where they are equal, `margin` further out on both sides."""
-    if not np.isfinite(low) or not np.isfinite(high) or low > high:
+    if not np.isfinite(low) or not np.isfinite(high):
+        raise RuntimeError(errors.message(f"{name}(): range of [{low}, {high}] is not finite", expected="finite ends"))
+    if low > high:
         raise RuntimeError(
             errors.message(
-                f"{name}()", expected="a finite range from the smaller to the larger end", found=f"[{low}, {high}]"
+                f"{name}(): max must be larger than min; min should not exceed max", found=f"[{low}, {high}]"
             )
         )
     return (low - margin, high + margin) if low == high else (low, high)
@@ -45,7 +54,7 @@ def _check_bins(name: str, bins: Any) -> None:
     if not isinstance(bins, (int, np.integer)):
         raise TypeError(errors.message(f"{name}()", expected="bins to be an integer", found=errors.describe(bins)))
     if bins <= 0:
-        raise RuntimeError(errors.message(f"{name}()", expected="bins > 0", found=str(bins)))
+        raise RuntimeError(errors.message(f"{name}(): bins must be > 0", found=str(bins)))
 
 
 @constant(
@@ -84,7 +93,11 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
         min, max = np.minimum.reduce(input, axis=None), np.maximum.reduce(input, axis=None)
     low, high = _span("histc", min, max, 1)
     inside = input[np.logical_and(input >= low, input <= high)]
-    places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
+    if low == high:  # among numbers so large that 1 more or less is none
+        places = np.full(inside.shape, bins // 2)
+    else:
+        places = ((inside - low) * bins / (high - low)).astype(np.int64)
+    places = np.minimum(places, bins - 1)
     return np.bincount(places, minlength=bins).astype(input.dtype)
 
 
@@ -123,6 +136,41 @@ def _bin_places(input: Any, edges: Any, even: bool) -> Any:
     else:
         places = np.searchsorted(edges, x, "right") - 1
     return np.where(inside, np.minimum(places, number - 1), number)
+
+
+def _edges(name: str, input: Tensor, bins: Any, ends: Any) -> Tensor:
+    """The edges of `bins`: these, or so many of equal width between `ends` or the extremes of what is counted."""
+    if not isinstance(bins, Tensor):
+        _check_bins(name, bins)
+        return _bin_edges(input, bins) if ends is None else wrap(_even_edges(ends[0], ends[1], bins, input._data.dtype))
+    for wrong, which in (
+        (bins._data.dtype != input._data.dtype, "input tensor and bins tensors should have the same dtype"),
+        (bins._data.ndim != 1, "bins tensor should have one dimension"),
+        (bins._data.size < 2, "bins tensor should have at least 1 element, and one more for the last bin's end"),
+    ):
+        if wrong:
+            raise RuntimeError(errors.message(f"{name}(): {which}", found=errors.describe(bins)))
+    return bins.clone()
+
+
+def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Tensor:
+    if weight is None:
+        return wrap(np.ones(shape, input._data.dtype))
+    if not isinstance(weight, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="weight to be a Tensor", found=errors.describe(weight)))
+    if weight._data.dtype != input._data.dtype:
+        which = "input tensor and weight tensor should have the same dtype"
+        raise RuntimeError(errors.message(f"{name}(): {which}", found=f"{input.dtype} and {weight.dtype}"))
+    if weight._data.shape != shape:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): if weight tensor is provided it should have the same shape as the input tensor excluding "
+                "its innermost dimension",
+                expected=str(list(shape)),
+                found=errors.describe(weight),
+            )
+        )
+    return weight
 
 
 def _histogram_refused() -> list[Sample]:
@@ -173,41 +221,106 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any 
     tensor([1., 1., 1.])
     """
     _check_floats("histogram", input._data)
-    even = not isinstance(bins, Tensor)
-    if even:
-        _check_bins("histogram", bins)
-        edges = (
-            _bin_edges(input, bins) if range is None else wrap(_even_edges(range[0], range[1], bins, input._data.dtype))
+    if range is not None and isinstance(bins, Tensor):
+        raise TypeError(
+            errors.message("histogram() received an invalid combination of arguments", found="range and edges of bins")
         )
-    else:
-        if bins._data.ndim != 1 or bins._data.size < 2 or bins._data.dtype != input._data.dtype:
-            raise RuntimeError(
-                errors.message(
-                    "histogram()",
-                    expected=f"bins to be a vector of edges of {input.dtype}",
-                    found=errors.describe(bins),
-                )
-            )
-        edges = bins.clone()
-    if weight is None:
-        weight = np.ones_like(input)
-    if (
-        not isinstance(weight, Tensor)
-        or weight._data.shape != input._data.shape
-        or weight._data.dtype != input._data.dtype
-    ):
-        raise RuntimeError(
-            errors.message(
-                "histogram()",
-                expected=f"weight to be like the input, {errors.describe(input)}",
-                found=errors.describe(weight),
-            )
-        )
-    number = edges._data.shape[0] - 1
-    counts = place(reshape(weight, -1), 0, _bin_places(input, edges.detach(), even), (number + 1,))[:-1]
+    edges = _edges("histogram", input, bins, range)
+    weight = _weights("histogram", input, weight, input._data.shape)
+    places = _bin_places(input, edges.detach(), not isinstance(bins, Tensor))
+    counts = place(reshape(weight, -1), 0, places, (edges._data.shape[0],))[:-1]
     if density:
         counts = counts / (sum(counts) * (edges[1:] - edges[:-1]))
     return HistogramResult(counts, edges)
+
+
+def _histogramdd_samples() -> list[Sample]:
+    x = A(20, 2, dtype="float64")
+    edges = [V([-2.0, 0.0, 2.0], "float64"), V([-1.0, 0.5, 1.0, 2.0], "float64")]
+    return [
+        S(x, 3),
+        S(x, [2, 4]),
+        S(x, [2, 4], range=[-1.0, 1.0, -2.0, 2.0]),
+        S(x, edges),
+        *(S(x, 3, weight=A(20, dtype="float64"), density=d) for d in (False, True)),
+        S(A(2, 3, 2, dtype="float64", layout="step"), 2, weight=A(2, 3, dtype="float64")),
+        S(A(0, 2, dtype="float64"), [2, 3]),
+        S(A(3, 0, dtype="float64"), 2),
+    ]
+
+
+@composite(
+    method=False,
+    samples=_histogramdd_samples,
+    refused=lambda: [
+        *(S(A(4, 2, dtype="float32"), bins) for bins in (0, [3], "x")),
+        S(A(4, 2, dtype="float32"), [V([0.0, 1.0], "float64"), V([0.0, 1.0], "float64")]),
+        S(A(4, 2, dtype="float32"), 3, weight=A(3, dtype="float32")),
+        S(A(4, 2, dtype="float32"), 3, range=(0.0, 1.0)),
+        S(A(4, 2, dtype="int64"), 3),
+        S([1.0], 3),
+    ],
+    differs=[
+        Differs("the counts are linear in the weights, the edges follow the ends; torch has no derivative", check)
+        for check in ("gradients", "second")
+    ],
+)
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """As `histogram`, of points, whose coordinates are the last axis of `input`: a bin is a box among D axes.
+
+    bins: for each axis how many, or a tensor of their edges; or one number for all. range: 2 D numbers, the ends of the
+    first axis, those of the second and so on. weight: a tensor of the shape of `input` without its last axis. The
+    edges are a tuple, a tensor for each axis.
+
+    >>> import pullback
+    >>> pullback.histogramdd(pullback.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 0.1]]), 2).hist
+    tensor([[0., 1.],
+            [2., 0.]])
+    """
+    _check_floats("histogramdd", input._data)
+    if input._data.ndim < 2:
+        raise RuntimeError(
+            errors.message(
+                "histogramdd(): input tensor should have at least 2 dimensions", found=errors.describe(input)
+            )
+        )
+    if isinstance(bins, bool) or not isinstance(bins, (int, tuple, list)):
+        raise TypeError(
+            errors.message(
+                "histogramdd()", expected="bins: a number, or one or a Tensor for each axis", found=repr(bins)
+            )
+        )
+    axes = input._data.shape[-1]
+    each = [bins] * axes if isinstance(bins, int) else list(bins)
+    if len(each) != axes or (range is not None and len(range) != 2 * axes):
+        raise RuntimeError(
+            errors.message(
+                "histogramdd()",
+                expected=f"bins for each of {axes} axes, and two numbers of range for each",
+                found=f"{len(each)} and {range}",
+            )
+        )
+    weight = reshape(_weights("histogramdd", input, weight, input._data.shape[:-1]), -1)
+    if not axes:
+        total = sum(weight) * 0
+        return HistogramddResult(total / total if density else total, ())
+    columns = unbind(reshape(input, (-1, axes)), 1)
+    ends = [None] * axes if range is None else list(zip(range[::2], range[1::2], strict=True))
+    edges = [_edges("histogramdd", *given) for given in zip(columns, each, ends, strict=True)]
+    shape = tuple(e._data.shape[0] for e in edges)  # one more for what lies in no bin
+    places = [
+        _bin_places(x, e.detach(), not isinstance(b, Tensor)) for x, e, b in zip(columns, edges, each, strict=True)
+    ]
+    flat = places[0]
+    for found, n in zip(places[1:], shape[1:], strict=True):
+        flat = flat * n + found
+    counts = reshape(place(weight, 0, flat, (math.prod(shape),)), shape)
+    counts = counts[tuple(slice(-1) for _ in shape)]
+    if density:
+        counts = counts / sum(counts)
+        for axis, e in enumerate(edges):
+            counts = counts / reshape(e[1:] - e[:-1], (-1,) + (1,) * (axes - 1 - axis))
+    return HistogramddResult(counts, tuple(edges))
 
 
 @linear(
@@ -253,15 +366,17 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         )
     if input.dtype.kind not in "iu":
         raise NotImplementedError(
-            errors.message("bincount()", expected="a vector of integers", found=errors.describe(input))
-        )
-    if input.ndim != 1 or np.any(np.less(input, 0)) or minlength < 0:
-        raise RuntimeError(
             errors.message(
-                "bincount()",
-                expected="a vector of integers from 0 on, and minlength >= 0",
-                found=f"{errors.describe(input)}, minlength={minlength}",
+                f"bincount() is not implemented for {input.dtype}",
+                expected="a vector of integers",
+                found=errors.describe(input),
             )
+        )
+    if minlength < 0:
+        raise RuntimeError(errors.message("bincount(): minlength should be >= 0", found=str(minlength)))
+    if input.ndim != 1 or np.any(np.less(input, 0)):
+        raise RuntimeError(
+            errors.message("bincount() only supports 1-d non-negative integral inputs", found=errors.describe(input))
         )
     if weights is None:
         return np.bincount(input, minlength=minlength)
@@ -270,8 +385,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if weights.shape != input.shape or weights.dtype.kind == "c":
         raise RuntimeError(
             errors.message(
-                "bincount()",
-                expected=f"weights to be real, of shape {list(input.shape)}",
+                "bincount(): weights should be 1-d and have the same length as input",
+                expected=f"real numbers of shape {list(input.shape)}",
                 found=errors.describe(weights),
             )
         )

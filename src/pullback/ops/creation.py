@@ -27,6 +27,7 @@ from .table import alias
 from .values import finish, fitting
 
 _CO_VARARGS = 4
+_IN_ORDER = {"arange", "range", "linspace", "logspace"}  # fill an out= of as many elements, whatever its shape
 _SHARED = [
     inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d)
     for n, d in {"out": None, "layout": None, "device": None, "pin_memory": False, "requires_grad": False}.items()
@@ -61,7 +62,10 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
         if out is None:
             return finish(make(*args, **named), device, requires_grad, layout, pin_memory)
         named["dtype"] = _dtype_of_out(name, out, named.get("dtype"))
-        return write_out(name, out, finish(make(*args, **named), device, requires_grad, layout, pin_memory))
+        made = make(*args, **named)
+        if name in _IN_ORDER and made.size == out._data.size:
+            made = made.reshape(out._data.shape)
+        return write_out(name, out, finish(made, device, requires_grad, layout, pin_memory))
 
     call.__name__ = call.__qualname__ = name
     call.__signature__ = _signature(make)  # type: ignore[attr-defined]
@@ -199,6 +203,9 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None) -> Any
 @factory
 def eye(n: Any, m: Any = None, *, dtype: Any = None) -> Any:
     """The n x n identity matrix, or n x m with ones on the diagonal."""
+    for which, size in (("n", n), ("m", m)):
+        if isinstance(size, int) and size < 0:
+            raise RuntimeError(f"eye(): {which} must be greater or equal to 0, got {size}")
     return np.eye(*sizes_of((n, n if m is None else m)), dtype=or_default(dtype))
 
 
@@ -347,7 +354,10 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
         start, end, step = int(start), int(end), int(step)
         count = -((start - end) // step)  # exact, where a quotient of floats would not be
     else:
-        count = math.ceil((end - start) / step)
+        length = (end - start) / step
+        if not length < 2**63:
+            raise RuntimeError(errors.message("arange(): invalid size, possible overflow?", found=f"{length} elements"))
+        count = math.ceil(length)
     return _progression(start, step, max(count, 0), found)
 
 
@@ -376,6 +386,8 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[An
     if isinstance(start, complex) or isinstance(end, complex):
         found = _dtypes.complex_of(found)
     _check_kind(name, found, "b")
+    for bound in (start, end):
+        _dtypes.refuse_overflow(bound, found)
     if found.kind in "iu":
         start, end = int(start), int(end)
     step = (end - start) / (steps - 1) if steps > 1 else 0

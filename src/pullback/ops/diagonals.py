@@ -233,11 +233,11 @@ def tril(input: Any, diagonal: int = 0) -> Any:
 
 def _triangle(name: str, find: Any, row: int, col: int, offset: int, dtype: Any) -> Tensor:
     """The positions of a triangle of a matrix of `row` rows and `col` columns."""
-    for n in (row, col):
+    for which, n in (("row", row), ("col", col)):
         if not isinstance(n, int):
             raise TypeError(errors.message(f"{name}()", expected="integers", found=errors.describe(n)))
         if n < 0:
-            raise RuntimeError(errors.message(f"{name}()", expected="no negative length", found=f"{row} and {col}"))
+            raise RuntimeError(errors.message(f"{name}(): {which} must be non-negative", found=str(n)))
     wanted = np.dtype(np.int64) if dtype is None else _dtypes.to_numpy(dtype)
     if wanted.kind not in "iu":
         raise NotImplementedError(errors.message(f"{name}()", expected="a dtype of integers", found=str(dtype)))

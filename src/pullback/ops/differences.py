@@ -140,10 +140,10 @@ def widths(coordinates: Tensor, ndim: int, axis: int) -> Tensor:
 
 def _distances(input: Tensor, spacing: Any, axes: tuple[int, ...]) -> list[Any]:
     """For each axis the distance of neighbours: a number, a 0-d tensor, or a tensor that broadcasts."""
-    if isinstance(spacing, (int, float, complex, np.number)) or (
+    if isinstance(spacing, (int, float, complex, np.number, type(None))) or (
         isinstance(spacing, Tensor) and not spacing._data.ndim
     ):
-        return [spacing] * len(axes)
+        return [1 if spacing is None else spacing] * len(axes)
     if not isinstance(spacing, (tuple, list)):
         raise TypeError(
             errors.message(
@@ -180,7 +180,7 @@ def _distances(input: Tensor, spacing: Any, axes: tuple[int, ...]) -> list[Any]:
         S(A(4)),
         S(A(3, 4)),
         S(A()),
-        *(S(A(5), spacing=h) for h in (2, 0.5, [2.0], (V([0.0, 1.0, 3.0, 4.0, 7.0]),), V(2.0))),
+        *(S(A(5), spacing=h) for h in (2, None, 0.5, [2.0], (V([0.0, 1.0, 3.0, 4.0, 7.0]),), V(2.0))),
         *(S(A(4, 3), dim=d) for d in (0, -1, (0, 1), [1, 0], [])),
         S(A(4, 3), dim=(1, 0), spacing=[1.0, 2.0]),
         S(A(2, 4), spacing=(V([0.0, 2.0]), V([0.0, 1.0, 4.0, 6.0]))),
@@ -208,7 +208,7 @@ def _distances(input: Tensor, spacing: Any, axes: tuple[int, ...]) -> list[Any]:
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives, along each of `dim`, of the function that `input` samples, by differences of second order.
 
-    spacing: the distance of neighbours, a number; or for each of `dim` a number or a vector of coordinates.
+    spacing: the distance of neighbours, a number (None: 1); or for each of `dim` a number or a vector of coordinates.
     edge_order: that of the one-sided differences at the ends, 1 or 2.
 
     >>> import pullback
@@ -246,8 +246,8 @@ def _integrand(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Tensor,
     if not fits:
         raise RuntimeError(
             errors.message(
-                f"{name}()",
-                expected=f"one x value for each of {y._data.shape[axis]} sample points, or x with the dimensions of y",
+                f"{name}(): There must be one `x` value for each sample point",
+                expected=f"{y._data.shape[axis]} of them, or x with the dimensions of y",
                 found=errors.describe(x),
             )
         )

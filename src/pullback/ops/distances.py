@@ -101,7 +101,7 @@ def _check_points(name: str, value: Any, which: str, p: Any) -> None:
         )
     if not isinstance(p, (int, float)) or not p >= 0:
         raise (RuntimeError if isinstance(p, (int, float)) else TypeError)(
-            errors.message(f"{name}()", expected="p to be a number that is not negative", found=repr(p))
+            errors.message(f"{name} only supports non-negative p values", expected="a number", found=repr(p))
         )
 
 
@@ -164,14 +164,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     if compute_mode not in _MODES:
         raise ValueError(errors.message("cdist()", expected=f"compute_mode in {_MODES}", found=repr(compute_mode)))
     a, b = x1._data.shape, x2._data.shape
-    if min(len(a), len(b)) < 2 or a[-1] != b[-1] or x1._data.dtype != x2._data.dtype:
-        raise RuntimeError(
-            errors.message(
-                "cdist()",
-                expected="two tensors of rows, of one dtype, with the same number of columns",
-                found=f"{errors.describe(x1)} and {errors.describe(x2)}",
-            )
-        )
+    wrong = ""
+    if min(len(a), len(b)) < 2:
+        wrong = f"cdist only supports at least 2D tensors, X{1 if len(a) < 2 else 2} got: {min(len(a), len(b))}D"
+    elif a[-1] != b[-1]:
+        wrong = "X1 and X2 must have the same number of columns"
+    elif x1._data.dtype != x2._data.dtype:
+        wrong = "cdist(): X1 and X2 must have the same dtype"
+    if wrong:
+        raise RuntimeError(errors.message(wrong, found=f"{errors.describe(x1)} and {errors.describe(x2)}"))
     problem = errors.broadcast_message([a[:-2], b[:-2]])
     if problem:
         raise RuntimeError(f"cdist(): {problem}.")

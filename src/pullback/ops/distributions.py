@@ -41,13 +41,13 @@ def _finished(name: str, made: Tensor, input: Tensor, out: Any) -> Tensor:
 def _check_std(std: Array) -> None:
     if not np.all(np.greater_equal(std, 0)):
         raise RuntimeError(
-            errors.message("normal()", expected="all elements of std to be 0 or more", found=f"{np.min(std)}")
+            errors.message("normal(): normal expects all elements of std >= 0.0", found=f"{np.min(std)}")
         )
 
 
 def _need_std(name: str, std: Any) -> None:
     if not std >= 0:
-        raise RuntimeError(errors.message(f"{name}()", expected="std of 0 or more", found=f"std {std}"))
+        raise RuntimeError(errors.message(f"{name}(): normal expects std >= 0.0", found=f"std {std}"))
 
 
 @factory
@@ -117,9 +117,7 @@ def _coins_of(p: Tensor, dtype: np.dtype[Any], generator: Any) -> Tensor:
         p = p.astype(own, copy=False)
         if not np.all((p >= 0) & (p <= 1)):
             raise RuntimeError(
-                errors.message(
-                    "bernoulli()", expected="probabilities in [0, 1]", found=f"from {np.min(p)} to {np.max(p)}"
-                )
+                errors.message("bernoulli(): Expected p_in >= 0 && p_in <= 1", found=f"from {np.min(p)} to {np.max(p)}")
             )
         return np.less(stream.random(shape, own), p).astype(dtype)  # type: ignore[arg-type]
 
@@ -160,7 +158,9 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
     def sample(stream: np.random.Generator, shape: tuple[int, ...], rate: Array) -> Any:
         if not np.all(rate >= 0):
-            raise RuntimeError(errors.message("poisson()", expected="rates of 0 or more", found=f"{np.min(rate)}"))
+            raise RuntimeError(
+                errors.message("invalid Poisson rate, expected rate to be non-negative", found=f"{np.min(rate)}")
+            )
         return stream.poisson(rate.astype(np.float64, copy=False)).astype(dtype)
 
     return _finished("poisson", drawn(sample, input._data.shape, [input.detach()], generator), input, None)

@@ -14,21 +14,27 @@ from .samples import A, Differs, S, Sample
 from .table import composite
 
 
-def _read(text: str, where: str) -> list[Any]:
-    """The subscripts of one operand or of the result: labels, and Ellipsis for three dots."""
+def _read(text: str, where: str, start: int) -> list[Any]:
+    """The subscripts of one operand or of the result: labels, and Ellipsis for three dots. They start at `start`."""
     found: list[Any] = []
-    left = text.replace(" ", "")
+    left = text.lstrip(" ")
     while left:
-        if left.startswith("..."):
-            found, left = [*found, Ellipsis], left[3:]
-            continue
-        if left[0] not in LETTERS:
+        if left.startswith("...") and Ellipsis not in found:
+            found, left = [*found, Ellipsis], left[3:].lstrip(" ")
+        elif left[0] in LETTERS:
+            found, left = [*found, LETTERS.index(left[0])], left[1:].lstrip(" ")
+        elif left[0] == ".":
+            wrong = "that is not part of any ellipsis (...)"
+            if Ellipsis in found:
+                again = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
+                wrong = f"{again} was already found"
+            raise RuntimeError(f"einsum(): found '.' for {where} {wrong}.")
+        else:
+            at = start + len(text) - len(left)
             raise RuntimeError(
-                f"einsum(): found '.' for {where} that is not part of any ellipsis"
-                if left[0] == "."
-                else f"einsum(): invalid subscript {left[0]!r} for {where}, subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {at} in the equation, {left[0]!r} for {where}; subscripts "
+                "must be in [a-zA-Z]."
             )
-        found, left = [*found, LETTERS.index(left[0])], left[1:]
     return found
 
 
@@ -62,27 +68,34 @@ def _arguments(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any], list[
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = list(operands[0])
+    if not operands:
+        raise ValueError("einsum(): expected the equation and at least one operand, found no operand.")
     inputs, arrow, output = equation.partition("->")
-    terms = [_read(term, f"operand {k}") for k, term in enumerate(inputs.split(","))]
+    terms, start = [], 0
+    for k, text in enumerate(inputs.split(",")):
+        terms.append(_read(text, f"operand {k}", start))
+        start += len(text) + 1
     if len(terms) != len(operands):
+        more = "fewer" if len(operands) < len(terms) else "more"
         raise RuntimeError(
             errors.message(
-                "einsum()", expected=f"{len(terms)} operands, as in the equation {equation!r}", found=str(len(operands))
+                f"einsum(): {more} operands were provided than specified in the equation",
+                expected=f"{len(terms)} as in {equation!r}",
+                found=str(len(operands)),
             )
         )
-    return terms, operands, _read(output, "the output") if arrow else None
+    return terms, operands, _read(output, "output", start + 1) if arrow else None
 
 
 def _without_ellipsis(k: int, term: list[Any], t: Tensor) -> Labels:
     """The labels of an operand; the axes of its ellipsis are called -1, -2... from the right."""
     named, ndim = len(term) - term.count(Ellipsis), t._data.ndim
     if term.count(Ellipsis) > 1 or named > ndim or (named < ndim and Ellipsis not in term):
+        count = f"einsum(): the number of subscripts in the equation ({named})"
+        if Ellipsis in term:
+            raise RuntimeError(f"{count} is more than the number of dimensions ({ndim}) for operand {k}.")
         raise RuntimeError(
-            errors.message(
-                f"einsum(): the number of subscripts for operand {k}",
-                expected=f"one for each of its {ndim} dimensions, or one ellipsis for those left over",
-                found=f"{named} and {term.count(Ellipsis)} ellipses",
-            )
+            f"{count} does not match the number of dimensions ({ndim}) for operand {k} and no ellipsis was given."
         )
     if Ellipsis not in term:
         return tuple(term)
@@ -101,7 +114,11 @@ def _output(terms: Sequence[Labels], given: list[Any] | None) -> Labels:
         found += dots if n is Ellipsis else (n,)
     for n in found:
         if found.count(n) > 1 or n not in every:
-            wrong = "appears more than once in the output" if n in every else "does not appear for any input operand"
+            wrong = (
+                "appears more than once in the output"
+                if n in every
+                else "does not appear in the equation for any input operand"
+            )
             raise RuntimeError(f"einsum(): output subscript {label_name(n)} {wrong}")
     return tuple(found)
 

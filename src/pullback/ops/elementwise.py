@@ -153,6 +153,15 @@ tan = elementwise(
     input=lambda g, out: g * (out * out + 1),
     kinks=_FINITE,
 )
+
+
+def _unit_root(input: Any) -> Any:
+    """``sqrt(1 - input ** 2)``; on the cuts of complex numbers, on the side that the sign of the zero tells."""
+    if is_complex(input):  # the sign survives a difference from a number, not a sum
+        return np.sqrt(-(input - 1)) * np.sqrt(input - (-1))
+    return np.sqrt(1 - input * input)
+
+
 asin = elementwise(
     "asin",
     np.arcsin,
@@ -160,7 +169,7 @@ asin = elementwise(
     also="arcsin",
     floats=True,
     domain="small",
-    input=lambda g, input: g / np.sqrt(1 - input * input),
+    input=lambda g, input: g / _unit_root(input),
     kinks=_UNIT,
 )
 acos = elementwise(
@@ -170,7 +179,7 @@ acos = elementwise(
     also="arccos",
     floats=True,
     domain="small",
-    input=lambda g, input: -g / np.sqrt(1 - input * input),
+    input=lambda g, input: -g / _unit_root(input),
     kinks=_UNIT,
 )
 atan = elementwise(
@@ -280,14 +289,14 @@ asinh = elementwise(
     "The inverse of the hyperbolic sine.",
     also="arcsinh",
     floats=True,
-    input=lambda g, input: g / np.sqrt(input * input + 1),
+    input=lambda g, input: g / (_unit_root(input * 1j) if is_complex(input) else np.sqrt(input * input + 1)),
     kinks=[S(V(EDGES))],
 )
 
 
 def _acosh_rule(g: Any, input: Any) -> Any:
     if is_complex(input):  # the root of the product would have the other sign left of the imaginary axis
-        return g / (np.sqrt(input - 1) * np.sqrt(input + 1))
+        return g / (np.sqrt(input - 1) * np.sqrt(input - (-1)))  # a difference keeps the sign of an imaginary zero
     return g / np.sqrt(input * input - 1)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from .._arrays import insert_axes, wrap_axes, wrap_axis
 from .._tensor import Tensor
 from .choices import maximum, minimum
@@ -43,7 +44,9 @@ def refuse_extreme(name: str, input: Any, dim: Any) -> None:
     if not input.size and not np.prod([n for i, n in enumerate(input.shape) if axes is None or i in axes]):
         error = RuntimeError if dim == () else IndexError
         raise error(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size; "
+            f"{name}(): Expected reduction dim {dim} to have non-zero size; found shape {list(input.shape)}."
+            if type(dim) is int
+            else f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size; "
             f"found shape {list(input.shape)}, dim {dim}."
         )
     if input.size or name not in ("amax", "amin"):  # as torch
@@ -231,6 +234,8 @@ def _extreme(
     if args:
         dim, *rest = args
         (keepdim,) = rest or (keepdim,)
+    if dim is None and keepdim:
+        raise TypeError(errors.message(f"{every.__name__[1:]}()", expected="keepdim with a dim only", found="no dim"))
     return titled(every(input), node) if dim is None else along_dim(input, dim, keepdim)
 
 

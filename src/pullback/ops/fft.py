@@ -126,7 +126,9 @@ def _c2r(input: Any, dims: Any, norm: Any, n: int) -> Any:
 def _norm(norm: Any, turned: bool = False) -> str:
     found = "backward" if norm is None else norm
     if found not in _NORMS:
-        raise RuntimeError(errors.message("norm", expected="'forward', 'backward' or 'ortho'", found=repr(norm)))
+        raise RuntimeError(
+            errors.message(f"Invalid normalization mode: {norm!r}", expected="'forward', 'backward' or 'ortho'")
+        )
     return _TURNED[found] if turned else found
 
 
@@ -146,7 +148,7 @@ def _axes(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, 
         count = ndim if sizes is None else len(sizes)
         if count > ndim:
             raise RuntimeError(
-                errors.message("s", expected=f"at most {ndim} lengths, one for each dimension", found=str(s))
+                errors.message(f"s has {count} lengths, but the tensor only has {ndim} dimensions", found=str(s))
             )
         return tuple(range(ndim - count, ndim)), sizes
     given = _whole("dim", dim)
@@ -154,10 +156,10 @@ def _axes(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, 
         raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     axes = tuple(wrap_axis(d, ndim) for d in given)
     if len(set(axes)) != len(axes):
-        raise RuntimeError(errors.message("dim", expected="each axis once", found=str(dim)))
+        raise RuntimeError(errors.message("FFT dims must be unique", found=str(dim)))
     if sizes is not None and len(sizes) != len(axes):
         raise RuntimeError(
-            errors.message("s", expected=f"a length for each of the {len(axes)} axes of dim", found=str(s))
+            errors.message("When given, dim and shape s must have the same length", found=f"{dim} and {s}")
         )
     return axes, sizes
 
@@ -173,7 +175,11 @@ def _fitted(input: Tensor, axes: tuple[int, ...], sizes: tuple[int, ...] | None)
 def _check_lengths(found: tuple[int, ...]) -> None:
     if any(n < 1 for n in found):
         raise RuntimeError(
-            errors.message("fft", expected="at least one data point along each axis", found=f"lengths {list(found)}")
+            errors.message(
+                f"Invalid number of data points ({next(n for n in found if n < 1)}) specified",
+                expected="at least one along each axis",
+                found=f"lengths {list(found)}",
+            )
         )
 
 
@@ -183,8 +189,11 @@ def _signal(name: str, input: Tensor, real: bool = False) -> Tensor:
     if dtype.kind in "biu":
         return to(input, _dtypes.default())
     if dtype.itemsize < 4 or (real and dtype.kind == "c"):
+        what = f"Unsupported dtype {dtype} for {name}()"
+        if dtype.kind == "c":
+            what = f"{name} expects a real{'-valued' if name[-1] == 'n' else ''} input tensor"
         wanted = "float32 or float64" if real else "float32, float64 or complex numbers"
-        raise RuntimeError(errors.message(f"{name}()", expected=f"a tensor of {wanted}", found=errors.describe(input)))
+        raise RuntimeError(errors.message(what, expected=wanted, found=errors.describe(input)))
     return input
 
 

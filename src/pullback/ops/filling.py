@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import wrap_axis
+from .._arrays import reshaped, wrap_axis
 from .._tensor import Tensor
 from .batching import by_row
 from .calls import on
@@ -73,7 +73,9 @@ def _slices(name: str, out: Any, dim: int, index: Any, source: Any, mismatch: ty
     found = vector(name, index, out.shape[axis] if out.ndim else 1, **how)
     if not isinstance(source, np.ndarray):
         return out.reshape(out.shape or (1,)), straight(found, axis), source
-    if source.ndim != out.ndim:
+    # a number for a row of one, or the other way round, is for index_copy() the same
+    one = name == "index_copy" and source.size == 1 and {source.ndim, out.ndim} == {0, 1}
+    if source.ndim != out.ndim and not one:
         raise mismatch(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
             f"self.shape = {list(out.shape)} source.shape = {list(source.shape)}"
@@ -227,7 +229,7 @@ def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
     method=False,
     batch=by_row,
     input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
-    source=lambda g, dim, index: on(index_select, g, dim, index),
+    source=lambda g, dim, index, source_shape: reshaped(on(index_select, g, dim, index), source_shape),
 )
 def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     out = np.array(input)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import errors
-from .._arrays import wrap_axis
+from .. import _dtypes, errors
+from .._arrays import summing, wrap_axis
 from .._tensor import Tensor, wrap
 from .batching import by_mask, by_positions, by_row, in_rows, looped, read
 from .calls import on
@@ -56,11 +56,11 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
 @linear(method=False, batch=by_positions, input=lambda g, dim, index: on(gather, g, dim, index))
 def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added where `gather` with these positions takes it from: its adjoint."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = np.zeros(shape, dtype=summing(input.dtype))
     full, axis, found = one_axis("gather", shape, index, dim)
     if found.size:
         np.add.at(out.reshape(-1), along(found, axis, full).reshape(-1), input.reshape(-1))
-    return out
+    return out.astype(input.dtype, copy=False)
 
 
 @linear(
@@ -142,18 +142,26 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     Negative positions are counted from the end.
     """
-    if dim is None:
-        return take_along_dim(reshape(input, -1), reshape(indices, -1), 0)
+    flat = dim is None
+    if flat:
+        input, indices, dim = reshape(input, -1), reshape(indices, -1), 0
     shape, found = input._data.shape, indices._data.shape
     if len(shape) != len(found):
         raise RuntimeError(
             errors.message(
-                "take_along_dim()",
-                expected="as many dimensions of indices as of input",
-                found=f"{list(found)} and {list(shape)}",
+                "take_along_dim(): input and indices should have the same number of dimensions",
+                found=f"{list(shape)} and {list(found)}",
             )
         )
     axis = wrap_axis(dim, len(shape))
+    if indices._data.dtype != np.int64 and not flat:
+        raise RuntimeError(
+            errors.message(
+                "take_along_dim(): dtype of indices should be Long, that is int64",
+                found=str(indices.dtype),
+                do="convert it with .long()",
+            )
+        )
     if indices._data.dtype.kind == "i":
         indices = where(indices < 0, indices + shape[axis], indices)
     one = [(*s[:axis], 1, *s[axis + 1 :]) for s in (shape, found)]
@@ -242,9 +250,9 @@ def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 @linear(method=False, batch=_take_sum_of_each, input=lambda g, index: on(take, g, index))
 def _take_sum(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added where `take` takes it from."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = np.zeros(shape, dtype=summing(input.dtype))
     add_at(out.reshape(-1), (index,), input)
-    return out
+    return out.astype(input.dtype, copy=False)
 
 
 @linear(
@@ -305,7 +313,9 @@ def check_bool(name: str, mask: Any) -> None:
     if mask.dtype.kind != "b":
         raise RuntimeError(
             errors.message(
-                f"{name}()", expected="a bool mask", found=errors.describe(mask), do="compare, e.g. mask != 0"
+                f"{name}() only supports boolean masks: expected BoolTensor for mask",
+                found=errors.describe(mask),
+                do="compare, e.g. mask != 0",
             )
         )
 
@@ -435,11 +445,17 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat positions in a tensor of `shape` as a tensor of positions along each axis."""
     if indices._data.dtype.kind not in "iu":
         raise TypeError(
-            errors.message("unravel_index()", expected="indices of integers", found=errors.describe(indices))
+            errors.message(
+                "unravel_index(): expected 'indices' to be integer", found=errors.describe(indices), do="use .long()"
+            )
         )
+    if isinstance(shape, (tuple, list)) and not all(hasattr(n, "__index__") for n in shape):
+        raise TypeError(f"unravel_index(): expected 'shape' sequence to only contain ints, but got {shape}")
+    if isinstance(shape, Tensor):
+        raise TypeError("unravel_index(): expected 'shape' to be int or sequence of ints, but got Tensor")
     lengths = sizes((shape,))
     if any(n < 0 for n in lengths):
-        raise ValueError(errors.message("unravel_index()", expected="no negative length", found=str(shape)))
+        raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {shape}")
     found = []
     indices = to(indices, np.int64)
     for n in reversed(lengths):
@@ -460,12 +476,11 @@ def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value))
         )
-    if found._data.dtype.kind == "c" and t._data.dtype.kind not in "cb":
+    whole = "c" if name.startswith("index_fill") else "cb"
+    if found._data.dtype.kind == "c" and t._data.dtype.kind not in whole:
         raise RuntimeError(
-            errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
+            errors.message(f"{name}()", expected=f"a Scalar that fits {t.dtype}", found=errors.describe(value))
         )
-    if t._data.dtype.kind in "iu" and isinstance(found._data, np.ndarray) and not np.isfinite(found._data):
-        raise RuntimeError(
-            errors.message(f"{name}()", expected=f"a value that fits {t.dtype}", found=errors.describe(value))
-        )
+    if isinstance(found._data, np.ndarray) and not (name == "fill_" and isinstance(value, Tensor)):
+        _dtypes.refuse_overflow(found.item(), t._data.dtype)
     return to(found, t.dtype)

@@ -20,7 +20,7 @@ from ..overrides import dispatch, overriding
 from .indexing import check_mask, fitting_number
 from .shape import expand
 from .subscripts import write
-from .table import NAMES, TABLE, Op
+from .table import NAMES, TABLE, Op, alias
 from .writing import before_write, put, refuse_write, take_history
 
 _OPERATORS = {
@@ -155,3 +155,33 @@ for _name, _method in {
 }.items():
     _method.__name__ = _name
     setattr(Tensor, _name, _method)
+
+
+def detach(input: Tensor) -> Tensor:
+    """`Tensor.detach`: a tensor on the same memory that is not part of the graph."""
+    return _tensor("detach", input).detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """`Tensor.detach_`: the tensor itself, taken out of the graph."""
+    return _tensor("detach_", input).detach_()
+
+
+def _tensor(name: str, input: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="input to be a Tensor", found=errors.describe(input)))
+    return input
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; to a tensor flow the gradients of all.
+
+    >>> import pullback
+    >>> pullback.fill(pullback.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    return _tensor("fill", input).clone().fill_(value)
+
+
+for _call in (detach, detach_, fill, _fill, _zero):
+    alias(_call.__name__, _call)

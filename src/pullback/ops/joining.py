@@ -77,8 +77,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     if len(ndims) > 1 or len(set(shapes)) > 1:
         raise RuntimeError(
             errors.message(
-                "cat()",
-                expected=f"tensors of equal sizes except in dimension {axis}",
+                f"cat(): Sizes of tensors must match except in dimension {axis}",
                 found=", ".join(str(list(a.shape)) for a in kept),
             )
         )
@@ -145,7 +144,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     if len({a.shape for a in tensors}) > 1:
         raise RuntimeError(
             errors.message(
-                "stack()", expected="each tensor to be equal size", found=", ".join(str(list(a.shape)) for a in tensors)
+                "stack expects each tensor to be equal size", found=", ".join(str(list(a.shape)) for a in tensors)
             )
         )
     return np.stack(tensors, axis=wrap_axis(dim, tensors[0].ndim + 1))
@@ -170,7 +169,10 @@ def _in_list(name: str, tensors: Any, change: Any) -> list[Tensor]:
     """The tensors of a sequence, each changed."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
         raise TypeError(
-            errors.message(f"{name}()", expected="a tuple or list of Tensors", found=errors.describe(tensors))
+            errors.message(
+                f"{name}(): argument 'tensors' must be tuple of Tensors, not {type(tensors).__name__}",
+                do=f"write {name}([a, b])",
+            )
         )
     if not tensors:
         raise RuntimeError(f"{name}() expects a non-empty list of Tensors")
@@ -315,16 +317,15 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """
     found = many("meshgrid", tensors)
     if indexing not in ("ij", "xy"):
-        raise RuntimeError(
-            errors.message("meshgrid()", expected='indexing to be "ij" or "xy"', found=errors.describe(indexing))
-        )
+        raise RuntimeError(errors.message('meshgrid(): indexing must be one of "xy" or "ij"', found=repr(indexing)))
     if not found:
-        raise RuntimeError("meshgrid() expects a non-empty list of Tensors")
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     if len({t._data.dtype for t in found}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     for t in found:
         if t._data.ndim > 1:
-            raise RuntimeError(errors.message("meshgrid()", expected="0-D or 1-D tensors", found=errors.describe(t)))
+            found_shape = errors.describe(t)
+            raise RuntimeError(errors.message("meshgrid(): Expected 0D or 1D tensor in the list", found=found_shape))
     if indexing == "xy" and len(found) > 1:
         second, first, *rest = meshgrid(found[1], found[0], *found[2:])
         return (first, second, *rest)

@@ -150,6 +150,23 @@ class OpNode(Node):
         numbers = [self._number_of(name, title) for name in _names_in(self._known_as(title))]
         return SavedTensor(self, numbers[0] if len(numbers) == 1 else None)
 
+    def __dir__(self) -> list[str]:
+        """The attributes there are: of the names under which something could have been saved, those of what was."""
+        return [name for name in super().__dir__() if not self._lacks(name)]
+
+    def _lacks(self, name: str) -> bool:
+        _, is_saved, title = name.partition("_saved_")
+        if not is_saved or not isinstance(getattr(type(self), name), property):
+            return False
+        known = self._known_as(title)
+        try:
+            numbers = [self._number_of(each, title) for each in _names_in(known)]
+            if callable(known) and known is _TORCHS_NAMES.get(title) and self.saved is not FREED:
+                self.saved_under(title)  # follows from a shape, so that nothing is unpacked for it
+        except (AttributeError, IndexError):  # IndexError: of an axis that there is not
+            return True
+        return all(number is None for number in numbers)
+
     def _known_as(self, title: str) -> str | Callable[..., Any]:
         """What the entry, or any, has for torch's name of something saved; else that name itself."""
         own = dict(self.op.about.saved)

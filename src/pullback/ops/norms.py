@@ -34,7 +34,10 @@ def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     axes = wrap_axes(dim, len(shape))
     size = insert_axes(out, axes, shape, keepdim)
     zero = np.equal(plain(size), 0)
-    scale = np.true_divide(insert_axes(g, axes, shape, keepdim), np.where(zero, 1, size))
+    g = insert_axes(g, axes, shape, keepdim)
+    if plain(input).dtype == np.float16:  # a quotient by a small size would overflow
+        return np.multiply(np.where(zero, 0, g), np.true_divide(input, np.where(zero, 1, size)))
+    scale = np.true_divide(g, np.where(zero, 1, size))
     return np.multiply(np.where(zero, 0, scale), input)
 
 
@@ -60,7 +63,10 @@ def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any)
     input=_p_norm_rule,
 )
 def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.power(_total(np.power(np.abs(input), p), dim, keepdim), 1 / p)
+    size = np.abs(input)
+    if size.dtype.char == "e":  # powers of half precision would overflow
+        return np.power(_total(np.power(size.astype(np.float32), p), dim, keepdim), 1 / p).astype(size.dtype)
+    return np.power(_total(np.power(size, p), dim, keepdim), 1 / p)
 
 
 @special(
@@ -71,10 +77,15 @@ def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any
     input=_safe_root_rule,
 )
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    if input.dtype.char == "e":
+        found = _euclidean.op.forward(input.astype(np.float32), dim, keepdim)
+        return found.astype(input.dtype)
     axes = wrap_axes(dim, input.ndim)
     every = axes is None or len(axes) == input.ndim
     if every and type(input) is np.ndarray:  # BLAS finds the sum in one pass
         row = input.ravel("K")
+        if row.dtype.kind == "c":  # of the parts, for an infinite one times its conjugate has none
+            row = row.view(row.real.dtype)
         return np.sqrt(np.vdot(row, row).real).reshape((1,) * input.ndim if keepdim else ())
     squares = np.square(np.real(input)) + np.square(np.imag(input)) if input.dtype.kind == "c" else np.square(input)
     return np.sqrt(_total(squares, dim, keepdim))
@@ -112,7 +123,9 @@ def p_norm(input: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
         return amax(size, axes, keepdim)
     if p == -inf:
         return amin(size, axes, keepdim)
-    return sum(sign(size) if p == 0 else size, dim, keepdim)
+    if p == 0:  # NaN is not 0
+        size = sign(where(size == size, size, 1.0))
+    return sum(size, dim, keepdim)
 
 
 _ORDERS = ("fro", 2, 1, 0, 3, 2.5, 1.5, 0.5, -1, -2, inf, -inf)
@@ -148,7 +161,7 @@ def _samples() -> list[Sample]:
         *(S(V([0.0, 2.0, -2.0]), p) for p in (2, 1, 3, 1.5, 0.5, inf, -inf, 0, -1)),
         S(V([[0.0, 0.0], [3.0, 4.0]]), 2, 1),
         *(S(V([inf, 1.0]), p) for p in (1, 2, 3, inf, -inf, -1)),
-        *(S(V([nan, 1.0]), p) for p in (1, 2, 3, 0.5)),
+        *(S(V([nan, 1.0]), p) for p in (0, 1, 2, 3, 0.5)),
     ],
     refused=lambda: [
         S([1.0]),
@@ -184,9 +197,11 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     nuclear, p = p == "nuc", 2 if p in (None, "fro", "nuc") else p
     _check_order("norm", input, p, dim)
     if dtype is not None:
-        if input.is_complex() and to_numpy(dtype).kind != "c":
+        if to_numpy(dtype).kind not in "fcV":
+            raise RuntimeError(errors.message("norm(): dtype should be floating point or complex", found=str(dtype)))
+        if (to_numpy(dtype).kind == "c") != input.is_complex():
             raise RuntimeError(
-                errors.message("norm()", expected="a complex dtype for a complex tensor", found=str(dtype))
+                errors.message("norm(): dtype should be real for real inputs, complex for complex", found=str(dtype))
             )
         input = to(input, dtype)
     if nuclear:
@@ -257,12 +272,16 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise TypeError(errors.message("renorm()", expected="a Tensor", found=errors.describe(input)))
     axis = wrap_axis(dim, input.ndim)
     if not p > 0:
-        raise RuntimeError(errors.message("renorm()", expected="p above 0", found=str(p)))
+        raise RuntimeError(
+            errors.message("renorm: non-positive-norm not supported", expected="p above 0", found=str(p))
+        )
     if not maxnorm >= 0:
-        raise RuntimeError(errors.message("renorm()", expected="maxnorm to be >= 0", found=str(maxnorm)))
+        raise RuntimeError(errors.message("renorm: expected maxnorm to be >= 0", found=str(maxnorm)))
     if input.ndim < 2:
         raise RuntimeError(errors.message("renorm()", expected="at least 2 dimensions", found=errors.describe(input)))
     rest = tuple(i for i in range(input.ndim) if i != axis)
     _check_order("renorm", input, p, rest)
+    if input._data.dtype == np.float16:  # whose powers would overflow
+        return to(renorm(to(input, np.float32), p, dim, maxnorm), np.float16)
     size = p_norm(input, p, rest, True)
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

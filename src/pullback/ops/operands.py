@@ -7,6 +7,7 @@ not. A rule runs on arrays or on Tensors; what it asks about values (a mask, a s
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,14 @@ def need(name: str, kinds: str, value: Any) -> Any:
     """The value (a payload or a number), refused if its dtype is not of one of these kinds."""
     if hasattr(value, "dtype") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
         expected, do = _EXPECTED[kinds]
-        raise NotImplementedError(errors.message(f"{name}()", expected=expected, found=errors.describe(value), do=do))
+        raise NotImplementedError(
+            errors.message(
+                f"{name}() is not implemented for {value.dtype}",
+                expected=expected,
+                found=errors.describe(value),
+                do=do,
+            )
+        )
     return value
 
 
@@ -53,6 +61,20 @@ def need_numbers(name: str, **given: Any) -> None:
             raise TypeError(
                 errors.message(f"{name}()", expected=f"{argument} to be a number", found=errors.describe(value))
             )
+
+
+def index_of(name: str, argument: str, value: Any) -> int:
+    """An integer, or that in a 0-d tensor or array, as an int."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        found = errors.describe(value)
+        raise TypeError(errors.message(f"{name}()", expected=f"{argument} to be an integer", found=found)) from None
+
+
+def number_of(value: Any) -> Any:
+    """What a 0-d tensor that does not require grad holds, where a number is wanted; anything else as it is."""
+    return value.item() if isinstance(value, Tensor) and not (value._data.ndim or value._requires_grad) else value
 
 
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:

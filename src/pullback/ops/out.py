@@ -13,6 +13,21 @@ from .._state import thread
 from .._tensor import Lifted, Tensor
 from .._views import keep_values, refuse_memory
 
+# As in torch: operations with several results write them as they are, but for these,
+_SEVERAL_CONVERTED = frozenset(("linalg.eig", "linalg.lstsq"))
+# and those with one convert it, but for those that find positions, select elements or put some in the place of others,
+# ask what an element is, round it or change its sign, and products of vectors.
+_ONE_UNCONVERTED = frozenset(
+    (
+        *("argmax", "argmin", "nonzero", "searchsorted", "bucketize", "isin"),
+        *("gather", "take", "take_along_dim", "index_select", "masked_select", "msort", "diag", "tril", "triu"),
+        *("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce", "amax", "amin"),
+        *("isposinf", "isneginf", "signbit", "neg", "sign", "sgn", "ceil", "floor", "trunc", "round", "frac"),
+        *("bitwise_not", "conj_physical", "nan_to_num", "float_power", "complex", "polar"),
+        *("cross", "inner", "dot", "vdot", "matmul"),
+    )
+)
+
 
 def write_out(name: str, out: Any, result: Any) -> Any:
     """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned."""
@@ -22,14 +37,14 @@ def write_out(name: str, out: Any, result: Any) -> Any:
                 errors.message(f"{name}()", expected=f"out= to be {len(result)} Tensors", found=errors.describe(out))
             )
         for o, r in zip(out, result, strict=True):
-            _check_out(name, o, r)
+            _check_out(name, o, r, exact=name not in _SEVERAL_CONVERTED)
         written = [_put_out(o, r) for o, r in zip(out, result, strict=True)]
         return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
-    _check_out(name, out, result)
+    _check_out(name, out, result, exact=name in _ONE_UNCONVERTED)
     return _put_out(out, result)
 
 
-def _check_out(name: str, out: Any, result: Tensor) -> None:
+def _check_out(name: str, out: Any, result: Tensor, exact: bool) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
     if isinstance(result, Lifted) or isinstance(out, Lifted):
@@ -48,6 +63,14 @@ def _check_out(name: str, out: Any, result: Tensor) -> None:
         )
     if out._data.shape == result._data.shape:
         refuse_memory(out._data)
+    if exact and out._data.dtype != result._data.dtype:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): Expected out tensor to have dtype {result.dtype}",
+                found=str(out.dtype),
+                do="pass an out= of that dtype: what this operation finds is not converted",
+            )
+        )
     if _dtypes.CATEGORY[result._data.dtype.kind] > _dtypes.CATEGORY[out._data.dtype.kind]:
         raise RuntimeError(
             errors.message(

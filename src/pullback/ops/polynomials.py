@@ -50,10 +50,14 @@ def _no_derivative(name: str) -> Any:
     n=lambda g, family: _no_derivative(family),
 )
 def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
-    """The derivative of some order of the polynomials of degrees n, rounded towards 0; zero for degrees below 0."""
+    """The derivative of some order of the polynomials of degrees n, rounded towards 0.
+
+    It is zero for degrees below 0, and for what is no degree: NaN and the infinities.
+    """
     given = need(family, FLOATS, floating(input))
     x = given.astype(np.float64)  # rounding errors grow with the degree
     degree = np.trunc(floating(np.asarray(n)))
+    degree = np.where(np.isfinite(degree), degree, -1)
     found = np.zeros(np.broadcast_shapes(x.shape, degree.shape), x.dtype)
     (factor, summand), step = _FAMILIES[family]
     one, zero = np.ones_like(x), np.zeros_like(x)

@@ -59,7 +59,7 @@ def positions(
     if high >= n or low < (-n if negative else 0):
         raise outside(
             errors.message(
-                f"{name}(): index out of range",
+                f"{name}(): index {high if high >= n else low} is out of bounds for a dimension of size {n}",
                 expected=f"positions in [{-n if negative else 0}, {n - 1}]",
                 found=f"{low} to {high}",
             )

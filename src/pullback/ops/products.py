@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import _dtypes, errors
 from .._arrays import broadcasts_to
 from .._tensor import Tensor, wrap
 from .calls import apply
 from .choices import where
+from .conversion import to
 from .nodes import titled
+from .operands import number_of
 from .samples import A, Differs, S, Sample, V, nan
 from .table import bilinear, composite
 
@@ -324,6 +326,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     """``beta * input + alpha * product``; with beta 0, not even a NaN of `input` counts."""
     dtype, shape = product._data.dtype, product._data.shape
+    beta, alpha = number_of(beta), number_of(alpha)
     for which, factor in (("beta", beta), ("alpha", alpha)):
         if not isinstance(factor, (bool, int, float, complex)):
             raise TypeError(
@@ -485,7 +488,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; `input` is broadcast."""
     check_ndim("addr", vec1=(vec1, 1), vec2=(vec2, 1))
-    return _plus("addr", input, outer(vec1, vec2), beta, alpha)
+    wanted = _dtypes.result_type([t._data for t in (input, vec1, vec2)])  # of which the products are, too
+    return _plus("addr", input, outer(to(vec1, wanted), to(vec2, wanted)), beta, alpha)
 
 
 def _operator(self: Tensor, other: Any) -> Any:

@@ -18,6 +18,7 @@ from .choices import where
 from .choosing import chosen, one_jvp, one_rule, pick, refuse_empty, refuse_unordered
 from .conversion import to
 from .extremes import shared_rule
+from .operands import index_of
 from .results import result_type
 from .samples import A, S, Sample, V, inf, nan, whole
 from .shape import reshape
@@ -128,6 +129,11 @@ def _median_kinks() -> list[Sample]:
 _NO_BOOL = S(A(3, dtype="bool"))
 
 
+def _check_keepdim(name: str, dim: Any, keepdim: Any) -> None:
+    if dim is None and keepdim:
+        raise TypeError(errors.message(f"{name}()", expected="keepdim with a dim only", found="no dim"))
+
+
 @composite(samples=_median_samples, kinks=_median_kinks, refused=lambda: [*_not_one(), _NO_BOOL, S([1.0])])
 def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one.
@@ -136,12 +142,14 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     >>> pullback.tensor([3.0, 1.0, 2.0, 4.0]).median()
     tensor(2.)
     """
+    _check_keepdim("median", dim, keepdim)
     return _median(input) if dim is None else _median_dim(input, dim, keepdim)
 
 
 @composite(samples=_median_samples, kinks=_median_kinks, refused=lambda: [*_not_one(), _NO_BOOL, S([1.0])])
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """As `median`, of the elements that are not NaN; NaN if there are none."""
+    _check_keepdim("nanmedian", dim, keepdim)
     return _nanmedian(input) if dim is None else _nanmedian_dim(input, dim, keepdim)
 
 
@@ -169,8 +177,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     refuse_unordered("kthvalue", input, kinds="cb" * bool(input.ndim))
     refuse_empty("kthvalue", input, dim)
     n = input.shape[wrap_axis(dim, input.ndim)] if input.ndim else 1
-    if not isinstance(k, (int, np.integer)):
-        raise TypeError(errors.message("kthvalue()", expected="k to be an integer", found=errors.describe(k)))
+    k = index_of("kthvalue", "k", k)
     if not 1 <= k <= n:
         raise RuntimeError(
             errors.message("kthvalue(): selected number k out of range", expected=f"k in [1, {n}]", found=str(k))
@@ -222,7 +229,11 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _check_probability(input: Any) -> Any:
     if not np.all(np.logical_and(np.greater_equal(input, 0), np.less_equal(input, 1))):
-        raise RuntimeError(errors.message("quantile()", expected="q in the range [0, 1]", found=str(input.tolist())))
+        raise RuntimeError(
+            f"quantile() q must be in the range [0, 1] but got {input.item()}."
+            if np.size(input) == 1
+            else f"quantile() q values must be in the range [0, 1] but got {input.tolist()}."
+        )
     return np.array(input)
 
 
@@ -278,19 +289,24 @@ def _as_probability(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
     """`q` as a checked tensor of the dtype of the input."""
     data = input._data
 
-    def refuse(expected: str, found: Any, error: type[Exception] = RuntimeError) -> Exception:
-        return error(errors.message(f"{name}()", expected=expected, found=errors.describe(found)))
+    def refuse(what: str, found: Any, error: type[Exception] = RuntimeError) -> Exception:
+        return error(errors.message(f"{name}() {what}", found=errors.describe(found)))
 
     if interpolation not in INTERPOLATIONS:
-        raise refuse(f"interpolation to be one of {', '.join(INTERPOLATIONS)}", interpolation)
-    if not data.size or data.dtype.kind not in "fV":
-        raise refuse("a floating point tensor of at least one element", input)
+        among = "linear, lower, higher, midpoint or nearest"
+        raise RuntimeError(f"{name}() interpolation must be one of {among}, but got {interpolation}.")
+    if not data.size:
+        raise refuse("input tensor must be non-empty", input)
+    if data.dtype.kind not in "fV":
+        raise refuse("input tensor must be either float or double dtype", input)
     if not isinstance(q, (Tensor, int, float, np.number)):
-        raise refuse("q to be a number or a Tensor", q, TypeError)
+        raise refuse("q must be a number or a Tensor", q, TypeError)
     if not isinstance(q, Tensor):
         return probability(wrap(np.asarray(q, data.dtype)))
-    if q._data.ndim > 1 or q._data.dtype != data.dtype:
-        raise refuse(f"q to be a number or a 1-D tensor of {input.dtype}", q)
+    if q._data.ndim > 1:
+        raise refuse("q must be a scalar or 1D tensor", q)
+    if q._data.dtype != data.dtype:
+        raise refuse("q tensor must be same dtype as the input tensor", q)
     return probability(q)
 
 

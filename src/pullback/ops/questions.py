@@ -54,6 +54,25 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
 
 
+@composite(function=False)
+def is_set_to(input: Tensor, tensor: Tensor) -> bool:
+    """Whether two tensors are the same elements of the same memory: same start, shape and strides."""
+    same = input.shape == tensor.shape and input.stride() == tensor.stride()
+    return same and input.data_ptr() == tensor.data_ptr()
+
+
+@composite(function=False)
+def sparse_dim(input: Tensor) -> int:
+    """0: how many axes the indices of a sparse tensor run over, of which this one has none."""
+    return 0
+
+
+@composite(function=False)
+def dense_dim(input: Tensor) -> int:
+    """How many axes a value of a sparse tensor has, and this tensor."""
+    return input.dim()
+
+
 @composite()
 def get_device(input: Tensor) -> int:
     """-1: the number of no accelerator, for all tensors lie in the host's memory."""

@@ -67,7 +67,7 @@ class Generator:
                 errors.message("manual_seed()", expected="an integer", found=errors.describe(seed))
             ) from None
         if not -(2**63) <= found < 2**64:
-            raise ValueError(errors.message("manual_seed()", expected="an integer of 64 bits", found=str(found)))
+            raise ValueError(errors.message("Overflow", expected="a seed of 64 bits", found=str(found)))
         self._seed, self._started = found % 2**64, None
         return self
 
@@ -95,7 +95,9 @@ class Generator:
         if not isinstance(new_state, Tensor) or new_state._data.dtype != np.uint8:
             raise TypeError(
                 errors.message(
-                    "set_state()", expected="a uint8 tensor from get_state()", found=errors.describe(new_state)
+                    "set_state(): RNG state must be a torch.ByteTensor",
+                    expected="one from get_state()",
+                    found=errors.describe(new_state),
                 )
             )
         if new_state._data.shape != (_STATE.itemsize,):
@@ -312,6 +314,8 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
     """Integers, uniform on [low, high); ``randint(high, size)`` starts at 0."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
     elif low is None:
         low = 0
     if not isinstance(size, (tuple, list)):

@@ -56,7 +56,7 @@ def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
 
 def _with_dims(name: str, input: Tensor, n: int) -> Tensor:
     if input._data.ndim < n:
-        raise RuntimeError(errors.message(f"{name}()", expected=f"an input >= {n}-d", found=errors.describe(input)))
+        raise RuntimeError(f"{name}(): Input must be >= {n}-d. Found {errors.describe(input)}.")
     return input
 
 
@@ -120,13 +120,14 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
 
 
 @linear(
-    saved={"shifts": lambda shifts: dims_of(shifts), "dims": lambda dims: dims_of(dims)},
+    saved={"shifts": lambda shifts: dims_of(shifts), "dims": lambda dims: dims_of(() if dims is None else dims)},
     batch=by(_roll_all),
     input=_roll_rule,
     numpy={np.roll: lambda a, shift, axis=None: _numpy_roll(a, shift, axis)},
     samples=lambda: [
         S(A(2, 3), 1),
         S(A(2, 3), -2, 1),
+        S(A(2, 3), 1, None),
         S(A(2, 3), (1, 2), (0, -1)),
         S(A(2, 3), shifts=[5], dims=[1]),
         S(A(4), 1, 0),
@@ -153,7 +154,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     >>> pullback.roll(pullback.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    by, axes = sizes((shifts,)), sizes((dims,))
+    by, axes = sizes((shifts,)), sizes((() if dims is None else dims,))
     if not by:
         raise RuntimeError("`shifts` required")
     if len(by) != len(axes) and (axes or len(by) > 1):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._arrays import insert_axes, wrap_axes
+from .._arrays import insert_axes, summing, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
 from .nodes import OpNode, dims_of, titled
@@ -21,11 +21,16 @@ def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
     """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
 
     On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
-    then arise in a frame of this package, where they are silenced.
+    then arise in a frame of this package, where they are silenced. Sums of half precision are found in single.
     """
-    return (fold if type(input) is np.ndarray else function)(input, **how)
+    if type(input) is not np.ndarray:
+        return function(input, **how)
+    if input.dtype.char == "e" and fold == np.add.reduce:
+        return fold(input, dtype=np.float32, **how).astype(input.dtype)
+    return fold(input, **how)
 
 
+_LARGEST_HALF = 65504  # of half precision
 _LONG = 256  # elements in a row, from which on many rows are worked on one by one
 
 
@@ -42,7 +47,10 @@ _add_up: Any = np.add.reduce  # any, for its type knows of no arguments by posit
 def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     axes = None if dim is None else wrap_axes(dim, input.ndim)
     if type(input) is np.ndarray:  # as in `quiet`, and by position, which takes less time
-        return _add_up(input, axes, accumulator(input, dtype), None, keepdim)
+        wanted = accumulator(input, dtype)
+        if wanted.char == "e":
+            return _add_up(input, axes, summing(wanted), None, keepdim).astype(wanted)
+        return _add_up(input, axes, wanted, None, keepdim)
     return np.sum(input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
 
 
@@ -94,7 +102,10 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 
 def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
-    return np.true_divide(_sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1)
+    spread, count = _sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1
+    if count > _LARGEST_HALF and plain(g).dtype.char == "e":  # the number itself would be infinite
+        return np.multiply(spread, 1 / count)
+    return np.true_divide(spread, count)
 
 
 @linear(
@@ -111,14 +122,16 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     if (input.dtype if dtype is None else _dtypes.to_numpy(dtype)).kind not in "fcV":
         raise RuntimeError(
             errors.message(
-                "mean()",
+                "mean(): could not infer output dtype",
                 expected="a floating point or complex dtype",
                 found=errors.describe(input) if dtype is None else str(dtype),
                 do="convert it first, x.float().mean(), or pass such a dtype=",
             )
         )
-    total = _total(input, dim, keepdim, dtype)
-    return np.true_divide(total, total.dtype.type(_count(input.shape, dim)))
+    count, wanted = _count(input.shape, dim), accumulator(input, dtype)
+    total = _total(input, dim, keepdim, summing(wanted))
+    found = np.true_divide(total, total.dtype.type(count))
+    return found.astype(wanted) if wanted.char == "e" else found
 
 
 def _nansum_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
@@ -173,7 +186,15 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     """
     if input._data.dtype.kind not in "fV":
         raise RuntimeError(
-            errors.message("nanmean()", expected="a floating point tensor", found=errors.describe(input))
+            errors.message(
+                "nanmean(): expected input to have floating point or complex dtype",
+                found=errors.describe(input),
+                do="convert it first, x.float()",
+            )
+        )
+    if dtype is not None and _dtypes.to_numpy(dtype).kind not in "fcV":
+        raise RuntimeError(
+            errors.message("nanmean(): could not infer output dtype", expected="a floating dtype", found=str(dtype))
         )
     number = sum(np.logical_not(np.isnan(input)), dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / number
@@ -239,6 +260,8 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
     array([3., 3.])
     """
     rows, dtype = np.moveaxis(values, axis, 0), dtype or values.dtype
+    if dtype.char == "e":
+        return running(ufunc, values, axis, summing(dtype)).astype(dtype)
     if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
         return ufunc.accumulate(values, axis=axis, dtype=dtype)
     out = np.empty(values.shape, dtype)
@@ -331,7 +354,14 @@ def _all(input: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def _test_samples() -> list[Sample]:
-    return [*whole(), *along(0, 1, -1, None, ()), *EMPTY, S(A(2, 3), keepdim=True), S(A(2, 3, dtype="uint8"), 0)]
+    uint8 = [S(A(2, 3, dtype="uint8"), dim) for dim in (0, ())]
+    return [*whole(), *along(0, 1, -1, None, ()), *EMPTY, S(A(2, 3), keepdim=True), *uint8]
+
+
+def _each_holds(input: Tensor) -> Tensor:
+    """What is left of them without a dimension to reduce."""
+    found = input.ne(0)
+    return found.byte() if input.dtype == _dtypes.uint8 else found
 
 
 @composite(
@@ -342,7 +372,7 @@ def _test_samples() -> list[Sample]:
 )
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return input.ne(0) if dim == () or dim == [] else _any(input, dim, keepdim)
+    return _each_holds(input) if dim == () or dim == [] else _any(input, dim, keepdim)
 
 
 @composite(
@@ -353,7 +383,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 )
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return input.ne(0) if dim == () or dim == [] else _all(input, dim, keepdim)
+    return _each_holds(input) if dim == () or dim == [] else _all(input, dim, keepdim)
 
 
 @constant(

@@ -253,7 +253,11 @@ def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
     count = int(np.count_nonzero(chosen))
     if count > input.size:
         raise RuntimeError(
-            errors.message("masked_scatter()", expected=f"a source of {count} elements or more", found=str(input.size))
+            errors.message(
+                "masked_scatter(): Number of elements of source < number of ones in mask",
+                expected=f"{count} or more",
+                found=str(input.size),
+            )
         )
     out[chosen] = input.reshape(-1)[:count]
     return out

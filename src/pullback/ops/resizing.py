@@ -8,13 +8,14 @@ its views.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from .. import errors
 from .._state import thread
-from .._tensor import Lifted, Tensor
+from .._tensor import Lifted, Tensor, wrap
 from .conversion import channels_last, channels_last_3d, contiguous_format, memory_format, order_of, preserve_format
 from .shape import sizes
 from .strided import _address, _memory, geometry_of
@@ -76,11 +77,20 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
     _refuse(name, t)
     if min(shape, default=0) < 0:
         raise RuntimeError(errors.message(f"{name}()", expected="no negative size", found=str(list(shape))))
+    if math.prod(shape) * t._data.itemsize > sys.maxsize:
+        raise RuntimeError(f"{name}(): Storage size calculation overflowed with sizes={list(shape)}")
     strides = _strides(name, shape, format or contiguous_format)
     if t._data.shape == shape and (format is None or t.stride() == strides):
         return t
     length = geometry_of(t)[1] + math.prod(shape)
-    if length > _memory(t._data).size:
+    memory = _memory(t._data)
+    if not memory.size:  # there are no elements to keep, nor any that could be shared
+        t._bump()
+        t.data = wrap(
+            np.ndarray(shape, memory.dtype, np.zeros(length, memory.dtype), 0, [s * memory.itemsize for s in strides])
+        )
+        return t
+    if length > memory.size:
         _grow(t, length)
     return _as_strided_(t, shape, strides)
 

@@ -5,7 +5,6 @@ The derivative of what is rounded is 0 where there is one, and torch's choice el
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from .. import errors
 from .calls import on
 from .operands import FLOATS, REAL, REAL_NUMBERS, Operation, need, need_both, plain
+from .results import result_type
 from .samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
 from .table import constant, elementwise, pointwise, special
 
@@ -104,7 +104,7 @@ nextafter: Operation = elementwise(
 )
 
 # Mantissa and exponent
-Frexp = namedtuple("Frexp", ["mantissa", "exponent"])
+Frexp = result_type("frexp", "mantissa", "exponent")
 
 
 @special(

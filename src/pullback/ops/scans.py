@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import wrap_axis
+from .._arrays import summing, wrap_axis
 from .._tensor import Tensor
 from .calls import on
 from .choosing import many_jvp, refuse_unordered, repeated_rule
@@ -261,7 +261,8 @@ def logcumsumexp(input: Any, dim: int) -> Any:
     if not input.ndim:
         return np.array(input)
     if input.dtype.kind in "fV":
-        return np.logaddexp.accumulate(input, axis=axis)
+        found = np.logaddexp.accumulate(input, axis=axis, dtype=summing(input.dtype))
+        return found.astype(input.dtype, copy=False)
     found = np.array(np.moveaxis(input, axis, 0))
     step = 1
     while step < len(found):

@@ -318,6 +318,7 @@ def reductions(*names: str) -> list[Sample]:
     samples=lambda: [
         *reductions("sum", "prod", "mean", "amax", "amin"),
         S(A(3), 0, V([0, 0], "int64"), A(2), reduce="mean", include_self=True),
+        S(V([1, 2, 3], "int32"), 0, V([0, 0], "int64"), V([5, -6], "int32"), "mean"),
         S(A(3), 0, V([0, 0], "int64"), A(3), "prod"),
     ],
     kinks=lambda: (
@@ -373,7 +374,7 @@ def scatter_reduce(
     if reduce == "sum":
         return titled(total, "ScatterReduceBackward0", **given)
     number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
-    return total // number if dtype.kind in "iu" else total / number
+    return (total // number).to(input.dtype) if dtype.kind in "iu" else total / number
 
 
 def _scatter_reduce_(

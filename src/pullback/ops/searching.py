@@ -23,21 +23,21 @@ from .table import composite, constant, special
 
 def _side(right: bool, side: str | None) -> str:
     if side not in (None, "left", "right"):
-        raise RuntimeError(errors.message("searchsorted()", expected="side to be 'left' or 'right'", found=repr(side)))
+        raise RuntimeError(errors.message("searchsorted(): side can only be 'left' or 'right'", found=repr(side)))
     if side == "left" and right:
         raise RuntimeError(
-            errors.message("searchsorted()", expected="right and side to agree", found="right=True, side='left'")
+            errors.message("searchsorted(): side and right can't be set to opposites", found="right=True, side='left'")
         )
     return "right" if right or side == "right" else "left"
 
 
 def _check_sorter(sequence: Any, sorter: Any) -> None:
-    if sorter.shape != sequence.shape or sorter.dtype != np.int64:
-        raise RuntimeError(
-            errors.message(
-                "searchsorted()", expected=f"sorter to be of int64{list(sequence.shape)}", found=errors.describe(sorter)
-            )
-        )
+    for wrong, which in (
+        (sorter.shape != sequence.shape, f"boundary and sorter must have the same size, {list(sequence.shape)}"),
+        (sorter.dtype != np.int64, "sorter must be a tensor of long dtype"),
+    ):
+        if wrong:
+            raise RuntimeError(errors.message(f"searchsorted(): {which}", found=errors.describe(sorter)))
     if np.any(np.less(sorter, 0)) or np.any(np.greater_equal(sorter, sequence.shape[-1])):
         raise RuntimeError(
             errors.message("searchsorted(): sorter index out of range", expected="positions in the sequence")
@@ -75,8 +75,8 @@ def _searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: A
     if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
         raise RuntimeError(
             errors.message(
-                "searchsorted()",
-                expected="a vector, or as many rows of values as of the sequence",
+                "searchsorted(): the first N-1 dimensions of boundaries tensor and input value tensor must match, and "
+                "the input can be a number only when boundaries tensor dimension is 1",
                 found=f"{list(shape)} and {list(values.shape)}",
             )
         )
@@ -161,7 +161,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
         raise TypeError(errors.message("bucketize()", expected="a Tensor or a number", found=errors.describe(input)))
     if boundaries._data.ndim != 1:
         raise RuntimeError(
-            errors.message("bucketize()", expected="boundaries to be a vector", found=errors.describe(boundaries))
+            errors.message("bucketize(): boundaries tensor must be 1 dimension", found=errors.describe(boundaries))
         )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
@@ -263,7 +263,9 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
     axis = wrap_axis(dim, input.ndim)
     if not input.size and any(n == 0 for i, n in enumerate(input.shape) if i != axis):
         raise RuntimeError(
-            errors.message(f"{name}()", expected="slices that are not empty", found=errors.describe(input))
+            errors.message(
+                f"{name}(): There are 0 sized dimensions, and they aren't selected", found=errors.describe(input)
+            )
         )
     return axis
 

@@ -16,12 +16,12 @@ from .. import _dtypes, errors
 from .._arrays import broadcasts_to, reshaped, sum_to_shape, wrap_axes, wrap_axis
 from .._memory import Size, same_memory
 from .._tensor import Tensor, wrap
-from .batching import by, expanded, unchanged
+from .batching import by, expanded
 from .calls import apply
-from .conversion import contiguous_format, laid_out, order_of, preserve_format
+from .conversion import _view_as_dtype, contiguous_format, laid_out, order_of, preserve_format
 from .samples import NO_UNARY, A, D, S
 from .samples import unary as unary_samples
-from .table import alias, composite, constant, linear
+from .table import alias, composite, linear
 
 
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -53,6 +53,11 @@ def _reshape(input: Any, shape: Any) -> Any:
     try:
         return input.reshape(shape)
     except ValueError:
+        if not input.size and 0 in shape and -1 in shape:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                "-1 can be any value and is ambiguous"
+            ) from None
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {input.size}") from None
 
 
@@ -163,20 +168,6 @@ def _shares(out: Tensor, input: Tensor) -> bool:
     return same_memory(out._data, input._data)
 
 
-@constant(method=False, view=True, batch=by(unchanged))
-def _view_as_dtype(input: Any, dtype: Any) -> Any:
-    mine, other = input.dtype.itemsize, dtype.itemsize
-    names = f"to view {_dtypes.BY_NUMPY[input.dtype]} as {_dtypes.BY_NUMPY[dtype]} (different element sizes)"
-    if mine != other:
-        if not input.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 {names}")
-        if input.strides[-1] != mine and input.size:
-            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {input.strides[-1] // mine}")
-        if other > mine and input.shape[-1] * mine % other:
-            raise RuntimeError(f"self.size(-1) must be divisible by {other // mine} {names}, but got {input.shape[-1]}")
-    return input.view(dtype)
-
-
 @composite(
     function=False,
     method=True,
@@ -217,8 +208,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(view=True, samples=lambda: [*unary_samples(), S(A(3, 2))], refused=NO_UNARY)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in a row; a view where the memory allows."""
-    return reshape(input, (-1,)) if input._data.size else reshape(input, (0,))
+    """All elements in a row without gaps; a view where they lie in memory like that."""
+    return reshape(input.contiguous(), (input._data.size,))
 
 
 @composite(
@@ -407,9 +398,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     samples=lambda: [S(A(3), (2, 3)), S(A(2, 1), [2, 4]), S(A(2, 1), size=(-1, 3)), S(A(), ())],
     refused=lambda: [S(A(3), (2, 4)), S(A(2, 3), (3,)), S([1.0], (2,))],
 )
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """`expand` as a function."""
-    return expand(input, size)
+def broadcast_to(input: Tensor, size: Any, *more: Any) -> Tensor:
+    """`expand` under NumPy's name."""
+    return expand(input, size, *more)
 
 
 @composite(
@@ -461,6 +452,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
     >>> pullback.broadcast_shapes((3, 1), (4,))
     pullback.Size([3, 4])
     """
+    if any(isinstance(s, float) for s in shapes):
+        raise RuntimeError(
+            errors.message(
+                "broadcast_shapes(): Input shapes should be of type ints, a tuple of ints, or a list of ints",
+                found=str(shapes),
+            )
+        )
     found = [sizes((s,)) for s in shapes]
     if any(n < 0 for s in found for n in s):
         raise ValueError(errors.message("broadcast_shapes()", expected="no negative length", found=str(shapes)))

@@ -14,6 +14,7 @@ from .. import errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor
 from .choosing import many_jvp, many_rule, refuse_unordered
+from .operands import index_of
 from .results import result_type
 from .samples import A, S, Sample, V, along, inf, nan
 from .table import composite, constant, special
@@ -178,8 +179,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     refuse_unordered("topk", input, RuntimeError, "cb")
     axis = wrap_axis(dim, input.ndim)
     n = input.shape[axis] if input.ndim else 1
-    if not isinstance(k, (int, np.integer)):
-        raise TypeError(errors.message("topk()", expected="k to be an integer", found=errors.describe(k)))
+    k = index_of("topk", "k", k)
     if not 0 <= k <= n:
         raise RuntimeError(
             errors.message("topk(): selected index k out of range", expected=f"k in [0, {n}]", found=f"{k}")

@@ -22,8 +22,8 @@ __all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "s
 
 @by_modes
 def sparse_coo_tensor(
-    indices: Any,
-    values: Any,
+    indices: Any = None,
+    values: Any = None,
     size: Any = None,
     *,
     dtype: Any = None,
@@ -37,7 +37,8 @@ def sparse_coo_tensor(
     Args:
         indices: integers of shape ``(sparse_dim, nnz)``, a column for each value: a tensor, an array, nested lists. An
             index may occur several times: its values are summed.
-        values: of shape ``(nnz,)``; or ``(nnz, ...)``, and then each value is itself a dense tensor.
+        values: of shape ``(nnz,)``; or ``(nnz, ...)``, and then each value is itself a dense tensor; or one number.
+            Without values there are none, and what is given instead of `indices` is the `size`.
         size: the shape; the smallest that holds the indices unless given.
         dtype, requires_grad: as for `tensor`.
         check_invariants: taken for PyTorch's sake; the indices are always checked.
@@ -58,11 +59,18 @@ def sparse_coo_tensor(
     See https://docs.pytorch.org/docs/stable/generated/torch.sparse_coo_tensor.html.
     """
     _dtypes.check_device(device)
+    if values is None:
+        size = indices if size is None else size
+        if not isinstance(size, tuple | list):
+            raise TypeError(errors.message("sparse_coo_tensor()", expected="values, or a size alone", found="neither"))
+        indices, values = np.empty((len(size), 0), np.int64), ()
     places = _checked_indices(indices)
     if not isinstance(values, Tensor):
         values = tensor(values, dtype=dtype)
     elif dtype is not None:
         values = values.to(dtype)
+    if not values._data.ndim:
+        values = values.reshape(1)
     nnz, shape = places.shape[1], values._data.shape
     if not shape or shape[0] != nnz:
         raise RuntimeError(

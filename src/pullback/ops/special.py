@@ -16,7 +16,7 @@ from .._tensor import Tensor
 from .bessel import by_scipy, scipy_special
 from .calls import on
 from .nodes import titled
-from .operands import FLOATS, NUMBERS, REAL, Operation, floating, is_number, need, need_both, plain
+from .operands import FLOATS, NUMBERS, REAL, Operation, floating, index_of, is_number, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from .table import composite, elementwise, pointwise
 
@@ -28,7 +28,7 @@ _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 # x log y
 def _of(function: Any, value: Any) -> Any:
     """``function(value)``; of a number a number, which leaves the dtype of a product alone."""
-    return function(value).item() if is_number(value) else function(value)
+    return function(float(value)).item() if is_number(value) else function(value)
 
 
 def _times(name: str, input: Any, factor: Any, other: Any) -> Any:
@@ -89,15 +89,22 @@ xlog1py: Operation = elementwise(
 
 
 # The gamma function's family
+def _log_gamma(input: Any) -> Any:
+    """Infinite at both ends, as C's lgamma is; SciPy's goes to minus infinity at the lower one."""
+    found = by_scipy("lgamma", "gammaln", input)
+    np.copyto(found, np.inf, where=np.isneginf(input))
+    return found
+
+
 lgamma: Operation = elementwise(
     "lgamma",
-    lambda input: by_scipy("lgamma", "gammaln", input),
+    _log_gamma,
     "``log |Gamma(input)|``.",
     also="special.gammaln",
     floats=True,
     numpy={"scipy.special.gammaln": lambda x: lgamma(x)},
     input=lambda g, input: g * on(digamma, input),
-    kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 30.0, 800.0, inf, nan]))],
+    kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 30.0, 800.0, inf, -inf, nan]))],
     differs=[Differs(_TEN_DIGITS, "second", "float64")],
 )
 digamma: Operation = elementwise(
@@ -142,10 +149,9 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     >>> pullback.polygamma(1, pullback.tensor([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    if not isinstance(n, int):
-        raise TypeError(errors.message("polygamma()", expected="n to be an int", found=errors.describe(n)))
+    n = index_of("polygamma", "n", n)
     if n < 0:
-        raise RuntimeError(errors.message("polygamma()", expected="n of at least 0", found=str(n)))
+        raise RuntimeError(errors.message("polygamma(n, x) does not support negative n", found=str(n)))
     return titled(digamma(input), "PolygammaBackward0", n=0) if n == 0 else _polygamma(input, n)
 
 
@@ -164,8 +170,7 @@ Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[method-ass
 )
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate `lgamma`: ``p (p - 1) / 4 log(pi) + sum of lgamma(input - j / 2)`` over j from 0 to p - 1."""
-    if not isinstance(p, int):
-        raise TypeError(errors.message("mvlgamma()", expected="p to be an int", found=errors.describe(p)))
+    p = index_of("mvlgamma", "p", p)
     if p < 1:
         raise RuntimeError(errors.message("mvlgamma()", expected="p of at least 1", found=str(p)))
     need("mvlgamma", NUMBERS, input._data)
@@ -295,6 +300,16 @@ ndtr: Operation = elementwise(
     input=lambda g, input: g * (np.exp(-0.5 * input * input) / _ROOT_TWO_PI),
     kinks=[S(V(EDGES))],
 )
+
+
+def _log_ndtr_rule(g: Any, input: Any) -> Any:
+    # exp(-x**2 / 2) / sqrt(2 pi) / ndtr(x): above 0 as it stands, for there erfcx is soon infinite, and below by erfcx
+    above = np.greater(plain(input), 0)
+    high, low = np.where(above, input, 0), np.where(above, 0, input)
+    normal = np.exp(-0.5 * np.square(high)) / (0.5 * _ROOT_TWO_PI * on(erfc, high * -math.sqrt(0.5)))
+    return g * np.where(above, normal, 2 / _ROOT_TWO_PI / on(erfcx, low * -math.sqrt(0.5)))
+
+
 log_ndtr: Operation = elementwise(
     "log_ndtr",
     lambda input: by_scipy("log_ndtr", "log_ndtr", input),
@@ -302,7 +317,7 @@ log_ndtr: Operation = elementwise(
     home="special",
     floats=True,
     numpy={"scipy.special.log_ndtr": lambda x: log_ndtr(x)},
-    input=lambda g, input: g * (2 / _ROOT_TWO_PI / on(erfcx, input * -math.sqrt(0.5))),
+    input=_log_ndtr_rule,
     kinks=[S(V([0.0, 1.0, -1.0, 30.0, -30.0, nan]))],
 )
 ndtri: Operation = elementwise(

@@ -63,6 +63,7 @@ def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
 
 @special(
     method=False,
+    view=True,
     saved={"split_size": lambda lengths: lengths[0], "split_sizes": "lengths"},
     input=_split_rule,
     jvp=lambda t, lengths, dim: on(_split, t[0], lengths, dim),
@@ -82,9 +83,7 @@ def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces") -> tupl
 def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
     """Axis `dim` counted from 0, and its length, of a tensor that is to be cut up."""
     if not input._data.ndim:
-        raise RuntimeError(
-            errors.message(f"{name}()", expected="at least a 1-dimensional tensor", found="a 0-d tensor")
-        )
+        raise RuntimeError(f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = wrap_axis(dim, input._data.ndim)
     return axis, input._data.shape[axis]
 
@@ -225,9 +224,12 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 def _numbers(name: str, value: Any) -> Any:
     """Sections or places of cuts, which may be in a tensor of int64, as an int or a list of them."""
     if isinstance(value, Tensor):
-        if value._data.dtype != np.int64 or value._data.ndim > 1:
+        what = f"{name} expected tensor_indices_or_sections to"
+        if value._data.dtype != np.int64:
+            raise RuntimeError(f"{what} have dtype of long, but got {value.type().rpartition('.')[2][:-6]}")
+        if value._data.ndim > 1:
             raise RuntimeError(
-                errors.message(f"{name}()", expected="a 0-d or 1-d tensor of int64", found=errors.describe(value))
+                f"{what} be a zero-dimensional or one-dimensional tensor, but got a tensor with {value._data.ndim} dims"
             )
         return value.tolist()
     if isinstance(value, (tuple, list)):
@@ -348,6 +350,7 @@ def _slices_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
 
 @special(
     method=False,
+    view=True,
     input=_unbind_rule,
     jvp=lambda t, dim: on(_unbind, t[0], dim),
     batch=_slices_of_each,
@@ -439,7 +442,9 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if not -n <= start <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     start = start + n if start < 0 else start
-    if length < 0 or start + length > n:
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, found {length}")
+    if start + length > n:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
     return input[_cut(axis, slice(start, start + length))]
 
@@ -460,4 +465,14 @@ def _rows(self: Tensor) -> Iterator[Tensor]:
     return iter(unbind(self))
 
 
+def _from_the_last(self: Tensor) -> Tensor:
+    """`reversed` of a tensor: a tensor, whose slices along the first axis are in the opposite order."""
+    return self.flip(0) if self._data.ndim else self
+
+
+def _no_deletion(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items.\n  What to do: select those to keep, or cat() them.")
+
+
 Tensor.__iter__ = _rows  # type: ignore[method-assign]
+Tensor.__reversed__, Tensor.__delitem__ = _from_the_last, _no_deletion  # type: ignore[attr-defined]

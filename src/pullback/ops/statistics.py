@@ -6,6 +6,7 @@ Where all elements are equal the derivative of the standard deviation, which has
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from .._arrays import insert_axes, wrap_axes
 from .._tensor import Tensor
 from .conversion import to
 from .nodes import dims_of
-from .operands import plain
+from .operands import number_of, plain
 from .products import matmul
 from .reductions import mean, quiet, sum
 from .samples import EMPTY, NO_DIM, A, Differs, S, Sample, V, along, index, inf, nan, whole
@@ -32,8 +33,19 @@ def _total(input: Any, axes: Any, keepdim: bool) -> Any:
     return quiet(np.add.reduce, np.sum, input, axis=axes, keepdims=keepdim)
 
 
-def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """The variance and the mean over `dim`."""
+def _mean(input: Any, axes: Any) -> Any:
+    """The mean over the axes, which are kept."""
+    count = _size(np.shape(input), axes) or 1
+    if type(input) is np.ndarray and input.dtype.char == "e":  # a total of half precision could overflow
+        return _mean(input.astype(np.float32), axes).astype(input.dtype)
+    return np.true_divide(_total(input, axes, True), count)
+
+
+def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, root: bool = False) -> tuple[Any, Any]:
+    """The variance, or its `root`, and the mean over `dim`."""
+    if input.dtype.char == "e":  # squares of half precision would overflow
+        single = _moments(name, input.astype(np.float32), dim, correction, keepdim, root)
+        return single[0].astype(input.dtype), single[1].astype(input.dtype)
     if input.dtype.kind not in "fcV":
         raise RuntimeError(
             errors.message(
@@ -45,6 +57,12 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
         )
     axes = wrap_axes(dim, input.ndim)
     size = _size(input.shape, axes)
+    if size <= correction:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the number of elements "
+            f"that are reduced to one: found correction {correction} and {size} elements.",
+            stacklevel=errors.callers_level(),
+        )
     center = np.true_divide(_total(input, axes, True), input.dtype.type(size))
     deviations = np.subtract(input, center)
     squares = (
@@ -58,7 +76,19 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool) ->
         if keepdim or not input.ndim
         else np.squeeze(center, axes if axes is not None else tuple(range(input.ndim)))
     )
-    return np.true_divide(total, total.dtype.type(np.maximum(size - correction, 0))), middle
+    variance = np.true_divide(total, total.dtype.type(np.maximum(size - correction, 0)))
+    if not root:
+        return variance, middle
+    limits = np.finfo(variance.dtype)
+    if (
+        variance.dtype == np.float32
+        and size > correction
+        and np.any((variance < limits.tiny) | (variance > limits.max))
+    ):
+        # squares beyond single precision, but perhaps not their root
+        double = _moments(name, input.astype(np.result_type(input.dtype, np.float64)), dim, correction, keepdim, root)
+        return double[0].astype(variance.dtype), middle
+    return np.sqrt(variance), middle
 
 
 def _deviation_rule(g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
@@ -67,7 +97,7 @@ def _deviation_rule(g: Any, input: Any, dim: Any, correction: Any, keepdim: Any)
     axes = wrap_axes(dim, len(shape))
     size = _size(shape, axes)
     left = np.maximum(size - correction, 0)
-    center = np.true_divide(_total(input, axes, True), size or 1)
+    center = _mean(input, axes)
     factor = float(np.true_divide(2, left)) if left else np.inf
     return np.multiply(np.multiply(insert_axes(g, axes, shape, keepdim), factor), np.subtract(input, center))
 
@@ -111,7 +141,7 @@ def _var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 @special(method=False, saved={"dim": dims_of}, batch="dims", input=_std_rule)
 def _std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return np.sqrt(_moments("std", input, dim, correction, keepdim)[0])
+    return _moments("std", input, dim, correction, keepdim, True)[0]
 
 
 @special(method=False, saved={"dim": dims_of}, batch="dims", input=_var_mean_rule)
@@ -121,8 +151,7 @@ def _var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 @special(method=False, saved={"dim": dims_of}, batch="dims", input=_std_mean_rule)
 def _std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    variance, center = _moments("std_mean", input, dim, correction, keepdim)
-    return np.sqrt(variance), center
+    return _moments("std_mean", input, dim, correction, keepdim, True)
 
 
 def _asked(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
@@ -135,6 +164,7 @@ def _asked(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, An
         raise TypeError(
             errors.message(f"{name}()", expected="unbiased or correction", found="both", do="leave unbiased away")
         )
+    correction = number_of(correction)
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     if not isinstance(correction, (int, float, np.number)):

@@ -127,6 +127,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
 
 @linear(
     method=False,
+    view=True,
     # None: it begins where the input does, which torch says only where no offset was given
     saved={"storage_offset": lambda offset, geometry: None if offset == geometry[1] else offset},
     batch=by(_whole_strided, _viewed),
@@ -282,6 +283,7 @@ def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
 
 @linear(
     method=False,
+    view=True,
     batch=by(_windows_moved, _viewed),
     input=lambda g, dimension, size, step, input_shape: on(_fold, g, dimension, size, step, tuple(input_shape)),
 )

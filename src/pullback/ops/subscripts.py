@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._arrays import broadcasts_to
+from .._arrays import broadcasts_to, summing
 from .._state import LEVELS, thread
 from .._tensor import Lifted, Tensor, wrap
 from .._views import refuse_memory
@@ -42,7 +42,10 @@ def _plain_part(part: Any) -> Any:
     if part is None or part is Ellipsis or isinstance(part, (bool, int)):
         return part
     if isinstance(part, slice):
-        step = None if part.step is None else operator.index(part.step)
+        try:
+            start, stop, step = [None if v is None else operator.index(v) for v in (part.start, part.stop, part.step)]
+        except TypeError:
+            raise TypeError("slice indices must be integers or None or have an __index__ method") from None
         if step is not None and step <= 0:
             raise ValueError(
                 errors.message(
@@ -52,12 +55,12 @@ def _plain_part(part: Any) -> Any:
                     do="reverse an axis with flip(dim)",
                 )
             )
-        start, stop = (None if v is None else operator.index(v) for v in (part.start, part.stop))
         return slice(start, stop, step)
     array = part._data if isinstance(part, Tensor) else np.asarray(part)
     if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
         array = array.astype(np.int64)
-    if array.dtype.kind not in "iub" or (isinstance(part, Tensor) and array.dtype.name not in _OF_TENSORS):
+    usable = not isinstance(part, Tensor) or array.dtype.name in _OF_TENSORS or array.ndim == 0
+    if array.dtype.kind not in "iub" or not usable:
         raise IndexError(
             errors.message(
                 "index",
@@ -67,14 +70,12 @@ def _plain_part(part: Any) -> Any:
             )
         )
     if array.dtype == np.uint8:
-        raise IndexError(
-            errors.message(
-                "index",
-                expected="a bool mask or positions",
-                do="convert it with .bool() or .long()",
-                found="uint8, which torch once took for a mask",
-            )
+        warnings.warn(
+            "indexing with dtype uint8 is now deprecated, please use a dtype bool instead: a mask such as x > 0, or "
+            "x.bool(). As in torch, it is taken for a mask, not for positions.",
+            stacklevel=errors.callers_level(),
         )
+        return part.bool() if isinstance(part, Lifted) else array.astype(np.bool_)
     if isinstance(part, Lifted):
         return part
     return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
@@ -94,7 +95,7 @@ def plain_index(index: Any) -> tuple[Any, ...]:
 
 
 _OF_TENSORS = ("int64", "int32", "bool", "uint8")
-_MAKE_A_TUPLE = (list, tuple, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
+_MAKE_A_TUPLE = (list, tuple, range, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
 
 Parts = tuple[Any, ...]
 
@@ -214,6 +215,19 @@ def _slice_of(index: Any) -> slice:
     return part
 
 
+def _outside(error: IndexError, input: Any) -> IndexError:
+    """NumPy's error about an index, in the words of torch."""
+    shape = f"; the tensor has shape {list(input.shape)}."
+    if not input.ndim:
+        return IndexError(
+            f"invalid index of a 0-dim tensor: {error}{shape}\n  What to do: take its number with .item()."
+        )
+    found = str(error).replace("for axis", "for dimension")
+    if "non-empty take from an empty" in found:
+        found = "a position is out of bounds for dimension with size 0"
+    return IndexError(f"index: {found}{shape}")
+
+
 @linear(
     method=False,
     view=True,
@@ -235,15 +249,15 @@ def _getitem(input: Any, index: Any) -> Any:
         # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
         return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
     except IndexError as error:
-        raise IndexError(f"index: {error}; the tensor has shape {list(input.shape)}.") from None
+        raise _outside(error, input) from None
 
 
 @linear(method=False, batch=added_up, input=lambda g, indices: on(_index, g, indices))
 def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = np.zeros(shape, dtype=summing(input.dtype))
     add_at(out, arrays_of(indices), input)
-    return out
+    return out.astype(input.dtype, copy=False)
 
 
 @linear(
@@ -260,7 +274,7 @@ def _index(input: Any, indices: Any) -> Any:
             return input.take(found[-1], len(found) - 1)
         return input[tuple([_full if p is None else p for p in found])]
     except IndexError as error:
-        raise IndexError(f"index: {error}; the tensor has shape {list(input.shape)}.") from None
+        raise _outside(error, input) from None
 
 
 def _subscript(self: Tensor, index: Any) -> Tensor:
@@ -371,6 +385,8 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
                     do=f"convert it with .to({t.dtype})",
                 )
             )
+    if type(value) in (int, float) and t._data.dtype.kind in "iu":
+        _dtypes.refuse_overflow(value, t._data.dtype)
     if dtype.kind == "c" and t._data.dtype.kind not in "cb":
         if not isinstance(value, Tensor) or isinstance(value, Lifted):
             raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))

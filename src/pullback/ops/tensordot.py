@@ -10,6 +10,7 @@ from .. import errors
 from .._arrays import wrap_axis
 from .._tensor import Tensor, wrap
 from .contractions import contract
+from .conversion import to
 from .diagonals import diagonal
 from .samples import A, Differs, S
 from .table import composite
@@ -41,7 +42,11 @@ def _paired_axes(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]
     n, m = a._data.ndim, b._data.ndim
     if isinstance(dims, int):
         if not 0 <= dims <= min(n, m):
-            raise RuntimeError(errors.message("tensordot()", expected=f"dims from 0 to {min(n, m)}", found=str(dims)))
+            raise RuntimeError(
+                errors.message(
+                    f"tensordot() expects dims >= 0, and at most {min(n, m)}, the fewer axes", found=str(dims)
+                )
+            )
         return list(range(n - dims, n)), list(range(dims))
     if len(dims) != 2 or not all(isinstance(axes, (tuple, list)) for axes in dims):
         raise TypeError(
@@ -118,7 +123,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     for i, j in zip(left, right, strict=True):
         second[j] = i
     out = tuple(i for i in first if i not in left) + tuple(n for n in second if n >= len(first))
-    return contract([first, tuple(second)], [a, b], out)
+    found = contract([first, tuple(second)], [a, b], out)
+    return found if found._data.dtype == a._data.dtype else to(found, a._data.dtype)  # a sum of integers is wider
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -157,9 +163,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if input._data.shape[-1] != other._data.shape[-1]:
         raise RuntimeError(
             errors.message(
-                "inner()",
-                expected="the last dimension to match on both input tensors",
-                found=f"{list(input._data.shape)} and {list(other._data.shape)}",
+                "inner() the last dimension must match on both input tensors but got shapes "
+                f"{list(input._data.shape)} and {list(other._data.shape)}"
             )
         )
     return tensordot(input, other, ([-1], [-1]))

@@ -16,6 +16,7 @@ from .._tensor import Tensor
 from .conversion import to
 from .creation import empty
 from .sparse import strided
+from .table import alias
 from .values import tensor
 
 _DTYPES = {
@@ -106,11 +107,13 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         library, _, name = dtype.partition(".")
         if library not in ("pullback", "torch") or name.removesuffix("Tensor") not in _DTYPES or name in _DTYPES:
             raise ValueError(
-                errors.message("type()", expected="a dtype, or a name such as 'pullback.LongTensor'", found=repr(dtype))
+                errors.message(f"invalid type: {dtype!r}", expected="a dtype, or a name such as 'pullback.LongTensor'")
             )
         dtype = _DTYPES[name.removesuffix("Tensor")]
     elif isinstance(dtype, tensortype):
         dtype = dtype.dtype
+    elif dtype is Tensor:
+        dtype = _dtypes.get_default_dtype()
     elif not isinstance(dtype, (_dtypes.dtype, np.dtype)):
         kind = ValueError if isinstance(dtype, type) else TypeError
         raise kind(errors.message("type()", expected="a dtype, or the name of one", found=errors.describe(dtype)))
@@ -122,6 +125,21 @@ def _new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     return tensortype(self.dtype)(*data, device=device)
 
 
+def typename(obj: Any) -> str:
+    """What an object is called by its type: of a tensor `Tensor.type`, else the type with its module.
+
+    >>> import pullback
+    >>> pullback.typename(pullback.ones(2)), pullback.typename(3), pullback.typename(pullback.nn.Linear)
+    ('pullback.FloatTensor', 'int', 'pullback.nn.layers.linear.Linear')
+    """
+    if isinstance(obj, Tensor):
+        return str(_type(obj))
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None)
+    return str(named.__qualname__) if module in (None, "builtins") else f"{module}.{named.__qualname__}"
+
+
+alias("typename", typename)
 for _name, _method in {"type": _type, "new": _new}.items():
     _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
     setattr(Tensor, _name, _method)

@@ -83,7 +83,8 @@ def _plain(data: Any, found: set[Any]) -> Any:
     if any(nested) and not all(nested):
         raise TypeError(
             errors.message(
-                "tensor()", expected="sequences that are nested equally deep", found="a number beside a sequence"
+                "tensor(): a number beside a sequence is not a sequence, and self-referential lists are incompatible",
+                expected="them to be nested equally deep",
             )
         )
     return [_plain(d, found) for d in data]
@@ -119,7 +120,7 @@ def _dtype_of_numbers(kind: type) -> np.dtype[Any]:
     if issubclass(kind, complex):
         return _dtypes.complex_of(_dtypes.default())
     if issubclass(kind, (str, bytes)):
-        raise TypeError(errors.message("tensor()", expected="numbers", found=kind.__name__))
+        raise TypeError(errors.message(f"tensor(): invalid data type '{kind.__name__}'", expected="numbers"))
     raise RuntimeError(
         errors.message(
             "tensor()",
@@ -141,7 +142,9 @@ def _from_numbers(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
         with np.errstate(all="ignore"):
             return np.array(plain, wanted)
     except ValueError as error:
-        raise ValueError(errors.message("tensor()", expected="sequences of equal length", found=str(error))) from None
+        raise ValueError(
+            errors.message("tensor(): expected sequence of length equal to that of the others", found=str(error))
+        ) from None
 
 
 def _integers(plain: Any, natural: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -272,6 +275,8 @@ def scalar_tensor(
     pin_memory: bool = False,
 ) -> Tensor:
     """A 0-d tensor of one number, which is a float unless `dtype` says otherwise."""
+    if isinstance(s, Tensor) and not s._data.ndim:
+        s = s.item()
     if not isinstance(s, (bool, int, float, complex, np.generic)):
         raise TypeError(errors.message("scalar_tensor()", expected="a number", found=errors.describe(s)))
     wanted = _dtypes.default() if dtype is None else _dtypes.to_numpy(dtype)

@@ -1,11 +1,12 @@
-"""What tests of a user's own code need: the audit of a Function, and a comparison of results.
+"""What tests of a user's own code need: the audit of a Function, a comparison of results, and inputs.
 
 `audit` says whether a Function keeps its contract, each finding with a reason and a corrected line; the command
-`pullback check` runs it on a file. `assert_close` is PyTorch's.
+`pullback check` runs it on a file. `assert_close` and `make_tensor` are PyTorch's.
 """
 
 from .auditing import audit
 from .comparison import assert_close
 from .findings import CODES, Audit, Code, Finding, Line
+from .making import make_tensor
 
-__all__ = ["CODES", "Audit", "Code", "Finding", "Line", "assert_close", "audit"]
+__all__ = ["CODES", "Audit", "Code", "Finding", "Line", "assert_close", "audit", "make_tensor"]

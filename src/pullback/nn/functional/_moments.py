@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import added, summing
 from ...ops.calls import on
 from ...ops.table import bilinear, special
 from ._windows import Array
@@ -20,8 +21,8 @@ from ._windows import Array
 
 def _total(x: Array) -> Array:
     """The sum over a and b, ``(..., 1, c, 1)``."""
-    rows = np.add.reduce(x, axis=-1, keepdims=True) if x.shape[-1] != 1 else x
-    return np.add.reduce(rows, axis=-3, keepdims=True) if x.shape[-3] != 1 else rows
+    rows = added(x, -1, True) if x.shape[-1] != 1 else x
+    return added(rows, -3, True) if x.shape[-3] != 1 else rows
 
 
 def _total_product(x: Array, y: Array) -> Array:
@@ -61,13 +62,16 @@ def _project(input: Any, direction: Any, scale: Any, center: Any) -> Any:
 
     The scale, one for each c, commutes with it.
     """
+    dtype, single = input.dtype, summing(input.dtype)
+    if dtype is not single:
+        input, direction, scale = (x.astype(single) for x in (input, direction, scale))
     count = input.dtype.type(input.shape[-3] * input.shape[-1])
     out = direction * (_total_product(input, direction) / -count)
     out += input
     if center:
         out -= _total(input) / count
     out *= scale
-    return out
+    return out.astype(dtype, copy=False)
 
 
 def _inverse(variance: Any, eps: Any) -> Any:
@@ -141,7 +145,9 @@ def _sum_product(input: Any, other: Any, shape: Any) -> Any:
 
     Axes before these three, of a batch, are left to the engine.
     """
-    shape = shape[-3:]
+    shape, single = shape[-3:], summing(input.dtype)
+    if input.dtype is not single:
+        return _sum_product.op.forward(input.astype(single), other.astype(single), shape).astype(input.dtype)
     if shape[0] == 1 == shape[2] and input.shape == other.shape:
         return _total_product(input, other)
     kept = "".join(axis for axis, n in zip("acb", shape, strict=True) if n != 1)

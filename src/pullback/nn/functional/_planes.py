@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import summing
 from ...ops.calls import on
 from ...ops.table import linear
 from ._windows import Array, Ints
@@ -44,8 +45,8 @@ def _into_planes(input: Any, index: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with what stands in `input` added at flat positions."""
     space = len(plane)
     lead = _lead(input, index, space)
-    out = np.zeros((*lead, *plane), input.dtype)
+    out = np.zeros((*lead, *plane), summing(input.dtype))
     flat = _flat(index, lead, space, math.prod(plane))
     values = np.broadcast_to(input, (*lead, *input.shape[input.ndim - space :]))
     np.add.at(out.reshape(-1), flat.reshape(-1), values.reshape(-1))
-    return out
+    return out.astype(input.dtype, copy=False)

@@ -11,6 +11,7 @@ from ... import errors
 from ..._tensor import Tensor, wrap
 from ...ops.activations import softmax
 from ...ops.choices import where
+from ...ops.conversion import to
 from ...ops.operands import plain, somewhere
 from ...ops.products import matmul
 from ...ops.samples import A, S, V
@@ -83,6 +84,11 @@ def scaled_dot_product_attention(
             [0.3302, 0.6698]])
     """
     _check(query, key, value, attn_mask, dropout_p, is_causal)
+    if query._data.dtype == np.float16:  # products of half precision would overflow
+        wide = [to(t, np.float32) for t in (query, key, value)]
+        mask = attn_mask if attn_mask is None or attn_mask._data.dtype.kind == "b" else to(attn_mask, np.float32)
+        given = {"scale": scale, "enable_gqa": enable_gqa}
+        return to(scaled_dot_product_attention(*wide, mask, dropout_p, is_causal, **given), np.float16)
     if enable_gqa:
         heads = query._data.shape[-3]
         key, value = _for_each_head("key", key, heads), _for_each_head("value", value, heads)

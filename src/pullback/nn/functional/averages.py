@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._tensor import Tensor, wrap
 from ...ops.choices import relu
+from ...ops.conversion import to
 from ...ops.samples import A, S
 from ...ops.table import composite
 from ._arguments import floating, refuse, where_empty
@@ -46,6 +47,14 @@ def _divided(total: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
     return total.div(by) if total.is_floating_point() else total.div(by, rounding_mode="trunc")
 
 
+def _averaged(input: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
+    """The sums of windows, divided: of half precision in single, in which the sums do not overflow."""
+    half = input._data.dtype == np.float16
+    total = _resample(to(input, np.float32) if half else input, tuple(m for m, _ in axes))
+    found = _divided(total, axes, divisor)
+    return to(found, np.float16) if half else found
+
+
 def _average(
     space: int,
     input: Tensor,
@@ -68,7 +77,7 @@ def _average(
             image, kernel, slide.stride, slide.padding, slide.places(image, kernel), strict=True
         )
     ]
-    return _divided(_resample(input, tuple(m for m, _ in axes)), axes, divisor)
+    return _averaged(input, axes, divisor)
 
 
 @composite(
@@ -128,7 +137,7 @@ def avg_pool3d(
 def _adaptive(space: int, input: Tensor, output_size: Any) -> Tensor:
     size = targets(f"adaptive_avg_pool{space}d", input, output_size, space)
     axes = [_even(n, m) for n, m in zip(input._data.shape[-space:], size, strict=True)]
-    return _divided(_resample(input, tuple(m for m, _ in axes)), axes, None)
+    return _averaged(input, axes, None)
 
 
 @composite(

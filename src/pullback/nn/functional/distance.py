@@ -11,6 +11,7 @@ from ..._tensor import Tensor
 from ...ops import reductions
 from ...ops.batching import by
 from ...ops.calls import write_out
+from ...ops.conversion import to
 from ...ops.norms import norm
 from ...ops.samples import A, S, V, index, inf
 from ...ops.table import composite, constant
@@ -43,13 +44,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor([0.9600])
     """
     tensors("cosine_similarity", x1=x1, x2=x2)
-    if _dtypes.result_type([x1._data, x2._data]).kind != "f":
+    dtype = _dtypes.result_type([x1._data, x2._data])
+    if dtype.kind != "f":
         raise refuse("cosine_similarity", "floating point numbers", f"{errors.describe(x1)}, {errors.describe(x2)}")
     sizes = [x1._data.shape, x2._data.shape]
     problem = errors.broadcast_message(sizes)
     if problem:
         raise RuntimeError(f"cosine_similarity(): {problem}")
-    x1, x2 = (x.expand(np.broadcast_shapes(*sizes)) for x in (x1, x2))
+    x1, x2 = (to(x, dtype).expand(np.broadcast_shapes(*sizes)) for x in (x1, x2))
     first, second = (x / at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
     return reductions.sum(first * second, dim)
 

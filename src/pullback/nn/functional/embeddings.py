@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import summing
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
@@ -58,16 +59,16 @@ def _add_rows(input: Any, index: Any, n: Any) -> Any:
     """n rows ``(..., n, d)`` of zeros, to which those of ``(..., m, d)`` are added at ``(..., m, 1)``."""
     lead = np.broadcast_shapes(input.shape[:-2], index.shape[:-2])
     m, d = input.shape[-2:]
-    out = np.zeros((*lead, n, d), input.dtype)
+    out = np.zeros((*lead, n, d), summing(input.dtype))
     if m and not lead and (index[1:] >= index[:-1]).all():
         starts = np.flatnonzero(np.diff(index[:, 0], prepend=-1))
-        out[index[starts, 0]] = np.add.reduceat(input, starts, axis=0)
-        return out
+        out[index[starts, 0]] = np.add.reduceat(input, starts, axis=0, dtype=out.dtype)
+        return out.astype(input.dtype, copy=False)
     start = np.arange(math.prod(lead)).reshape(*lead, 1, 1) * (n * d)
     # on flat arrays, np.add.at is several times faster
     flat = np.broadcast_to(index, (*lead, m, 1)) * d + (np.arange(d) + start)
     np.add.at(out.reshape(-1), flat.reshape(-1), np.broadcast_to(input, (*lead, m, d)).reshape(-1))
-    return out
+    return out.astype(input.dtype, copy=False)
 
 
 def _gradient(g: Any, index: Any, weight_shape: Any, padding_idx: Any, scale_grad_by_freq: Any, sparse: Any) -> Any:

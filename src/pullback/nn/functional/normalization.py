@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
+from ...ops.conversion import to
 from ...ops.samples import A, Differs, S, V, inf, nan
 from ...ops.table import composite
 from ._arguments import floating, refuse, tensors, where_empty
@@ -31,8 +32,12 @@ def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints
 
 def _standard(input: Tensor, eps: float, center: bool, *then: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """What `_standardize` gives. then: the weight and the bias; with neither, the result is handed out as it is."""
-    given = any(part is not None for part in then)
-    return (_standardize if given else _normalize)(input, eps, center)
+    function = _standardize if any(part is not None for part in then) else _normalize
+    if input._data.dtype != np.float16:
+        return function(input, eps, center)
+    # the variance, which the gradient needs, may be beyond half precision
+    out, mean, variance = function(to(input, np.float32), eps, center)
+    return to(out, np.float16), mean, variance
 
 
 _EMPTY = where_empty("int64 bool complex128", "values gradients second")
@@ -242,8 +247,8 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axes, which have `normalized_shape`.
 
-    eps: that of the dtype, the distance from 1 to the next number, unless given (Zhang and Sennrich 2019,
-    arXiv:1910.07467).
+    eps: that of the dtype, the distance from 1 to the next number, unless given; of half precision that of float32, in
+    which it is computed (Zhang and Sennrich 2019, arXiv:1910.07467).
 
     >>> import pullback
     >>> pullback.nn.functional.rms_norm(pullback.tensor([[1.0, -1.0], [2.0, 2.0]]), (2,))
@@ -253,7 +258,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     outer, inner = _inner("rms_norm", input, normalized_shape, weight=weight)
     floating("rms_norm", input, also="c")
     rows = input.reshape(1, outer, inner)
-    small = float(np.finfo(input._data.dtype).eps) if eps is None else eps
+    small = float(np.finfo(np.result_type(input._data.dtype, np.float32)).eps) if eps is None else eps
     if input.is_complex():  # torch squares without conjugating
         out = rows * ((rows * rows).mean(-1, keepdim=True) + small).rsqrt()
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import errors
+from ... import _dtypes, errors
 from ..._tensor import Tensor
 from ...ops.calls import on
 from ...ops.nodes import titled
@@ -124,6 +124,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     if len(numbers) % 2 or len(numbers) > 2 * input._data.ndim:
         raise refuse("pad", "two numbers for each of the last axes", f"{len(numbers)} for {input._data.ndim} axes")
     if mode == "constant":
+        if value:
+            _dtypes.refuse_overflow(value, input._data.dtype)
         return _pad(input, numbers, value or 0)
     if mode not in ("reflect", "replicate", "circular"):
         raise refuse(

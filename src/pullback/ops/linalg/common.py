@@ -50,20 +50,20 @@ def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False
         )
 
 
-def check_matrix(name: str, value: Any, what: str = "A", *, square: bool = False) -> None:
+def check_matrix(name: str, value: Any, what: str = "A", *, square: bool = False, half: bool = False) -> None:
     """`check_floating`, and refuse what is no matrix or stack of matrices, or not a square one where it must be."""
-    check_floating(name, value, what)
+    check_floating(name, value, what, half=half)
     shape = data_of(value).shape
     if len(shape) < 2:
         raise RuntimeError(
-            errors.message(f"{name}()", expected=f"{what} to have at least 2 dimensions", found=f"shape {list(shape)}")
+            errors.message(
+                f"{name}: The input tensor {what} must have at least 2 dimensions", found=f"shape {list(shape)}"
+            )
         )
     if square and shape[-1] != shape[-2]:
         raise RuntimeError(
             errors.message(
-                f"{name}()",
-                expected=f"{what} to be batches of square matrices",
-                found=f"{shape[-2]} by {shape[-1]} matrices",
+                f"{name}: {what} must be batches of square matrices", found=f"{shape[-2]} by {shape[-1]} matrices"
             )
         )
 
@@ -87,7 +87,8 @@ def singular(name: str, info: Any) -> errors.LinAlgError:
     first = int(np.ravel(info)[np.flatnonzero(info)[0]]) if np.any(info) else 0
     which = f" (Batch element {int(np.flatnonzero(info)[0])})" if np.ndim(info) else ""
     return errors.LinAlgError(
-        f"{name}{which}: The diagonal element {first} of its LU factor is zero: the input matrix is singular.\n"
+        f"{name}{which}: The diagonal element {first} is zero, the inversion could not be completed: "
+        "the input matrix is singular.\n"
         "  What to do: add a small multiple of the identity, or use linalg.lstsq or linalg.pinv."
     )
 

@@ -87,8 +87,9 @@ def _not_definite(name: str, info: Any) -> errors.LinAlgError:
     place = int(np.flatnonzero(info)[0])
     which = f" (Batch element {place})" if np.ndim(info) else ""
     return errors.LinAlgError(
-        f"{name}{which}: The input is not positive-definite: its leading minor of order {int(np.ravel(info)[place])} "
-        "is not.\n  What to do: add a small multiple of the identity, or use linalg.eigh or linalg.lu."
+        f"{name}{which}: The factorization could not be completed: the input is not positive-definite, its leading "
+        f"minor of order {int(np.ravel(info)[place])} is not positive-definite.\n"
+        "  What to do: add a small multiple of the identity, or use linalg.eigh or linalg.lu."
     )
 
 
@@ -250,7 +251,9 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     check_matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise (RuntimeError if isinstance(mode, str) else TypeError)(
-            errors.message("linalg.qr()", expected="mode 'reduced', 'complete' or 'r'", found=repr(mode))
+            errors.message(
+                f"linalg.qr received unrecognized mode {mode!r}", expected="mode 'reduced', 'complete' or 'r'"
+            )
         )
     if mode == "r":
         r = _only_r(A)
@@ -263,7 +266,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 def _reflections(name: str, A: Any, tau: Any) -> tuple[Any, Any, Any]:
     """Of ``Q = H1 H2 ... = I - V T V^H``: V, and the factors of ``T = B^-1 D`` (Joffrain et al., 2006)."""
-    check_matrix(name, A)
+    check_matrix(name, A, "input")
     check_floating(name, tau, "tau")
     check_same_dtype(name, input=A, tau=tau)
     (*batch, m, n), (*of_tau, k) = data_of(A).shape, data_of(tau).shape
@@ -329,6 +332,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
         S(M(4, 3), M(3), M(2, 4), left=False, transpose=True),
         S(M(2, 3, 3), M(2, 3), M(2, 3, 1)),
         S(M(2, 3, 3), M(2, 3), M(2, 1, 3), False, True),
+        S(M(2, 4), M(2), M(2, 3)),
+        S(M(3, 2, 3), M(3, 2), M(3, 1, 2), False, True),
         S(M(3, 2, layout="T"), M(2), M(3, 2, layout="step"), transpose=True),
     ],
     refused=lambda: [
@@ -346,15 +351,18 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose`
     its conjugate transpose.
     """
-    V, *_ = parts = _reflections("ormqr", input, tau)
+    check_matrix("ormqr", input, "input")
+    count = min(input._data.shape[-2:])  # of reflections; columns further to the right are none
+    V, *_ = parts = _reflections("ormqr", input[..., :count], tau)
     check_matrix("ormqr", other, "other")
     check_same_dtype("ormqr", input=input, other=other)
     x = other if left else adjoint(other)
-    if x._data.shape[:-1] != input._data.shape[:-1] or tau._data.shape[-1] != input._data.shape[-1]:
+    if x._data.shape[:-1] != input._data.shape[:-1] or tau._data.shape[-1] != count:
         raise RuntimeError(
             errors.message(
                 "ormqr()",
-                expected=f"a tau for each column of input; the batch and the {'rows' if left else 'columns'} of Q",
+                expected=f"a tau for each of {count} reflections; the batch and the "
+                f"{'rows' if left else 'columns'} of Q",
                 found=f"input {list(input._data.shape)}, tau {list(tau._data.shape)}, other {list(other._data.shape)}",
             )
         )

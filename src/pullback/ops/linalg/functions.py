@@ -61,7 +61,7 @@ def matrix_power(A: Tensor, n: int) -> Any:
     shape = A._data.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise RuntimeError(
-            errors.message("linalg.matrix_power()", expected="batches of square matrices", found=errors.describe(A))
+            errors.message("linalg.matrix_power: A must be batches of square matrices", found=errors.describe(A))
         )
     if n == 0:  # a constant that hangs on A
         return np.where(wrap(np.asarray(True)), np.eye(shape[-1], dtype=A._data.dtype), A)
@@ -135,13 +135,11 @@ def _chain(tensors: list[Tensor], where: dict[tuple[int, int], int], i: int, j: 
 def _check_chain(tensors: list[Any]) -> None:
     for i, t in enumerate(tensors):
         inside = 0 < i < len(tensors) - 1
+        where = f"tensor {i}" if inside else "the last tensor" if i else "the first tensor"
         if not isinstance(t, Tensor) or not (t._data.ndim == 2 or (t._data.ndim == 1 and not inside)):
             raise (RuntimeError if isinstance(t, Tensor) else TypeError)(
                 errors.message(
-                    f"linalg.multi_dot(): tensor {i} must be 2D"
-                    + " or a vector" * (not inside)
-                    + (f" but got {t._data.ndim}D" if isinstance(t, Tensor) else ""),
-                    found=errors.describe(t),
+                    f"linalg.multi_dot(): {where} must be {'' if inside else '1D or '}2D", found=errors.describe(t)
                 )
             )
     check_same_dtype("linalg.multi_dot", **{f"tensor {i}": t for i, t in enumerate(tensors)})
@@ -181,9 +179,7 @@ def multi_dot(tensors: Any) -> Tensor:
             errors.message("linalg.multi_dot()", expected="a list of Tensors", found=errors.describe(tensors))
         )
     if len(tensors) < 2:
-        raise RuntimeError(
-            errors.message("linalg.multi_dot()", expected="two tensors or more", found=str(len(tensors)))
-        )
+        raise RuntimeError(errors.message("linalg.multi_dot()", expected="at least 2 tensors", found=str(len(tensors))))
     chain = list(tensors)
     _check_chain(chain)
     sizes = [t._data.shape[-1 if t._data.ndim == 1 else 0] for t in chain]
@@ -205,10 +201,10 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices.")
     for t in matrices:
-        if not isinstance(t, Tensor) or t._data.ndim != 2:
-            raise (RuntimeError if isinstance(t, Tensor) else TypeError)(
-                errors.message("chain_matmul()", expected="2-D tensors", found=errors.describe(t))
-            )
+        if not isinstance(t, Tensor):
+            raise TypeError(errors.message("chain_matmul()", expected="Tensors", found=errors.describe(t)))
+        if t._data.ndim != 2:
+            raise RuntimeError(f"chain_matmul(): Tensor dimension is {t._data.ndim}, expected 2 instead.")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
@@ -365,8 +361,8 @@ def _numpy_vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
 )
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     """``sum(conj(x) * y)`` along `dim`; other axes broadcast."""
-    check_floating("linalg.vecdot", x, "x")
-    check_floating("linalg.vecdot", y, "y")
+    check_floating("linalg.vecdot", x, "x", half=True)
+    check_floating("linalg.vecdot", y, "y", half=True)
     check_same_dtype("linalg.vecdot", x=x, y=y)
     ndim = max(x._data.ndim, y._data.ndim)
     if not ndim:
@@ -390,11 +386,11 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """
     shape = x._data.shape
     count = (shape[-1] if shape else 1) if N is None else N
-    if x._data.dtype.kind == "b" or not shape or count <= 1:
+    if x._data.dtype.kind == "b" or count <= 1:
         raise RuntimeError(
             errors.message(
                 "linalg.vander()",
-                expected="vectors of numbers, and N greater than 1",
+                expected="numbers, and N greater than 1",
                 found=f"{errors.describe(x)}, N = {count}",
             )
         )

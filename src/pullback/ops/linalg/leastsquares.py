@@ -38,6 +38,12 @@ def _tolerance(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return 0.0 if atol is None else atol, rtol
 
 
+def _check_tolerances(name: str, **tolerances: Any) -> None:
+    for which, value in tolerances.items():
+        if isinstance(value, Tensor) and value._data.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): {which} tensor of complex type is not supported.")
+
+
 def _cut(values: Any, atol: Any, rtol: Any) -> Any:
     """Which singular values are above the tolerances, numbers or arrays of one for each matrix."""
     largest = values.max(-1, initial=0, keepdims=True)
@@ -134,6 +140,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
             [0.0000, 0.0000]])
     """
     check_matrix("linalg.pinv", A, square=hermitian)
+    _check_tolerances("linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     return _pinv(A, *_tolerance(A, atol, rcond if rtol is None else rtol), hermitian)
 
 
@@ -160,6 +167,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values are above ``max(atol, rtol * S[0])``, int64. Tolerances as of `pinv`; `tol` is atol."""
     check_matrix("linalg.matrix_rank", A, square=hermitian)
+    _check_tolerances("linalg.matrix_rank", tol=tol, atol=atol, rtol=rtol)
     values = abs(eigvalsh(A)) if hermitian else svdvals(A)
     count = values._data.shape[-1]
     if not count:
@@ -220,6 +228,25 @@ def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
     return LstsqResult(solution, residuals, rank, s)
 
 
+def _of_one_batch(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
+    """Two stacks of matrices with as many rows, their batches broadcast."""
+    a, b = A._data.shape, B._data.shape
+    if len(a) != len(b) or a[-2] != b[-2]:
+        raise RuntimeError(
+            errors.message(
+                f"linalg.lstsq(): input.size(-2) should match other.size({-1 if len(b) < len(a) else -2})",
+                expected=f"B of size {list(a[:-1])}, or matrices of {a[-2]} rows and a batch that broadcasts",
+                found=f"A of size {list(a)}, B of size {list(b)}",
+            )
+        )
+    if a[:-2] == b[:-2]:
+        return A, B
+    if refused := errors.broadcast_message([a[:-2], b[:-2]]):
+        raise RuntimeError(f"linalg.lstsq(): {refused}.")
+    batch = np.broadcast_shapes(a[:-2], b[:-2])
+    return A.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
+
+
 _DRIVERS = (None, "gels", "gelsy", "gelsd", "gelss")
 
 
@@ -235,6 +262,8 @@ def _lstsq_samples() -> list[Sample]:
         S(tall, M(4)),
         S(stack, M(2, 4, 3), driver="gelsd"),
         S(stack, M(2, 4)),
+        S(stack, M(1, 4, 3), driver="gelsd"),
+        S(M(1, 4, 2, domain="regular"), M(3, 4, 1), driver="gels"),
         S(M(0, 4, 2), M(0, 4, 1)),
         S(M(0, 3), M(0, 2)),
         S(M(3, 0), M(3, 2)),
@@ -293,17 +322,16 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         raise RuntimeError(errors.message("linalg.lstsq()", expected=f"driver one of {_DRIVERS}", found=repr(driver)))
     a, b = A._data.shape, B._data.shape
     is_vector = len(b) == len(a) - 1 and b == a[:-1]
-    if not is_vector and (len(b) != len(a) or b[:-1] != a[:-1]):
-        raise RuntimeError(
-            errors.message(
-                "linalg.lstsq()", expected=f"B to have the batch and the rows of A, {list(a[:-1])}", found=str(list(b))
-            )
-        )
+    own = tuple(slice(n) for n in a[:-2])  # ranks and singular values are those of A as it came
+    if not is_vector:
+        A, B = _of_one_batch(A, B)
     if rcond is None:
         rcond = float(np.finfo(A._data.dtype).eps) * max(a[-2:])
     driver = driver or "gelsy"
     found = _lstsq(A, B.unsqueeze(-1) if is_vector else B, rcond, driver != "gelsy")
     solution, residuals, rank, values = found
+    if A._data.shape != a:
+        rank, values = rank[own], values[own]
     return LstsqResult(
         solution.squeeze(-1) if is_vector else solution,
         residuals,

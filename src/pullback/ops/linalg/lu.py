@@ -39,7 +39,7 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
         raise RuntimeError(
             errors.message(
                 "LU pivots",
-                expected=f"an int32 tensor of numbers from 1 to {rows}, as lu_factor gives it",
+                expected=f"a tensor of torch.int32 dtype, of numbers between 1 and LU.size(-2). Here that is {rows}",
                 found=errors.describe(pivots),
             )
         )

@@ -26,7 +26,7 @@ def _converted(name: str, x: Tensor, dtype: Any) -> Tensor:
     if dtype is None:
         return x
     asked, own = _dtypes.to_numpy(dtype), x._data.dtype
-    if asked.kind != own.kind or asked.itemsize < own.itemsize:
+    if asked != own and (asked.kind != own.kind.replace("V", "f") or asked.itemsize < own.itemsize):
         raise RuntimeError(
             errors.message(f"{name}()", expected=f"a dtype of the kind of {own}, and not narrower", found=str(dtype))
         )
@@ -97,7 +97,9 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     lengths = [n for i, n in enumerate(x._data.shape) if axes is None or i in axes]
     if (ord < 0 or ord == inf) and 0 in lengths:
         raise RuntimeError(
-            errors.message("linalg.vector_norm()", expected=f"some elements, for ord {ord}", found=errors.describe(x))
+            errors.message(
+                f"linalg.vector_norm cannot compute the norm of order {ord} of no elements", found=errors.describe(x)
+            )
         )
     return p_norm(_converted("linalg.vector_norm", x, dtype), ord, dim, keepdim)
 
@@ -185,7 +187,7 @@ def matrix_norm(
     >>> pullback.linalg.matrix_norm(A), pullback.linalg.matrix_norm(A, "nuc"), pullback.linalg.matrix_norm(A, 1)
     (tensor(5.), tensor(7.), tensor(4.))
     """
-    check_matrix("linalg.matrix_norm", A)
+    check_matrix("linalg.matrix_norm", A, half=ord not in ("nuc", 2, -2))
     if not isinstance(ord, (str, int, float)) or isinstance(dim, int):
         raise TypeError(
             errors.message(
@@ -193,9 +195,13 @@ def matrix_norm(
             )
         )
     if ord not in _NORMS:
-        raise RuntimeError(errors.message("linalg.matrix_norm()", expected=f"ord in {[*_NORMS]}", found=repr(ord)))
-    if len(dim) != 2 or wrap_axis(dim[0], A._data.ndim) == wrap_axis(dim[1], A._data.ndim):
-        raise RuntimeError(errors.message("linalg.matrix_norm()", expected="two different dims", found=str(tuple(dim))))
+        raise RuntimeError(
+            errors.message(f"linalg.matrix_norm: Order {ord} not supported", expected=f"ord in {[*_NORMS]}")
+        )
+    if len(dim) != 2:
+        raise RuntimeError(errors.message("linalg.matrix_norm: dim must be a 2-tuple", found=str(tuple(dim))))
+    if wrap_axis(dim[0], A._data.ndim) == wrap_axis(dim[1], A._data.ndim):
+        raise RuntimeError(errors.message("linalg.matrix_norm: dims must be different", found=str(tuple(dim))))
     A = _converted("linalg.matrix_norm", A, dtype)
     find = _NORMS[ord]
     if find is None:
@@ -244,18 +250,19 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
 
     Without `ord`: the root of the sum of squares, over `dim` or over all.
     """
-    check_floating("linalg.norm", input, "input")
+    check_floating("linalg.norm", input, "input", half=True)
     dims = (dim,) if isinstance(dim, int) else dim
     if dims is not None and len(dims) not in (1, 2):
-        raise RuntimeError(errors.message("linalg.norm()", expected="one dim or two", found=str(dim)))
+        raise RuntimeError(
+            errors.message("linalg.norm: If dim is specified, it must be of length 1 or 2", found=str(dim))
+        )
     if ord is None:
         return vector_norm(input, 2, dims, keepdim, dtype=dtype)
     if dims is None and input._data.ndim not in (1, 2):
         raise RuntimeError(
             errors.message(
-                "linalg.norm()",
-                expected="dim, or a tensor of one or two axes",
-                found=f"ord {ord} and {input._data.ndim}",
+                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D",
+                found=f"ord {ord} and {input._data.ndim} dimensions",
             )
         )
     if isinstance(ord, str) or len(dims if dims is not None else input._data.shape) == 2:
@@ -297,7 +304,9 @@ def cond(A: Tensor, p: Any = None) -> Any:
     """
     check_matrix("linalg.cond", A, square=p not in (None, 2, -2))
     if p is not None and p not in _NORMS:
-        raise RuntimeError(errors.message("linalg.cond()", expected=f"p None or in {[*_NORMS]}", found=repr(p)))
+        raise RuntimeError(
+            errors.message(f"linalg.cond got an invalid norm type: {p}", expected=f"None or one of {[*_NORMS]}")
+        )
     if not A._data.size:
         return np.zeros_like(abs(A).sum((-2, -1)))
     if p in (None, 2, -2):

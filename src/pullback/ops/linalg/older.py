@@ -14,7 +14,7 @@ from ..nodes import titled
 from ..results import result_type
 from ..samples import A as M
 from ..samples import Differs, S, Sample, V
-from ..table import composite
+from ..table import composite, special
 from . import determinants, factors, functions, leastsquares, solving, spectral
 from . import lu as factored
 from .common import adjoint, check_matrix
@@ -25,6 +25,8 @@ from .solving import EMPTY, NO_SQUARE, SINGULAR, check_system, solve_lower, solv
 SlogdetResult = result_type("slogdet", "sign", "logabsdet")
 QRResult = result_type("qr", "Q", "R")
 SVDResult = result_type("svd", "U", "S", "V")
+GeqrfResult = result_type("geqrf", "a", "tau")
+TriangularSolveResult = result_type("triangular_solve", "solution", "cloned_coefficient")
 
 
 # Determinants, inverses, powers ---------------------------------------------------------------------------------------
@@ -116,6 +118,40 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 def qr(input: Tensor, some: bool = True) -> Any:
     """``Q`` and ``R``: `linalg.qr`, whose mode "complete" is `some` False."""
     return QRResult(*factors.qr(input, "reduced" if some else "complete"))
+
+
+def _no_rule(g: Any) -> Any:
+    raise NotImplementedError(
+        "the derivative for 'geqrf' is not implemented.\n  What to do: use linalg.qr, whose factors have one."
+    )
+
+
+@special(method=False, batch="leading", input=_no_rule)
+def _geqrf(input: Any) -> Any:
+    *batch, m, n = input.shape
+    if not input.size:
+        return GeqrfResult(np.copy(input), np.zeros((*batch, min(m, n)), input.dtype))
+    found, tau = np.linalg.qr(input, "raw")
+    return GeqrfResult(np.swapaxes(found, -1, -2), tau)
+
+
+@composite(
+    samples=lambda: [
+        S(M(4, 3, domain="regular")),
+        S(M(2, 3, domain="regular")),
+        S(M(2, 3, 2, domain="regular")),
+        S(M(3, 0)),
+        S(M(0, 2, 2)),
+    ],
+    refused=[S(M(3)), S(M(2, 2, dtype="int64")), S([[1.0]]), S()],
+    differs=[Differs("as in torch, it has no derivative", check) for check in ("slopes", "forward")],
+)
+def geqrf(input: Tensor) -> Any:
+    """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``,
+    with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
+    """
+    check_matrix("geqrf", input)
+    return _geqrf(input)
 
 
 @composite(
@@ -242,6 +278,31 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     check_matrix("cholesky_inverse", L, "L", square=True)
     half = solving.triangular_inverse("cholesky_inverse", L, bool(upper))
     return np.matmul(half, adjoint(half)) if upper else np.matmul(adjoint(half), half)
+
+
+@composite(
+    samples=lambda: [
+        S(M(3, 2), M(3, 3, domain="upper")),
+        S(M(3, 2), M(3, 3, domain="lower"), False),
+        S(M(3, 2), M(3, 3, domain="upper"), True, True),
+        S(M(3, 2), M(3, 3, domain="regular"), unitriangular=True),
+        S(M(3, 2), M(2, 3, 3, domain="lower"), upper=False, transpose=True),
+        S(M(2, 3, 1), M(3, 3, domain="upper")),
+        S(M(0, 2), M(0, 0)),
+    ],
+    refused=lambda: [S(M(3), M(3, 3)), S(M(2, 2), M(3, 3)), S(M(2, 2), M(2, 2, dtype="float64")), S(M(2, 2), 1.0)],
+)
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A:
+    `linalg.solve_triangular`.
+    """
+    check_system("triangular_solve", A, b)
+    batch = np.broadcast_shapes(A._data.shape[:-2], b._data.shape[:-2])
+    turned = A.mT if transpose else A
+    found = solving.solve_triangular(turned, b, upper=upper is not transpose, unitriangular=unitriangular)
+    return TriangularSolveResult(found, A.expand(*batch, *A._data.shape[-2:]).clone())
 
 
 # Products of vectors --------------------------------------------------------------------------------------------------

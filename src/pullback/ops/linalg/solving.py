@@ -427,13 +427,15 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of A as a matrix whose rows are its first `ind` axes: ``tensordot(tensorinv(A), A, ind)`` is one."""
     shape = A._data.shape
     if ind <= 0:
-        raise RuntimeError(errors.message("linalg.tensorinv()", expected="ind to be positive", found=str(ind)))
+        raise RuntimeError(
+            errors.message("linalg.tensorinv(): Expected a strictly positive integer for ind", found=str(ind))
+        )
     rows, columns = _count(shape[:ind]), _count(shape[ind:])
     if rows != columns:
         raise RuntimeError(
             errors.message(
-                "linalg.tensorinv()",
-                expected="prod(A.shape[ind:]) == prod(A.shape[:ind])",
+                "linalg.tensorinv(): Expected self to satisfy the requirement "
+                "prod(A.shape[ind:]) == prod(A.shape[:ind])",
                 found=f"{columns} and {rows} of shape {list(shape)} with ind {ind}",
             )
         )
@@ -469,8 +471,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     if rows != columns or rows != B._data.size:
         raise RuntimeError(
             errors.message(
-                "linalg.tensorsolve()",
-                expected="prod(A.shape[B.ndim:]) == prod(A.shape[:B.ndim]) == prod(B.shape)",
+                "linalg.tensorsolve(): Expected self to satisfy the requirement prod(A.shape[B.ndim:]) == "
+                "prod(A.shape[:B.ndim]) == prod(B.shape)",
                 found=f"{columns}, {rows} and {B._data.size}",
             )
         )

@@ -52,7 +52,7 @@ def _vanishing(input: Any, name: str, what: str) -> Any:
     """What is 0 if a loss does not depend on the choice of vectors: itself, or the error that the loss does."""
     if input.size and np.max(np.abs(input)) > 1e-2:
         raise RuntimeError(
-            f"{name}: {what}. The specified loss function depends on this choice, so it has no derivative.\n"
+            f"{name}: {what}. The specified loss function depends on this choice: it is ill-defined.\n"
             "  What to do: use functions that do not, e.g. of projections v v^H, of absolute values, or of the values."
         )
     return np.copy(input)
