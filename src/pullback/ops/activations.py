@@ -66,8 +66,9 @@ def _shifted(name: str, input: Any, dim: int, dtype: Any) -> tuple[Any, int]:
     axis = wrap_axis(dim, input.ndim)
     if not input.size:
         return np.copy(input), axis
-    top = np.max(np.reshape(input, (1,)) if not input.ndim else input, axis=axis, keepdims=True)
-    return np.subtract(input, top if input.ndim else input), axis
+    if not input.ndim:
+        return np.subtract(input, input), axis
+    return np.subtract(input, reductions.quiet(np.maximum.reduce, np.max, input, axis=axis, keepdims=True)), axis
 
 
 @special(

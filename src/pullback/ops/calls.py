@@ -262,12 +262,57 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
     return call.op.forward(*args)  # type: ignore[attr-defined]
 
 
+_NUMBERS = (float, int, bool)
+
+
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays among Tensors, tensors of levels."""
     if LEVELS.n and interpreted(args):
         return interpret(op, args, {})
-    payloads = [a._data if isinstance(a, Tensor) else a for a in args]
-    found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]  # None: left out
+    payloads: list[Any] = []
+    mask, bit, promotes, dtype, alike, numbers = 0, 1, op.promotes, None, True, False
+    for a in args:
+        if isinstance(a, Tensor):
+            p = a._data
+            if a._requires_grad:
+                mask |= bit
+            if promotes & bit and p.dtype is not dtype:
+                dtype, alike = p.dtype, alike and dtype is None
+        else:
+            p = a
+            if promotes & bit and not (a is None and op.defaults):  # None: left out
+                if type(a) in _NUMBERS:
+                    numbers = True
+                else:
+                    alike = False
+        payloads.append(p)
+        bit <<= 1
+    operands = payloads
+    if alike and dtype is not None and dtype.kind in "fc":  # as most do: as they are, and numbers in that dtype
+        if numbers:
+            operands = [*payloads]
+            for i in op.promoted:
+                if type(operands[i]) in _NUMBERS:
+                    operands[i] = np.asarray(operands[i], dtype)
+    else:
+        dtype = _common_dtype(op, args, payloads)
+        if dtype.kind == "V":
+            return NARROW.compute(op, args, {})
+        operands = [_cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
+    try:
+        r = op.forward(*operands)
+    except (ValueError, TypeError) as error:
+        raise errors.translate(op.name, payloads, error) from None
+    if type(r) is not _ndarray:
+        r = np.asarray(r) if isinstance(r, np.generic) else r
+    mask &= op.differentiable
+    if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+        return record(op, mask, args, r)
+    return wrap(r)
+
+
+def _common_dtype(op: Op, args: tuple[Any, ...], payloads: list[Any]) -> np.dtype[Any]:
+    """The dtype that the operands of an elementwise operation are brought to, or the error that they are none."""
     if not any(isinstance(a, Tensor) for a in args):
         raise TypeError(
             errors.message(
@@ -277,6 +322,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 do="convert one with pullback.tensor(...)",
             )
         )
+    found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]
     for p in found:
         if not hasattr(p, "dtype") and not isinstance(p, (bool, int, float, complex)):
             raise TypeError(
@@ -288,22 +334,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 )
             )
     dtype = _dtypes.result_type(found)
-    if dtype.kind == "V":
-        return NARROW.compute(op, args, {})
-    if op.floats and dtype.kind in "biu":
-        dtype = _dtypes.default()
-    operands = [_cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
-    try:
-        r = op.forward(*operands)
-    except (ValueError, TypeError) as error:
-        raise errors.translate(op.name, payloads, error) from None
-    if type(r) is not _ndarray:
-        r = np.asarray(r) if isinstance(r, np.generic) else r
-    if thread.modes.grad_enabled:
-        mask = sum(bit for i, bit in op.bits if isinstance(args[i], Tensor) and args[i]._requires_grad)
-        if mask and r.dtype.kind in "fcV":
-            return record(op, mask, args, r)
-    return wrap(r)
+    return _dtypes.default() if op.floats and dtype.kind in "biu" else dtype
 
 
 def _cast(p: Any, dtype: np.dtype[Any]) -> Any:
@@ -361,9 +392,6 @@ def unary(op: Op) -> Callable[..., Any]:
         return wrap(r)
 
     return call
-
-
-_NUMBERS = (float, int, bool)
 
 
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
@@ -454,17 +482,21 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
     if LEVELS.n and interpreted(tensors):
         return interpret(op, (tensors, dim), {})
     tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
+    payloads, dtype, alike = [], None, True
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(
                 errors.message(f"{op.name}()", expected=f"element {i} to be a Tensor", found=errors.describe(t))
             )
-    payloads = [t._data for t in tensors]
-    dtype = _dtypes.result_type(payloads)
+        payloads.append(t._data)
+        if t._data.dtype is not dtype:
+            dtype, alike = t._data.dtype, alike and dtype is None
+    if not alike:
+        dtype = _dtypes.result_type(payloads)
     if dtype.kind == "V":
         return NARROW.compute(op, (tensors, dim), {})
     try:
-        r = op.forward([_cast(p, dtype) for p in payloads], dim)
+        r = op.forward(payloads if alike else [_cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
     return _joined(op, (tensors, dim), r)
@@ -475,5 +507,5 @@ def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
     tensors = args[0]
     if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
         return wrap(r)
-    edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
+    edges = [(t._edge or t._leaf or leaf_edge(t)) if t._requires_grad else None for t in tensors]
     return record(op, 1, args, r, edges)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,14 @@ from .table import composite, joining
 
 
 def _cat_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
-    axis = wrap_axis(dim, len(np.shape(g)))
-    ends = np.cumsum([0] + [s[axis] if len(s) > axis else 0 for s in tensors_shape])
-    lead = (slice(None),) * axis
-    pieces = [g[(*lead, slice(int(a), int(b)))] for a, b in pairwise(ends)]
-    # reshaped, because an empty tensor that was skipped may have had fewer axes
-    return [np.reshape(piece, shape) for piece, shape in zip(pieces, tensors_shape, strict=True)]
+    axis = wrap_axis(dim, len(g.shape))
+    lead, end, pieces = (slice(None),) * axis, 0, []
+    for shape in tensors_shape:
+        start, end = end, end + (shape[axis] if len(shape) > axis else 0)
+        piece = g[(*lead, slice(start, end))]
+        # reshaped, because an empty tensor that was skipped may have had fewer axes
+        pieces.append(piece if piece.shape == shape else np.reshape(piece, shape))
+    return pieces
 
 
 _CAT = [
@@ -68,6 +69,10 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     >>> pullback.cat([pullback.tensor([1, 2]), pullback.tensor([3])])
     tensor([1, 2, 3])
     """
+    try:
+        return np.concatenate(tensors, wrap_axis(dim, tensors[0].ndim))
+    except (ValueError, IndexError):  # perhaps for one that is to be skipped; else to say what does not fit
+        pass
     kept = [a for a in tensors if a.shape != (0,)] or list(tensors)
     ndims = {a.ndim for a in kept}
     if 0 in ndims:

@@ -136,18 +136,35 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
     return (_WHOLE if all(p == _full for p in first) else tuple(first)), tuple(second)
 
 
+def _gives_a_view(parts: Parts) -> bool:
+    """Whether an index certainly gives a view, and is as NumPy takes it: most are, so they need not be gone through."""
+    for part in parts:
+        if type(part) is slice:
+            if not (type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS and part.step is None):
+                return False
+        elif not (type(part) is int or part is None or part is Ellipsis):
+            return False
+    return True
+
+
+_BOUNDS = (int, type(None))
+
+
 def _width(part: Any) -> int:
     """How many axes a part of an index is about."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
-    if isinstance(part, (np.ndarray, Tensor)) and part.dtype in (np.bool_, _dtypes.bool):
-        return part.ndim
-    return 1
+    return part.ndim if isinstance(part, (np.ndarray, Tensor)) and _is_mask(part) else 1
+
+
+def _is_mask(part: Any) -> bool:
+    """Whether an array or a Tensor is one of bools."""
+    return (part._data if isinstance(part, Tensor) else part).dtype.kind == "b"
 
 
 def _positions_of(part: Any, lengths: Sequence[int], axis: int) -> Sequence[Any]:
     """An array of positions as it is; a mask as the positions of its True along each of its axes."""
-    if part.dtype not in (np.bool_, _dtypes.bool):
+    if not _is_mask(part):
         return [part]
     for i, (n, wanted) in enumerate(zip(part.shape, lengths, strict=True)):
         if n != wanted:
@@ -282,7 +299,8 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
         return dispatch(kinds, _subscript, (self, index), {})
     if type(index) is int:
         return apply(_getitem.op, (self, (index,)), {})
-    first, second = two_steps(index, self._data.shape)
+    parts = index if type(index) is tuple else (index,)
+    first, second = (parts, None) if _gives_a_view(parts) else two_steps(index, self._data.shape)
     if second is None:
         return apply(_getitem.op, (self, first), {})
     out = self if first is _WHOLE else apply(_getitem.op, (self, first), {})
@@ -376,7 +394,7 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
         )
     if second is not None and isinstance(value, Tensor) and dtype != t._data.dtype:
         masks = [p for p in (index if isinstance(index, tuple) else (index,)) if isinstance(p, (Tensor, np.ndarray))]
-        if value._data.size != 1 or len(masks) != 1 or masks[0].dtype not in (np.bool_, _dtypes.bool):
+        if value._data.size != 1 or len(masks) != 1 or not _is_mask(masks[0]):
             raise RuntimeError(
                 errors.message(
                     "Index put requires the source and destination dtypes match",

@@ -249,6 +249,7 @@ class Op:
         self.differentiable = sum(bit for _, bit in self.bits)
         # which arguments are brought to one dtype: those with a derivative; all of them where there is none
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
+        self.promotes = sum(1 << i for i in self.promoted)
         for arg, rule in rules.items():
             unknown = {n for n in _needs(rule) if not _OUTPUT.fullmatch(n)}
             unknown -= {*self.params, "out", *(f"{p}_shape" for p in self.params)}
@@ -436,10 +437,12 @@ def pointwise(**given: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
             if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
                 return into(out, op, args, kwargs)
-            args, kwargs = op.bind(args, kwargs)
-            if len(args) < len(op.params) - len(op.defaults):
-                raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
-            return general(op, op.padded(args, kwargs))
+            if kwargs or len(args) != len(op.params):
+                args, kwargs = op.bind(args, kwargs)
+                if len(args) < len(op.params) - len(op.defaults):
+                    raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
+                args = op.padded(args, kwargs)
+            return general(op, args)
 
         return _publish(op, call, forward)
 
