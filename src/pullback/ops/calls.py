@@ -20,6 +20,7 @@ from ..autograd.node import leaf_edge, next_order
 from ..interpreters.levels import highest, inner, interpreted, mapped
 from ..overrides import ACTIVE, dispatch, overriding
 from .nodes import SAVED_OUTPUTS, OpNode
+from .operands import cast, common_dtype
 from .out import write_out
 
 if TYPE_CHECKING:
@@ -295,10 +296,10 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 if type(operands[i]) in _NUMBERS:
                     operands[i] = np.asarray(operands[i], dtype)
     else:
-        dtype = _common_dtype(op, args, payloads)
+        dtype = common_dtype(op, args, payloads)
         if dtype.kind == "V":
             return NARROW.compute(op, args, {})
-        operands = [_cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
+        operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
     try:
         r = op.forward(*operands)
     except (ValueError, TypeError) as error:
@@ -309,39 +310,6 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
         return record(op, mask, args, r)
     return wrap(r)
-
-
-def _common_dtype(op: Op, args: tuple[Any, ...], payloads: list[Any]) -> np.dtype[Any]:
-    """The dtype that the operands of an elementwise operation are brought to, or the error that they are none."""
-    if not any(isinstance(a, Tensor) for a in args):
-        raise TypeError(
-            errors.message(
-                f"{op.name}()",
-                expected="a Tensor among the arguments",
-                found=", ".join(errors.describe(a) for a in args),
-                do="convert one with pullback.tensor(...)",
-            )
-        )
-    found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]
-    for p in found:
-        if not hasattr(p, "dtype") and not isinstance(p, (bool, int, float, complex)):
-            raise TypeError(
-                errors.message(
-                    f"{op.name}()",
-                    expected="a Tensor, an array or a number",
-                    found=type(p).__name__,
-                    do="convert it with pullback.tensor(...)",
-                )
-            )
-    dtype = _dtypes.result_type(found)
-    return _dtypes.default() if op.floats and dtype.kind in "biu" else dtype
-
-
-def _cast(p: Any, dtype: np.dtype[Any]) -> Any:
-    """A payload or a number as an operand of `dtype`."""
-    if not hasattr(p, "dtype"):
-        p = np.asarray(p)
-    return p if p.dtype == dtype else p.astype(dtype)
 
 
 # The classes of tensors that take the short ways below: as globals, for nothing else is as fast. While there is a mode
@@ -482,21 +450,18 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
     if LEVELS.n and interpreted(tensors):
         return interpret(op, (tensors, dim), {})
     tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
-    payloads, dtype, alike = [], None, True
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(
                 errors.message(f"{op.name}()", expected=f"element {i} to be a Tensor", found=errors.describe(t))
             )
-        payloads.append(t._data)
-        if t._data.dtype is not dtype:
-            dtype, alike = t._data.dtype, alike and dtype is None
-    if not alike:
-        dtype = _dtypes.result_type(payloads)
+    payloads = [t._data for t in tensors]
+    alike = len({p.dtype for p in payloads}) == 1
+    dtype = payloads[0].dtype if alike else _dtypes.result_type(payloads)
     if dtype.kind == "V":
         return NARROW.compute(op, (tensors, dim), {})
     try:
-        r = op.forward(payloads if alike else [_cast(p, dtype) for p in payloads], dim)
+        r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
     return _joined(op, (tensors, dim), r)

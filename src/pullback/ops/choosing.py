@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import insert_axes, summing, wrap_axis
+from .._arrays import insert_axes, places_along, summing, taken_along, wrap_axis
 from .calls import on
+from .positions import along
 from .table import Op, linear
 
 
@@ -36,7 +37,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 )
 def _pick(input: Any, dim: int, index: Any) -> Any:
     """The elements of `input` at positions `index` along `dim`, which counts from 0."""
-    return np.take_along_axis(input, index, dim) if input.ndim else np.array(input)
+    return taken_along(input, index, dim) if input.ndim else np.array(input)
 
 
 @linear(method=False, input=lambda g, dim, index: on(_pick, g, dim, index), batch=_put_in_front)
@@ -49,11 +50,9 @@ def _place(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
         return np.array(input)
     out = np.zeros(shape, summing(input.dtype) if repeated else input.dtype)
     if not repeated:
-        np.put_along_axis(out, index, input, dim)
+        out[places_along(index, dim, shape)] = input
     else:  # on a flat array it is several times faster
-        grids = np.ogrid[tuple(slice(n) for n in index.shape)]
-        where = np.ravel_multi_index([index if i == dim else grid for i, grid in enumerate(grids)], shape)
-        np.add.at(out.reshape(-1), np.ravel(where), np.ravel(input))
+        np.add.at(out.reshape(-1), along(index, dim, shape).reshape(-1), input.reshape(-1))
     return out.astype(input.dtype, copy=False)
 
 
@@ -108,7 +107,7 @@ def chosen(input: Any, dim: int, keepdim: bool, find: Any) -> tuple[Any, Any]:
     axis = wrap_axis(dim, input.ndim)
     whole = input if input.ndim else np.reshape(input, (1,))
     index = find(whole, axis)
-    values = np.take_along_axis(whole, index, axis)
+    values = taken_along(whole, index, axis)
     shape = input.shape[:axis] + (1,) * (keepdim and input.ndim > 0) + input.shape[axis + 1 :]
     return np.reshape(values, shape), np.reshape(index, shape).astype(np.int64, copy=False)
 

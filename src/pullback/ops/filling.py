@@ -16,7 +16,7 @@ from .batching import by_row
 from .calls import on
 from .indexing import fitting_number, index_select, straight
 from .nodes import titled
-from .positions import add_at, vector
+from .positions import INT64, add_at, vector
 from .samples import A, Differs, S, V, index
 from .scattering import scatter_reduce
 from .shape import expand, reshape
@@ -151,7 +151,7 @@ def _fill_slices(out: Any, dim: int, index: Any, value: Any) -> None:
         RuntimeError,
         negative=True,
         rank=RuntimeError,
-        dtypes=("int64",),
+        dtypes=(INT64,),
         wrong=IndexError,
     )
     _put_slices(target, at, value)
@@ -222,7 +222,7 @@ def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
-    _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=("int64",)))
+    _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=(INT64,)))
 
 
 @linear(

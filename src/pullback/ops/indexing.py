@@ -17,7 +17,7 @@ from .batching import by_mask, by_positions, by_row, in_rows, looped, read
 from .calls import on
 from .choices import where
 from .conversion import to
-from .positions import add_at, along, positions, vector
+from .positions import INT64, add_at, along, positions, vector
 from .samples import A, Differs, S, V, index, mask
 from .shape import expand, reshape, sizes
 from .subscripts import _add_up, _full, _index
@@ -37,7 +37,7 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
     found = positions(name, index, shape[axis] if shape else 1, RuntimeError)
     if not found.size:
         return shape, axis, found
-    shape, found = shape or (1,), np.atleast_1d(found)
+    shape, found = shape or (1,), found if found.ndim else found.reshape(1)
     if found.ndim != len(shape):
         raise RuntimeError(
             errors.message(
@@ -45,7 +45,9 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
                 found=f"{list(index.shape)} and {list(shape)}",
             )
         )
-    if any(m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=True)) if i != axis):
+    if found.shape != shape and any(
+        m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=True)) if i != axis
+    ):
         raise RuntimeError(
             f"Size does not match at dimension: expected index {list(found.shape)} to be no larger than self "
             f"{list(shape)} apart from dimension {axis}"
@@ -283,7 +285,7 @@ def take(input: Any, index: Any) -> Any:
     >>> pullback.take(pullback.tensor([[1, 2], [3, 4]]), pullback.tensor([0, -1]))
     tensor([1, 4])
     """
-    return input.take(positions("take", index, input.size, negative=True, dtypes=("int64",)))
+    return input.take(positions("take", index, input.size, negative=True, dtypes=(INT64,)))
 
 
 def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:

@@ -33,6 +33,39 @@ _EXPECTED = {
 }
 
 
+def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtype[Any]:
+    """The dtype that the operands of an elementwise operation are brought to, or the error that they are none."""
+    if not any(isinstance(a, Tensor) for a in args):
+        raise TypeError(
+            errors.message(
+                f"{op.name}()",
+                expected="a Tensor among the arguments",
+                found=", ".join(errors.describe(a) for a in args),
+                do="convert one with pullback.tensor(...)",
+            )
+        )
+    found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]
+    for p in found:
+        if not hasattr(p, "dtype") and not isinstance(p, (bool, int, float, complex)):
+            raise TypeError(
+                errors.message(
+                    f"{op.name}()",
+                    expected="a Tensor, an array or a number",
+                    found=type(p).__name__,
+                    do="convert it with pullback.tensor(...)",
+                )
+            )
+    dtype = _dtypes.result_type(found)
+    return _dtypes.default() if op.floats and dtype.kind in "biu" else dtype
+
+
+def cast(p: Any, dtype: np.dtype[Any]) -> Any:
+    """A payload or a number as an operand of `dtype`."""
+    if not hasattr(p, "dtype"):
+        p = np.asarray(p)
+    return p if p.dtype == dtype else p.astype(dtype)
+
+
 def need(name: str, kinds: str, value: Any) -> Any:
     """The value (a payload or a number), refused if its dtype is not of one of these kinds."""
     if hasattr(value, "dtype") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16

@@ -16,12 +16,20 @@ from .. import errors
 
 Array = np.ndarray[Any, Any]
 
+INT64, INT32 = np.dtype(np.int64), np.dtype(np.int32)
+
 # Of fewer values than this, NumPy's slow loop over several axes is done before the faster one could begin.
 _FEW = 4000
 # A row as long as this is worth a look at whether no position occurs twice: it is then added at once.
 _LONG = 8
 # A row as long as this is added by itself in less time than its elements take one by one.
 _VERY_LONG = 400
+
+
+def within(index: Array, n: int) -> bool:
+    """Whether an array holds only positions along an axis of length `n`, counted from its start."""
+    # read without a sign, a negative number is larger than any length
+    return not index.size or bool(index.view(f"u{index.itemsize}").max() < n)
 
 
 def positions(
@@ -31,7 +39,7 @@ def positions(
     outside: type[Exception] = IndexError,
     *,
     negative: bool = False,
-    dtypes: tuple[str, ...] = ("int64", "int32"),
+    dtypes: tuple[np.dtype[Any], ...] = (INT64, INT32),
     wrong: type[Exception] = RuntimeError,
 ) -> Array:
     """The positions along an axis of length `n` that an integer array holds, or the error that it does not.
@@ -43,17 +51,16 @@ def positions(
         raise TypeError(
             errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index))
         )
-    if index.dtype.name not in dtypes:
+    if index.dtype not in dtypes:
         raise wrong(
             errors.message(
                 f"{name}()",
-                expected=f"an index of {' or '.join(dtypes)}",
+                expected=f"an index of {' or '.join(map(str, dtypes))}",
                 found=errors.describe(index),
                 do="convert it with .long()",
             )
         )
-    # read without a sign, a negative number is larger than any length
-    if not index.size or index.view(f"u{index.itemsize}").max() < n:
+    if within(index, n):
         return index
     low, high = int(index.min()), int(index.max())
     if high >= n or low < (-n if negative else 0):

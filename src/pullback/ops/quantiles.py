@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import wrap_axis
+from .._arrays import taken_along, wrap_axis
 from .._tensor import Tensor, wrap
 from .axes import movedim
 from .choices import where
@@ -44,9 +44,9 @@ def _middle(x: Any, axis: int, skip_nan: bool) -> Any:
         return _kth(x, (n - 1) // 2, axis)
     if skip_nan:
         number = n - np.count_nonzero(missing, axis=axis, keepdims=True)
-        return np.take_along_axis(order(x, axis), np.maximum(number - 1, 0) // 2, axis)
+        return taken_along(order(x, axis), np.maximum(number - 1, 0) // 2, axis)
     first = np.argmax(missing, axis=axis, keepdims=True)
-    return np.where(np.take_along_axis(missing, first, axis), first, _kth(x, (n - 1) // 2, axis))
+    return np.where(taken_along(missing, first, axis), first, _kth(x, (n - 1) // 2, axis))
 
 
 def _of_all(name: str, input: Any, skip_nan: bool) -> Any:
@@ -189,7 +189,7 @@ def _most_frequent(x: Any, axis: int) -> Any:
     """The last position of the smallest of the most frequent elements; NaN, if there is one and all differ."""
     n = x.shape[axis]
     positions = order(x, axis)
-    values = np.moveaxis(np.take_along_axis(x, positions, axis), axis, -1)
+    values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
     starts = np.ones(values.shape, bool)
     starts[..., 1:] = np.not_equal(values[..., 1:], values[..., :-1])
     place = np.arange(n)
@@ -197,9 +197,9 @@ def _most_frequent(x: Any, axis: int) -> Any:
     best = np.argmax(length, axis=-1, keepdims=True)
     if x.dtype.kind in "fV":
         missing = np.isnan(values)
-        alone = np.equal(np.take_along_axis(length, best, -1), 0) & missing[..., -1:]
+        alone = np.equal(taken_along(length, best, -1), 0) & missing[..., -1:]
         best = np.where(alone, np.argmax(missing, axis=-1, keepdims=True), best)
-    return np.take_along_axis(positions, np.moveaxis(best, -1, axis), axis)
+    return taken_along(positions, np.moveaxis(best, -1, axis), axis)
 
 
 @special(

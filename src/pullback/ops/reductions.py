@@ -290,7 +290,7 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     flat = (
         np.reshape(input, (1, -1, 1))
         if axes is None
-        else np.reshape(input, (int(np.prod(shape[: axes[0]])), shape[axes[0]], int(np.prod(shape[axes[0] + 1 :]))))
+        else np.reshape(input, (math.prod(shape[: axes[0]]), shape[axes[0]], math.prod(shape[axes[0] + 1 :])))
     )
     one = np.ones_like(flat[:, :1])
     before = products(np.concatenate([one, flat[:, :-1]], axis=1), 1)

@@ -19,7 +19,7 @@ from .choices import where
 from .filling import refuse_dtypes
 from .indexing import check_mask, fitting_number, take
 from .nodes import titled
-from .positions import add_at, indexed_shape, positions
+from .positions import INT64, add_at, indexed_shape, positions
 from .samples import A, S, V, index, inf, mask, nan
 from .shape import reshape
 from .subscripts import (
@@ -40,7 +40,7 @@ from .table import alias, composite, linear
 
 
 def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
-    found = positions("put", index, out.size, negative=True, dtypes=("int64",)).reshape(-1)
+    found = positions("put", index, out.size, negative=True, dtypes=(INT64,)).reshape(-1)
     if isinstance(source, np.ndarray):
         if source.size != found.size:
             raise IndexError(

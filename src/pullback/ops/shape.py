@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
-from .._arrays import broadcasts_to, reshaped, sum_to_shape, wrap_axes, wrap_axis
+from .._arrays import broadcasts_to, repeated, reshaped, sum_to_shape, wrap_axes, wrap_axis
 from .._memory import Size, same_memory
 from .._tensor import Tensor, wrap
 from .batching import by, expanded
@@ -338,16 +338,7 @@ def _expand(input: Any, shape: Any) -> Any:
                 f"The expanded size of the tensor ({wanted[i + lead]}) must match the existing size ({n}) at "
                 f"non-singleton dimension {i + lead}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
             )
-    if (
-        type(input) is np.ndarray
-        and input.flags.c_contiguous
-        and input.dtype.kind in "fiucb"
-        and min(wanted, default=0) >= 0
-    ):
-        # as NumPy's broadcast_to does, in a tenth of the time
-        steps = [0 if n != m else step for n, m, step in zip(input.shape, wanted[lead:], input.strides, strict=True)]
-        return np.ndarray(wanted, input.dtype, input, 0, (*(0,) * lead, *steps))
-    out = np.broadcast_to(input, wanted)
+    out = repeated(input, wanted)
     if input.flags.writeable:
         out.flags.writeable = True  # a write to what is repeated is refused, but not one to a part that is not
     return out

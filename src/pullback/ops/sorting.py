@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._arrays import wrap_axis
+from .._arrays import taken_along, wrap_axis
 from .._tensor import Tensor
 from .choosing import many_jvp, many_rule, refuse_unordered
 from .operands import index_of
@@ -91,7 +91,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = N
     indices=tensor([1, 2, 0]))
     """
     axis, indices = _sorted_positions("sort", input, dim, descending)
-    return SortResult(np.take_along_axis(input, indices, axis) if input.ndim else np.array(input), indices)
+    return SortResult(taken_along(input, indices, axis) if input.ndim else np.array(input), indices)
 
 
 @constant(
@@ -132,8 +132,8 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
     inside = _largest(best, k, -1, largest)[..., None] * size + np.arange(size)
     rest = np.broadcast_to(np.arange(whole, n), (*rows.shape[:-1], n - whole))
     candidates = np.concatenate([np.reshape(inside, (*rows.shape[:-1], -1)), rest], axis=-1)
-    picked = _largest(np.take_along_axis(rows, candidates, -1), k, -1, largest)
-    return np.moveaxis(np.take_along_axis(candidates, picked, -1), -1, axis)
+    picked = _largest(taken_along(rows, candidates, -1), k, -1, largest)
+    return np.moveaxis(taken_along(candidates, picked, -1), -1, axis)
 
 
 @special(
@@ -187,8 +187,8 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if not input.ndim:
         return TopkResult(np.array(input), np.zeros((), np.int64))
     indices = _largest(input, k, axis, largest) if k else np.take(np.argsort(input, axis=axis), [], axis=axis)
-    values = np.take_along_axis(input, indices, axis)
+    values = taken_along(input, indices, axis)
     if sorted and k > 1:
         within = order(values, axis, largest)
-        values, indices = np.take_along_axis(values, within, axis), np.take_along_axis(indices, within, axis)
+        values, indices = taken_along(values, within, axis), taken_along(indices, within, axis)
     return TopkResult(values, indices)

@@ -6,6 +6,7 @@ Where all elements are equal the derivative of the standard deviation, which has
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -26,7 +27,7 @@ from .table import composite, elementwise, special
 
 def _size(shape: Any, axes: Any) -> int:
     """How many elements there are along the axes (None: all)."""
-    return int(np.prod([n for i, n in enumerate(shape) if axes is None or i in axes], dtype=np.int64))
+    return math.prod(n for i, n in enumerate(shape) if axes is None or i in axes)
 
 
 def _total(input: Any, axes: Any, keepdim: bool) -> Any:

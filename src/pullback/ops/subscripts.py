@@ -59,7 +59,7 @@ def _plain_part(part: Any) -> Any:
     array = part._data if isinstance(part, Tensor) else np.asarray(part)
     if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
         array = array.astype(np.int64)
-    usable = not isinstance(part, Tensor) or array.dtype.name in _OF_TENSORS or array.ndim == 0
+    usable = not isinstance(part, Tensor) or array.dtype in _OF_TENSORS or array.ndim == 0
     if array.dtype.kind not in "iub" or not usable:
         raise IndexError(
             errors.message(
@@ -94,7 +94,7 @@ def plain_index(index: Any) -> tuple[Any, ...]:
     return tuple([_plain_part(p) for p in parts])
 
 
-_OF_TENSORS = ("int64", "int32", "bool", "uint8")
+_OF_TENSORS = tuple(map(np.dtype, ("int64", "int32", "bool", "uint8")))
 _MAKE_A_TUPLE = (list, tuple, range, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
 
 Parts = tuple[Any, ...]

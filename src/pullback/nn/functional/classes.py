@@ -11,69 +11,23 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ..._state import LEVELS
 from ..._tensor import Tensor
 from ...ops import reductions
 from ...ops.activations import log_softmax
-from ...ops.calls import on
 from ...ops.choices import relu as rectified
 from ...ops.choices import where
-from ...ops.choosing import _place, pick
+from ...ops.choosing import pick
 from ...ops.creation import arange
-from ...ops.masks import only
 from ...ops.powers import square
 from ...ops.samples import A, Differs, S, V, index, inf
-from ...ops.table import Op, composite, constant, linear
+from ...ops.table import composite
 from ._arguments import floating, refuse, tensors
 from ._reduction import chosen_reduction, reduced
+from ._targets import _known_classes, _likelihoods
 from .activations import logsigmoid
 from .losses import NO_LOSS, REDUCTIONS, both
 from .products import linear as linear_layer
-
-
-def _refuse_outside(found: Any, classes: int, error: type[Exception]) -> None:
-    if found.size and (found.min() < 0 or found.max() >= classes):
-        outside = found[np.logical_or(np.less(found, 0), np.greater_equal(found, classes))]
-        raise error(
-            f"Target {int(outside[0])} is out of bounds: expected classes 0 to {classes - 1}.\n"
-            "  What to do: count the classes from 0, or pass ignore_index."
-        )
-
-
-def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) -> Any:
-    counted = np.not_equal(target, ignored)
-    index = np.expand_dims(np.where(counted, target, 0), axis)
-    return on(_place, np.expand_dims(only(counted, np.negative(g)), axis), axis, index, input_shape, False)
-
-
-def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: the axis of the batch comes first in both tensors, so `axis` moves on by one."""
-    input, target, axis, ignored = args
-    found: Tensor = op.call(level.lower(input), level.lower(target), axis + 1, ignored)
-    return found
-
-
-@linear(
-    home="nn.functional",
-    node="NllLossBackward0",
-    saved={"reduction": lambda: 0, "weight": lambda: None, "ignore_index": "ignored"},
-    input=_put_back,
-    batch=_in_front,
-)
-def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
-    """The values of `input` at the classes of the target along `axis`, negated; 0 for those that are ignored."""
-    counted = np.not_equal(target, ignored)
-    index = np.where(counted, target, 0)
-    _refuse_outside(index, input.shape[axis], IndexError)
-    picked = np.take_along_axis(input, np.expand_dims(index, axis), axis)
-    return np.where(counted, np.negative(np.squeeze(picked, axis)), 0)
-
-
-@constant(home="nn.functional", batch="leading")
-def _known_classes(target: Any, classes: int, ignored: Any) -> Any:
-    """The indices of classes, 0 in the place of those equal to `ignored`; RuntimeError if there is no such class."""
-    found = np.where(np.equal(target, ignored), 0, target).astype(np.int64, copy=False)
-    _refuse_outside(found, classes, RuntimeError)
-    return found
 
 
 def _axis(input: Tensor) -> int:
@@ -116,7 +70,10 @@ def _averaged(losses: Tensor, weight: Tensor | None, target: Tensor, ignored: in
     """As `reduced`, but the mean is weighted: it is over what counts."""
     if reduction != "mean":
         return reduced(losses, reduction)
-    return reductions.sum(losses) / reductions.sum(_factors(weight, target, ignored))
+    total = reductions.sum(losses)
+    if weight is None and not LEVELS.n:  # no transform reads the target: how many count is a number
+        return total / int(np.count_nonzero(target._data != ignored))
+    return total / reductions.sum(_factors(weight, target, ignored))
 
 
 _WEIGHT = V([0.5, 1.0, 2.0])

@@ -19,6 +19,7 @@ from ...errors import callers_level
 from ...ops.calls import on
 from ...ops.choices import where
 from ...ops.coo import Pattern, sparse_at
+from ...ops.positions import within
 from ...ops.samples import A, Differs, S, V
 from ...ops.table import composite, constant, linear
 from ._arguments import refuse, tensors
@@ -28,7 +29,7 @@ from ._windows import Array
 
 def _check(index: Array, n: int, error: type[Exception]) -> None:
     """Refuse positions outside of n rows."""
-    if index.size and not (index.min() >= 0 and index.max() < n):
+    if not within(index, n):
         raise refuse(
             "embedding",
             f"positions in [0, {n - 1}], the index of a row",
@@ -44,6 +45,8 @@ def _check(index: Array, n: int, error: type[Exception]) -> None:
 )
 def _rows(input: Any, index: Any) -> Any:
     """The rows ``(..., m, d)`` of ``(..., n, d)`` at ``(..., m, 1)``."""
+    if input.ndim == 2 == index.ndim:
+        return input.take(index[:, 0], 0)
     lead = np.broadcast_shapes(input.shape[:-2], index.shape[:-2])
     n, d = input.shape[-2:]
     if math.prod(input.shape[:-2]) == 1:
@@ -57,15 +60,19 @@ def _rows(input: Any, index: Any) -> Any:
 @linear(home="nn.functional", batch="leading", input=lambda g, index: on(_rows, g, index))
 def _add_rows(input: Any, index: Any, n: Any) -> Any:
     """n rows ``(..., n, d)`` of zeros, to which those of ``(..., m, d)`` are added at ``(..., m, 1)``."""
-    lead = np.broadcast_shapes(input.shape[:-2], index.shape[:-2])
     m, d = input.shape[-2:]
-    out = np.zeros((*lead, n, d), summing(input.dtype))
-    if m and not lead and (index[1:] >= index[:-1]).all():
-        starts = np.flatnonzero(np.diff(index[:, 0], prepend=-1))
-        out[index[starts, 0]] = np.add.reduceat(input, starts, axis=0, dtype=out.dtype)
+    if input.ndim == 2 == index.ndim:
+        out = np.zeros((n, d), summing(input.dtype))
+        column = index[:, 0]
+        if m > 1 and (column[1:] >= column[:-1]).all():
+            starts = np.flatnonzero(np.diff(column, prepend=-1))
+            out[column[starts]] = np.add.reduceat(input, starts, axis=0, dtype=out.dtype)
+        else:  # on flat arrays, np.add.at is several times faster
+            np.add.at(out.reshape(-1), (index * d + np.arange(d)).reshape(-1), input.reshape(-1))
         return out.astype(input.dtype, copy=False)
+    lead = np.broadcast_shapes(input.shape[:-2], index.shape[:-2])
+    out = np.zeros((*lead, n, d), summing(input.dtype))
     start = np.arange(math.prod(lead)).reshape(*lead, 1, 1) * (n * d)
-    # on flat arrays, np.add.at is several times faster
     flat = np.broadcast_to(index, (*lead, m, 1)) * d + (np.arange(d) + start)
     np.add.at(out.reshape(-1), flat.reshape(-1), np.broadcast_to(input, (*lead, m, d)).reshape(-1))
     return out.astype(input.dtype, copy=False)
@@ -126,9 +133,9 @@ def _looked_up(
         raise refuse(name, "no max_norm inside a transform: it changes the weight in place", max_norm)
     if sparse and by_frequency:
         raise refuse(name, "scale_grad_by_freq or sparse", "both")
-    column = input.reshape(math.prod(input._data.shape), 1)
     # without a transform the index is a plain array, which a sparse gradient can look at
-    column = column._data if isinstance(column._data, np.ndarray) else column
+    source: Any = input._data if isinstance(input._data, np.ndarray) else input
+    column = source.reshape(math.prod(input._data.shape), 1)
     return _embedding(weight, column, padding_idx, by_frequency, sparse)
 
 
@@ -199,7 +206,7 @@ def embedding(
     rows = weight._data.shape[0] if isinstance(weight, Tensor) and weight._data.ndim else 0
     place = _padding("embedding", padding_idx, rows, AssertionError)
     found = _looked_up("embedding", input, weight, place, max_norm, norm_type, scale_grad_by_freq, sparse, IndexError)
-    return found.reshape(*input._data.shape, weight._data.shape[1])
+    return found if input._data.ndim == 1 else found.reshape(*input._data.shape, weight._data.shape[1])
 
 
 # Bags -----------------------------------------------------------------------------------------------------------------

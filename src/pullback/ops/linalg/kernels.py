@@ -5,6 +5,7 @@ They work on arrays alone, on stacks of matrices at once, and in blocks, so that
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ _BLOCK = 32
 
 def _count(a: Array) -> int:
     """How many matrices there are in a stack."""
-    return int(np.prod(a.shape[:-2], dtype=np.int64))
+    return math.prod(a.shape[:-2])
 
 
 # Triangular systems ---------------------------------------------------------------------------------------------------

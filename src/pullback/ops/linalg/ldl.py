@@ -7,6 +7,7 @@ of it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def _no_derivative(name: str, argument: str) -> Any:
 def _factored(A: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     """The factors in one lower triangle, the exchanges, and the first zero on the diagonal of D, or 0."""
     n = A.shape[-1]
-    stack = np.array(A.reshape(int(np.prod(A.shape[:-2], dtype=np.int64)), n, n))
+    stack = np.array(A.reshape(math.prod(A.shape[:-2]), n, n))
     pivots, info = np.zeros((len(stack), n), np.int32), np.zeros(len(stack), np.int32)
     if n:
         factor = _lapack("trf", stack, hermitian)
