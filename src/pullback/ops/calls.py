@@ -277,8 +277,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             p = a._data
             if a._requires_grad:
                 mask |= bit
-            if promotes & bit and p.dtype is not dtype:
-                dtype, alike = p.dtype, alike and dtype is None
+            if promotes & bit and (p.dtype is not dtype or type(p) is not _ndarray):
+                dtype, alike = p.dtype, alike and dtype is None and type(p) is _ndarray
         else:
             p = a
             if promotes & bit and not (a is None and op.defaults):  # None: left out

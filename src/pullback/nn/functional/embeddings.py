@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import summing
-from ..._tensor import Tensor
+from ..._tensor import Tensor, wrap
 from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
 from ...ops.calls import on
@@ -92,7 +92,16 @@ def _gradient(g: Any, index: Any, weight_shape: Any, padding_idx: Any, scale_gra
     return on(_add_rows, g, index, n)
 
 
-@linear(home="nn.functional", batch="leading", weight=_gradient)
+@linear(
+    home="nn.functional",
+    saved={
+        "indices": lambda index: index[:, 0] if isinstance(index, Tensor) else wrap(index[:, 0]),
+        "padding_idx": lambda padding_idx: -1 if padding_idx is None else padding_idx,
+        "weight_sym_argsize_0": lambda weight_shape: weight_shape[0],
+    },
+    batch="leading",
+    weight=_gradient,
+)
 def _embedding(weight: Any, index: Any, padding_idx: Any, scale_grad_by_freq: Any, sparse: Any) -> Any:
     """`_rows` with the gradient that was asked for, which need not be the derivative."""
     return _rows.op.forward(weight, index)
