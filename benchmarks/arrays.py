@@ -95,7 +95,7 @@ def _backward_of(torch: ModuleType, swish: Callable[[Any], Any], size: int) -> P
     return Program(work, _detached)
 
 
-def _swish(torch: ModuleType, size: int) -> Program:
+def swish(torch: ModuleType, size: int) -> Program:
     class Swish(torch.autograd.Function):  # type: ignore[misc, name-defined]
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -152,8 +152,8 @@ def _swish_row(name: str, size: int, silu: float, memory: float, against: float)
         1,
         0.7,
         {
-            "torch": lambda module: _swish(module, size),
-            "pullback": lambda module: _swish(module, size),
+            "torch": lambda module: swish(module, size),
+            "pullback": lambda module: swish(module, size),
             "compiled": lambda module: _swish_compiled(module, size),
             "fused": lambda module: _swish_fused(module, size),
             "inductor": lambda module: _swish_compiled(module, size),

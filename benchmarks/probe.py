@@ -12,6 +12,7 @@ import importlib.metadata
 import importlib.util
 import json
 import re
+import statistics
 import sys
 import time
 import tomllib
@@ -28,6 +29,24 @@ def importing(package: str) -> Found:
     lib = importlib.import_module(package)
     elapsed = time.perf_counter() - start
     return {"figure": elapsed * 1e3, "arrays": [(lib.ones(3) + 1).tolist()]}
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+
+def swish(package: str, size: int) -> Found:
+    """The milliseconds of Swish, forward and backward, as a custom Function: the median of 15 passes."""
+    lib = importlib.import_module(package)
+    lib.set_num_threads(1)
+    from benchmarks.arrays import swish as program_of
+
+    program, times = program_of(lib, size), []
+    for _ in range(20):
+        start = time.perf_counter()
+        found = program.work(None)
+        times.append(time.perf_counter() - start)
+    shown = [array[:: size // 100].tolist() for array in program.arrays(found)]
+    return {"figure": statistics.median(times[5:]) * 1e3, "arrays": shown}
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
@@ -110,4 +129,5 @@ def _required(name: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     what, package, keywords = sys.argv[1:]
-    print(json.dumps({"importing": importing, "memory": memory, "size": size}[what](package, **json.loads(keywords))))
+    known = {"importing": importing, "swish": swish, "memory": memory, "size": size}
+    print(json.dumps(known[what](package, **json.loads(keywords))))

@@ -46,6 +46,14 @@ _CHAIN = {"x": X.tolist(), "c": C.tolist(), "g": G.tolist()}
 
 ROWS = [
     Row(
+        "swish-alone",
+        "Swish of 1e+06 float32 as above, as a custom Function, each library in a process of its own",
+        1,
+        0.7,
+        _sides("swish", "torch", "pullback", size=10**6),
+        unit="ms",
+    ),
+    Row(
         "million-memory",
         f"chain of {MILLION:.0e} multiplications, build + backward: how far a process grows, bytes per node",
         1,

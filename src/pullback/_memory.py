@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from ._tensor import Tensor
 
 
+def _keep_freed_memory() -> None:
+    """Let the C library keep the memory of freed arrays for the next ones, up to 64 MB of it.
+
+    glibc gives a large block back to the system as soon as it is freed, and each 4 KB of the next array is then a page
+    fault: half the time of an operation on some MB. Blocks up to the largest that was ever freed (at most 32 MB) it
+    keeps instead, twice as much in all: see M_MMAP_THRESHOLD in mallopt(3). So one is freed here, which nothing was
+    written to. MALLOC_TRIM_THRESHOLD_ in the environment overrules this; other libraries take no notice.
+    """
+    np.empty((32 << 20) - (64 << 10), np.uint8)
+
+
+_keep_freed_memory()
+
+
 class Size(tuple[int, ...]):
     """A shape: a tuple that prints as torch's and counts its elements."""
 
