@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     names = [row.name for row in ROWS]
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, allow_abbrev=False)
     parser.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW", help=", ".join(names))
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES), metavar="SIDE", help=", ".join(SIDES))
     parser.add_argument("--repeat", type=int, default=15, help="runs of each side of each row (15)")
@@ -69,6 +69,8 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.repeat < 2:
         parser.error(f"--repeat {options.repeat}: quartiles need at least 2 runs")
+    if options.threads < 1:
+        parser.error(f"--threads {options.threads}: each side needs at least 1 thread")
     return options
 
 

@@ -5,11 +5,22 @@ that holds one of them to an older processor's (of OpenBLAS, the half of its spe
 that it starts.
 """
 
+import argparse
 import os
 import sys
+from collections.abc import Sequence
 
-# from the command line before that is parsed, for the libraries read what is set here when they are loaded
-THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv[:-1] else 1
+
+def threads_in(arguments: Sequence[str]) -> int:
+    """What ``--threads`` says, 1 where it does not; what is no number is left to the parser of the command line."""
+    found = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    found.add_argument("--threads", default="1")
+    said = found.parse_known_args(arguments)[0].threads
+    return int(said) if said.isdecimal() else 1
+
+
+# read before the command line is parsed, for the libraries look at what is set here when they are loaded
+THREADS = threads_in(sys.argv[1:])
 
 CHOICES = (
     *("OPENBLAS_CORETYPE", "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "ATEN_CPU_CAPABILITY"),

@@ -11,6 +11,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+import os
 import re
 import statistics
 import sys
@@ -37,7 +38,7 @@ def importing(package: str) -> Found:
 def swish(package: str, size: int) -> Found:
     """The milliseconds of Swish, forward and backward, as a custom Function: the median of 15 passes."""
     lib = importlib.import_module(package)
-    lib.set_num_threads(1)
+    lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # as benchmarks/environment.py has it
     from benchmarks.arrays import swish as program_of
 
     program, times = program_of(lib, size), []

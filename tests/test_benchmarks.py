@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import pullback
-from benchmarks import command, probe, processes, report, rows
+from benchmarks import command, environment, probe, processes, report, rows
 from benchmarks.harness import Program, Result, Row, Timing, compared, measure
 
 NOTHING = ModuleType("nothing")
@@ -294,10 +294,19 @@ def test_the_command_fails_where_a_row_is_void(
     assert "not timed: pullback fails: ValueError: no such luck" in capsys.readouterr().out
 
 
-def test_the_command_refuses_too_few_runs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--repeat", "1"], "quartiles need at least 2 runs"),
+        (["--threads", "0"], "needs at least 1 thread"),
+        (["--threads", "two"], "invalid int value: 'two'"),
+        (["--thread", "2"], "unrecognized arguments: --thread 2"),
+    ],
+)
+def test_what_the_command_refuses(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        command.main(["--repeat", "1"])
-    assert "quartiles need at least 2 runs" in capsys.readouterr().err
+        command.main(argv)
+    assert said in capsys.readouterr().err
 
 
 def python(*arguments: str, **variables: str) -> str:
@@ -316,6 +325,22 @@ def test_no_library_is_held_to_an_older_processor_nor_loaded_before_that_is_said
     kernel = "from benchmarks import environment, report; print('OpenBLAS:', report.openblas_kernel() + ';')"
     argv = ["-m", "benchmarks", "--rows", "wide-plain", "--sides", "pullback", "--repeat", "2", "--markdown"]
     assert python("-c", kernel).strip() in python(*argv, OPENBLAS_CORETYPE="Prescott")
+
+
+def test_compiled_functions_compete_with_torchs_compiler_and_jaxs() -> None:
+    rows = [row.name for row in command.ROWS if "compiled" in row.sides and not {"inductor", "jit"} <= {*row.sides}]
+    assert rows == ["jacrev", "jacfwd", "hessian"]  # torch.func's transforms are not compiled there
+
+
+@pytest.mark.parametrize("argv", [["--threads", "2"], ["--threads=2"]], ids=" ".join)
+def test_each_side_has_as_many_threads_as_were_asked_for(argv: list[str]) -> None:
+    """Each library is told before it is loaded, and pullback, which can be told later, has been."""
+    assert environment.threads_in(["--rows", "chain", *argv]) == 2
+    assert "threads: 2;" in python("-m", "benchmarks", *_ONE, *argv)
+    assert "threads: 1;" in python("-m", "benchmarks", *_ONE)
+
+
+_ONE = ["--rows", "wide-plain", "--sides", "pullback", "--repeat", "2", "--markdown"]
 
 
 # -- rows in processes of their own ------------------------------------------------------------------------------------
@@ -397,7 +422,7 @@ def test_the_budgets_are_those_that_the_documentation_promises() -> None:
     promised = {"chain": 0.45, "function": 0.35, "mixed": 0.6, "long": 0.8, "million": 0.8, "size": 62, "sparse": 0.02}
     promised |= {"import": 120, "million-memory": 800, "million-freed": 0.8, "leaf-large": 0.9, "leaf-small": 0.5}
     promised |= dict.fromkeys(["wide-plain", "wide-recorded", "wide-gradients", "wide-saved"], 0.4)
-    promised |= dict.fromkeys(["swish-1e4", "swish-1e6", "swish-1e7"], 0.7)
+    promised |= dict.fromkeys(["swish-1e4", "swish-1e6", "swish-1e7", "swish-alone"], 0.7)
     assert {name: budgets.get(name) for name in promised} == promised
 
 

@@ -234,6 +234,8 @@ def test_bench_runs_the_named_rows_on_this_package(capfd: pytest.CaptureFixture[
     assert capfd.readouterr().out == f"ran --rows one two\non {Path(pullback.__file__).resolve().parent}\n"
     assert cli.main(["bench"]) == 3
     assert capfd.readouterr().out.startswith("ran\n")
+    assert cli.main(["bench", "one", "--threads", "2"]) == 3
+    assert capfd.readouterr().out.startswith("ran --rows one --threads 2\n")
 
 
 @pytest.mark.usefixtures("checkout")

@@ -124,6 +124,7 @@ def _run_demo(arguments: argparse.Namespace) -> int:
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="the rows to run, e.g. chain function (default: all)")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads that each side may use (1)")
 
 
 def _run_bench(arguments: argparse.Namespace) -> int:
@@ -134,6 +135,8 @@ def _run_bench(arguments: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "benchmarks"]
     if arguments.names:
         command += ["--rows", *arguments.names]
+    if arguments.threads != 1:
+        command += ["--threads", str(arguments.threads)]
     run = functools.partial(subprocess.run, cwd=checkout, env={**os.environ, "PYTHONPATH": path}, check=False)
     if not arguments.json:
         return run(command).returncode
@@ -253,7 +256,11 @@ COMMANDS = (
         name="bench",
         summary="measure pullback against PyTorch and NumPy (needs the source checkout)",
         description="Run the benchmark suite of the source checkout, all of it or the benchmarks that are named.",
-        examples=("pullback bench", "pullback bench --json > results.json"),
+        examples=(
+            "pullback bench",
+            "pullback bench swish-1e6 --threads 2",
+            "pullback bench --json > results.json",
+        ),
         arguments=_bench_arguments,
         run=_run_bench,
     ),
