@@ -7,6 +7,7 @@ its adjoints are joints again.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes, errors
+from .._arrays import permuted, reshaped
 from .._tensor import Tensor
 from .calls import on
 from .table import bilinear, linear
@@ -52,19 +54,36 @@ def _joint(input: Any, other: Any, left: Labels, right: Labels, out: Labels) -> 
     Each label stands once in either, and each of `out` in one of them at least. A label that is in neither `out` nor
     the other operand is not allowed, so that the adjoints are joints as well.
     """
+    order = _order_of(left, right, out)
+    if order is None:
+        return np.multiply(_aligned(input, left, out), _aligned(other, right, out))
+    lead, rows, first, second, last = order
+    a, b = permuted(input, first), permuted(other, second)
+    inner = b.ndim - (len(last) - rows)  # where the axes that are summed end in b
+    batch, mine, theirs = a.shape[:lead], a.shape[lead:rows], b.shape[inner:]
+    m, n, k = math.prod(mine), math.prod(theirs), math.prod(a.shape[rows:])
+    product = np.matmul(reshaped(a, (*batch, m, k)), reshaped(b, (*batch, k, n)))
+    return permuted(reshaped(product, (*batch, *mine, *theirs)), last)
+
+
+@functools.lru_cache(maxsize=1024)
+def _order_of(left: Labels, right: Labels, out: Labels) -> tuple[int, int, Labels, Labels, Labels] | None:
+    """How a joint is a matrix product: the number of axes of a batch, and with the rows; the order of axes of the one
+    operand, of the other, and of the product. None where nothing is summed.
+    """
     summed = [n for n in left if n not in out]
     if not summed:
-        return np.multiply(_aligned(input, left, out), _aligned(other, right, out))
+        return None
     batch = [n for n in left if n in right and n in out]
     mine, theirs = [n for n in left if n not in right], [n for n in right if n not in left]
-    a = np.transpose(input, [left.index(n) for n in batch + mine + summed])
-    b = np.transpose(other, [right.index(n) for n in batch + summed + theirs])
-    lead, rows = a.shape[: len(batch)], a.shape[len(batch) : len(batch) + len(mine)]
-    columns = b.shape[len(batch) + len(summed) :]
-    m, n, k = math.prod(rows), math.prod(columns), math.prod(a.shape[len(batch) + len(mine) :])
-    product = np.matmul(np.reshape(a, (*lead, m, k)), np.reshape(b, (*lead, k, n)))
-    order = batch + mine + theirs
-    return np.transpose(np.reshape(product, (*lead, *rows, *columns)), [order.index(n) for n in out])
+    product = batch + mine + theirs
+    return (
+        len(batch),
+        len(batch) + len(mine),
+        tuple([left.index(n) for n in batch + mine + summed]),
+        tuple([right.index(n) for n in batch + summed + theirs]),
+        tuple([product.index(n) for n in out]),
+    )
 
 
 # One operand ----------------------------------------------------------------------------------------------------------

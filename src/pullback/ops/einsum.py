@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,16 +14,19 @@ from .contractions import LETTERS, Labels, contract, label_name
 from .samples import A, Differs, S, Sample
 from .table import composite
 
+Terms = tuple[Any, ...]
 
-def _read(text: str, where: str, start: int) -> list[Any]:
+
+@functools.lru_cache(maxsize=1024)  # a program has few equations, and comes back to each
+def _read(text: str, where: str, start: int) -> Terms:
     """The subscripts of one operand or of the result: labels, and Ellipsis for three dots. They start at `start`."""
-    found: list[Any] = []
+    found: Terms = ()
     left = text.lstrip(" ")
     while left:
         if left.startswith("...") and Ellipsis not in found:
-            found, left = [*found, Ellipsis], left[3:].lstrip(" ")
+            found, left = (*found, Ellipsis), left[3:].lstrip(" ")
         elif left[0] in LETTERS:
-            found, left = [*found, LETTERS.index(left[0])], left[1:].lstrip(" ")
+            found, left = (*found, LETTERS.index(left[0])), left[1:].lstrip(" ")
         elif left[0] == ".":
             wrong = "that is not part of any ellipsis (...)"
             if Ellipsis in found:
@@ -38,7 +42,7 @@ def _read(text: str, where: str, start: int) -> list[Any]:
     return found
 
 
-def _listed(labels: Any) -> list[Any]:
+def _listed(labels: Any) -> tuple[Any, ...]:
     """The subscripts of one operand that are given as a list."""
     for n in labels:
         if n is not Ellipsis and not (isinstance(n, int) and 0 <= n < len(LETTERS)):
@@ -49,10 +53,10 @@ def _listed(labels: Any) -> list[Any]:
                     found=repr(n),
                 )
             )
-    return list(labels)
+    return tuple(labels)
 
 
-def _arguments(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any], list[Any] | None]:
+def _arguments(args: tuple[Any, ...]) -> tuple[list[Terms], list[Any], Terms | None]:
     """The subscripts of the operands, the operands, and the subscripts of the result (None: to be inferred)."""
     if len(args) < 2:
         raise ValueError(
@@ -87,7 +91,7 @@ def _arguments(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any], list[
     return terms, operands, _read(output, "output", start + 1) if arrow else None
 
 
-def _without_ellipsis(k: int, term: list[Any], t: Tensor) -> Labels:
+def _without_ellipsis(k: int, term: Terms, t: Tensor) -> Labels:
     """The labels of an operand; the axes of its ellipsis are called -1, -2... from the right."""
     named, ndim = len(term) - term.count(Ellipsis), t._data.ndim
     if term.count(Ellipsis) > 1 or named > ndim or (named < ndim and Ellipsis not in term):
@@ -103,7 +107,7 @@ def _without_ellipsis(k: int, term: list[Any], t: Tensor) -> Labels:
     return (*term[:i], *range(named - ndim, 0), *term[i + 1 :])
 
 
-def _output(terms: Sequence[Labels], given: list[Any] | None) -> Labels:
+def _output(terms: Sequence[Labels], given: Terms | None) -> Labels:
     """The labels of the result. If none are given: the ellipsis, then those that stand once, in order."""
     every = [n for labels in terms for n in labels]
     dots = tuple(sorted({n for n in every if n < 0}))
