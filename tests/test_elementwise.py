@@ -8,6 +8,7 @@ import itertools
 import math
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -402,3 +403,100 @@ def test_log_ndtr_has_every_derivative_far_out() -> None:
 def test_a_polynomial_of_no_degree_is_zero(torch: ModuleType, degree: float) -> None:
     for lib in (pullback, torch):
         assert lib.special.legendre_polynomial_p(lib.tensor([0.5, 2.0]), degree).tolist() == [0.0, 0.0]
+
+
+# Numbers among tensors ------------------------------------------------------------------------------------------------
+
+
+OLDER: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "add": lambda lib, v, w, m: lib.add(v, 10, w),
+    "add, a method": lambda lib, v, w, m: v.add(10, w),
+    "add_": lambda lib, v, w, m: v.clone().add_(-0.5, w),
+    "sub": lambda lib, v, w, m: lib.sub(v, 10, w),
+    "addcmul": lambda lib, v, w, m: lib.addcmul(v, 2, v, w),
+    "addcmul_": lambda lib, v, w, m: v.clone().addcmul_(2, v, w),
+    "addcdiv_": lambda lib, v, w, m: v.clone().addcdiv_(-0.1, v, w),
+    "addmm": lambda lib, v, w, m: lib.addmm(2, m, 3, m, m),
+    "addmm, beta alone": lambda lib, v, w, m: lib.addmm(2, m, m, m),
+    "addmm_": lambda lib, v, w, m: m.clone().addmm_(2, 3, m, m),
+    "addmv": lambda lib, v, w, m: lib.addmv(2, v, 3, m, w),
+    "addr": lambda lib, v, w, m: lib.addr(2, m, 3, v, w),
+    "baddbmm": lambda lib, v, w, m: lib.baddbmm(2, m[None], 3, m[None], m[None]),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("call", OLDER.values(), ids=OLDER)
+def test_the_older_forms_with_numbers_among_the_tensors(call: Callable[[Any, Any, Any, Any], Any]) -> None:
+    torch = pytest.importorskip("torch")
+    data = ([1.0, 2.0], [3.0, -1.0], [[1.0, 2.0], [3.0, 4.0]])
+    with pytest.warns(UserWarning, match=r"This overload of \w+ is deprecated.*Write \w+\(a, b"):
+        ours = call(pullback, *map(pullback.tensor, data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ours.tolist() == call(torch, *map(torch.tensor, data)).tolist()
+
+
+def test_what_is_no_older_form_says_how_it_is_written() -> None:
+    x = pullback.ones(2)
+    with pytest.raises(TypeError, match=r"add\(a, b, alpha=\.\.\.\)"):
+        pullback.add(x, x, x)
+    with pytest.raises(TypeError, match=r"addcmul\(a, b, c, value=\.\.\.\)"):
+        x.addcmul(2, 3, x)
+
+
+BEYOND: dict[str, Callable[[Any, Any], Any]] = {
+    "pow": lambda lib, x: x**300,
+    "pow_": lambda lib, x: x.pow_(300),
+    "a negative power": lambda lib, x: x**-1,
+    "clamp": lambda lib, x: lib.clamp(x, 0, 300),
+    "clamp_min": lambda lib, x: x.clamp(min=300),
+    "where": lambda lib, x: lib.where(x > 1, x, 300),
+    "alpha": lambda lib, x: lib.add(x, x, alpha=300),
+    "value": lambda lib, x: lib.addcmul(x, x, x, value=300),
+}
+
+
+@pytest.mark.parametrize("call", BEYOND.values(), ids=BEYOND)
+def test_a_number_that_integers_cannot_hold_is_refused(call: Callable[[Any, Any], Any]) -> None:
+    x = pullback.tensor([1, 2], dtype=pullback.uint8)
+    refused = "cannot be converted to type .*uint8|Integers to negative integer powers"
+    with pytest.raises(RuntimeError, match=refused):
+        call(pullback, x)
+    assert x.tolist() == [1, 2]
+    if torch := sys.modules.get("torch"):
+        with pytest.raises(RuntimeError, match=refused):
+            call(torch, torch.tensor([1, 2], dtype=torch.uint8))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_numbers_that_torch_does_not_take_there_are_not_wrapped_either(name: str) -> None:
+    with pytest.raises(RuntimeError, match="without overflow"):
+        getattr(pullback, name)(pullback.tensor([1, 2], dtype=pullback.uint8), 300)
+
+
+HALF: dict[str, Callable[[Any], Any]] = {
+    "mul": lambda x: x * 1e-6,
+    "rmul": lambda x: 1e-6 * x,
+    "div": lambda x: x / 3e6,
+    "add": lambda x: x + 1e-6,
+    "rsub": lambda x: 1e-3 - x,
+    "pow": lambda x: x**0.3333,
+    "square": lambda x: x**2,
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("call", HALF.values(), ids=HALF)
+def test_a_number_beside_half_precision_keeps_its_digits(call: Callable[[Any], Any]) -> None:
+    """1e-6 is 5 % off in half precision, and 3e6 infinite; also in the gradient."""
+    torch = pytest.importorskip("torch")
+    found = []
+    for lib in (pullback, torch):
+        x = lib.tensor([1000.0, 3.0, 20000.0], dtype=lib.float16, requires_grad=True)
+        y = call(x)
+        assert y.dtype == lib.float16
+        (gradient,) = lib.autograd.grad(y, x, lib.full((3,), 100.0, dtype=lib.float16))
+        assert gradient.dtype == lib.float16
+        found.append([*y.tolist(), *gradient.tolist()])
+    np.testing.assert_allclose(*found, rtol=2e-3)

@@ -397,3 +397,27 @@ def test_the_result_of_an_operation_may_be_written_to_where_torch_allows_it(torc
                 problems.append(f"{name}{sample}: {ours}")
     assert not problems
     assert looked > 500
+
+
+def test_an_operand_that_is_not_known_is_asked_itself() -> None:
+    """``t += x`` is ``t + x`` where x alone knows how, as in torch."""
+
+    class Absorbing:
+        def __radd__(self, other: Any) -> str:
+            return "absorbed"
+
+    t: Any = pullback.ones(2)
+    t += Absorbing()
+    assert t == "absorbed"
+    u: Any = pullback.ones(2)
+    with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+=: 'Tensor' and 'str'"):
+        u += "x"
+    assert u.tolist() == [1.0, 1.0]
+
+
+def test_a_view_without_elements_is_not_resized_to_have_some() -> None:
+    base = pullback.ones(3)
+    view = base[:0]
+    with pytest.raises(RuntimeError, match="a view without elements cannot be given any in place"):
+        view.resize_(2)
+    assert (view.shape, view._is_view(), base.tolist()) == ((0,), True, [1.0, 1.0, 1.0])

@@ -133,8 +133,9 @@ _add_up: Any = np.add.reduce  # any, for its type knows of no axes by position
 def summing(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype to add up numbers of `dtype` in: single for half precision, where adding 1 to 2048 changes nothing.
 
-    >>> np.ones((3000, 2), np.float16).sum(0), np.add.reduce(np.ones((3000, 2), np.float16), 0, np.float32)
-    (array([2048., 2048.], dtype=float16), array([3000., 3000.], dtype=float32))
+    >>> ones = np.ones((3000, 2), np.float16)
+    >>> ones.sum(0).tolist(), np.add.reduce(ones, 0, summing(ones.dtype)).tolist()
+    ([2048.0, 2048.0], [3000.0, 3000.0])
     """
     return _SINGLE if dtype.char == "e" else dtype
 

@@ -37,7 +37,7 @@ def describe(value: Any) -> str:
     """A value in a few words: a tensor or an array by dtype and shape, anything else by its type."""
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
-    if shape is not None and dtype is not None:
+    if shape is not None and dtype is not None and not isinstance(value, type):
         # a tensor of a transform is a Tensor to whoever wrote the function
         name = type(value).__name__.replace("Lifted", "Tensor")
         return f"{name} of {str(dtype).removeprefix('pullback.')}{list(shape)}"

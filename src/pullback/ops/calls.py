@@ -291,10 +291,16 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     operands = payloads
     if alike and dtype is not None and dtype.kind in "fc":  # as most do: as they are, and numbers in that dtype
         if numbers:
+            half = dtype.char == "e" and op.differentiable  # a number keeps its digits, in the rules as well
             operands = [*payloads]
             for i in op.promoted:
                 if type(operands[i]) in _NUMBERS:
-                    operands[i] = np.asarray(operands[i], dtype)
+                    operands[i] = np.asarray(operands[i], np.float32 if half else dtype)
+            args = (
+                tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
+                if half
+                else args
+            )
     else:
         dtype = common_dtype(op, args, payloads)
         if dtype.kind == "V":
@@ -306,6 +312,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
         raise errors.translate(op.name, payloads, error) from None
     if type(r) is not _ndarray:
         r = np.asarray(r) if isinstance(r, np.generic) else r
+    if dtype.char == "e" and r.dtype.char == "f":
+        r = r.astype(dtype)
     mask &= op.differentiable
     if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
         return record(op, mask, args, r)
@@ -382,11 +390,11 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
                 return general(op, (input, other))
             wanted = other._requires_grad
             mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
-        elif plain and type(other) in _NUMBERS and input._data.dtype.kind == "f":
+        elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
             x, y, mask = input._data, other, 1 if input._requires_grad else 0
             if reflected:
                 input, other, x, y, mask = other, input, y, x, 2 * mask
-        elif operator and not isinstance(other, _OPERANDS):
+        elif operator and not isinstance(other, OPERANDS):
             return NotImplemented
         else:
             return general(op, (other, input) if reflected else (input, other))
@@ -432,7 +440,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     return call
 
 
-_OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)
+OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def join(op: Op, tensors: Any, dim: int) -> Tensor:

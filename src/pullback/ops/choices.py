@@ -16,7 +16,7 @@ from .. import errors
 from .._tensor import Tensor
 from .calls import on, write_out
 from .masks import either, only
-from .operands import NUMBERS, REAL, REAL_NUMBERS, Operation, is_complex, need, need_both, plain
+from .operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
 from .samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
 from .table import TABLE, _publish, elementwise, pointwise, special
 
@@ -169,6 +169,7 @@ maximum: Operation = elementwise(
     "maximum",
     lambda input, other: np.maximum(*need_both("maximum", REAL, input, other)),
     "The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
+    fits=in_range,
     inplace=False,
     numpy={np.maximum: lambda x1, x2: maximum(x1, x2)},
     input=lambda g, input, other: _larger(g, input, other, np.greater),
@@ -179,6 +180,7 @@ minimum: Operation = elementwise(
     "minimum",
     lambda input, other: np.minimum(*need_both("minimum", REAL, input, other)),
     "The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves.",
+    fits=in_range,
     inplace=False,
     numpy={np.minimum: lambda x1, x2: minimum(x1, x2)},
     input=lambda g, input, other: _larger(g, input, other, np.less),
@@ -189,6 +191,7 @@ fmax: Operation = elementwise(
     "fmax",
     lambda input, other: np.fmax(*need_both("fmax", REAL, input, other)),
     "The larger of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient.",
+    fits=in_range,
     inplace=False,
     numpy={np.fmax: lambda x1, x2: fmax(x1, x2)},
     input=lambda g, input, other: only(_first(input, other, np.greater_equal), g),
@@ -199,6 +202,7 @@ fmin: Operation = elementwise(
     "fmin",
     lambda input, other: np.fmin(*need_both("fmin", REAL, input, other)),
     "The smaller of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient.",
+    fits=in_range,
     inplace=False,
     numpy={np.fmin: lambda x1, x2: fmin(x1, x2)},
     input=lambda g, input, other: only(_first(input, other, np.less_equal), g),
@@ -231,6 +235,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 
 @pointwise(
+    fits=in_range,
     also="clip",
     inplace=True,
     input=_bounded,
@@ -274,6 +279,7 @@ _LIMITS = [S(A(2), A(3)), S(A(2), "x"), S([1.0], 0), S(A(2), 0, 1), S(A(2)), S(A
 
 
 @pointwise(
+    fits=in_range,
     inplace=True,
     input=lambda g, input, min: only(np.greater_equal(plain(input), plain(min)), g),
     min=lambda g, input, min: only(np.less(plain(input), plain(min)), g),
@@ -288,6 +294,7 @@ def clamp_min(input: Any, min: Any) -> Any:
 
 
 @pointwise(
+    fits=in_range,
     inplace=True,
     input=lambda g, input, max: only(np.less_equal(plain(input), plain(max)), g),
     max=lambda g, input, max: only(np.greater(plain(input), plain(max)), g),
@@ -341,6 +348,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @pointwise(
+    fits=in_range,
     input=lambda g, condition: only(condition, g),
     other=lambda g, condition: only(np.logical_not(condition), g),
     numpy={np.where: _numpy_where},

@@ -17,6 +17,7 @@ from .._arrays import broadcasts_to
 from .._state import LEVELS, thread
 from .._tensor import Tensor, is_tracked
 from ..overrides import dispatch, overriding
+from .calls import OPERANDS
 from .indexing import check_mask, fitting_number
 from .shape import expand
 from .subscripts import write
@@ -101,7 +102,17 @@ def enter_twins() -> None:
                 setattr(Tensor, f"{name}_", twin)
                 NAMES[""][f"{name}_"] = twin
     for operator, name in _OPERATORS.items():
-        setattr(Tensor, f"__i{operator}__", getattr(Tensor, f"{name}_"))
+        setattr(Tensor, f"__i{operator}__", _operator(getattr(Tensor, f"{name}_")))
+
+
+def _operator(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
+    """A twin as what stands behind ``+=``, where an operand it does not know is asked instead."""
+
+    def call(self: Tensor, other: Any) -> Any:
+        return twin(self, other) if isinstance(other, OPERANDS) else NotImplemented
+
+    call.__name__, call.__doc__ = twin.__name__, twin.__doc__
+    return call
 
 
 _ALL = (Ellipsis,)

@@ -8,7 +8,8 @@ not. A rule runs on arrays or on Tensors; what it asks about values (a mask, a s
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,44 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
                 )
             )
     dtype = _dtypes.result_type(found)
-    return _dtypes.default() if op.floats and dtype.kind in "biu" else dtype
+    if op.floats and dtype.kind in "biu":
+        return _dtypes.default()
+    if op.about.fits is not None and dtype.kind in "iu":
+        for i in op.promoted:
+            if type(payloads[i]) is int:
+                op.about.fits(i, payloads[i], dtype)
+    return dtype
+
+
+def older_form(name: str, places: int, named: Sequence[str], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """The tensors and the keywords of a call in torch's older form, whose numbers stood among the tensors.
+
+    ``x.add_(-lr, g)`` is ``x.add_(g, alpha=-lr)``, ``addmm(2, m, 3, a, b)`` is ``addmm(m, a, b, beta=2, alpha=3)``.
+    places: how many tensors there are. named: the numbers, in order. TypeError where that is not what was written.
+    """
+    tensors = tuple(a for a in args if isinstance(a, Tensor))
+    numbers = [a for a in args if type(a) in (int, float, complex)]
+    wanted = f"{name}({', '.join('abc'[:places])}, {', '.join(f'{n}=...' for n in named[: len(numbers) or 1])})"
+    known = len(tensors) + len(numbers) == len(args) and len(tensors) == places and isinstance(args[-1], Tensor)
+    if not (known and 0 < len(numbers) <= len(named)):
+        raise TypeError(
+            errors.message(
+                f"{name}()",
+                expected=f"{places} tensors, and {' and '.join(named)} by name",
+                found=", ".join(errors.describe(a) for a in args),
+                do=f"write {wanted}",
+            )
+        )
+    warnings.warn(
+        f"This overload of {name} is deprecated, with numbers among the tensors. Write {wanted}.",
+        stacklevel=errors.callers_level(),
+    )
+    return tensors, dict(zip(named, numbers, strict=False))
+
+
+def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
+    """Refuse a number among the operands that their dtype, one of integers, cannot hold: `About.fits`."""
+    _dtypes.refuse_overflow(value, dtype)
 
 
 def cast(p: Any, dtype: np.dtype[Any]) -> Any:

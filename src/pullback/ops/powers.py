@@ -76,6 +76,18 @@ def _raised(x: Any, n: Any) -> Any:
     return np.power(x, n)
 
 
+_NEGATIVE = (
+    "Integers to negative integer powers are not allowed.\n  What to do: convert the base first, e.g. x.float() ** n."
+)
+
+
+def _refuse_exponent(place: int, value: int, dtype: np.dtype[Any]) -> None:
+    if place == 1 and value < 0:
+        raise RuntimeError(_NEGATIVE)
+    if place == 1:
+        _dtypes.refuse_overflow(value, dtype)
+
+
 def _power(input: Any, other: Any) -> Any:
     if not hasattr(input, "dtype"):
         return np.power(input, other)
@@ -87,10 +99,7 @@ def _power(input: Any, other: Any) -> Any:
     if not np.any(np.less(other, 0)):
         return np.power(input, other)
     if not other.ndim:
-        raise RuntimeError(
-            "Integers to negative integer powers are not allowed.\n"
-            "  What to do: convert the base first, e.g. x.float() ** n."
-        )
+        raise RuntimeError(_NEGATIVE)
     # Among many exponents torch lets negative ones be, and gives the integer part of the result: 0, but for 1 and -1.
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
     return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
@@ -125,6 +134,7 @@ pow = elementwise(
     _power,
     "``input ** exponent``, broadcast.",
     dunder="pow",
+    fits=_refuse_exponent,
     node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
     cut=True,
     numpy={},

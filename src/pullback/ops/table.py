@@ -40,6 +40,7 @@ from ..interpreters.levels import call_body
 from ..overrides import dispatch, overriding
 from .calls import any_narrow, apply, binary, detached, general, into, join, operand, unary, write_out
 from .nodes import ComplexNode, CutNode, ManyNode, OpNode, TupleNode, saved_attributes
+from .operands import older_form
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
 
@@ -175,8 +176,10 @@ class About:
     is a function of `pullback` itself). inplace: whether it has an in-place twin, ``name_`` (None: elementwise
     operations do). out: whether it takes ``out=`` (None: functions outside `nn` do, unless they return a view). view:
     it may share memory with its first argument. node: torch's name of its nodes, where that does not follow from the
-    name of the entry, or a function of the node that knows it. saved: torch's names of what its nodes saved (what
-    follows ``_saved_``), each with ours, or with a function of saved values, which its parameters name.
+    name of the entry, or a function of the node that knows it. fits: what refuses a number among operands that are
+    integers, by its place, its value and their dtype (None: it wraps around, as in torch's arithmetic). saved: torch's
+    names of what its nodes saved (what follows ``_saved_``), each with ours, or with a function of saved values, which
+    its parameters name.
 
     jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
@@ -198,6 +201,7 @@ class About:
     out: bool | None = None
     view: bool = False
     node: Any = ""
+    fits: Callable[[int, int, np.dtype[Any]], None] | None = None
     saved: Any = ()
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
@@ -399,7 +403,14 @@ def elementwise(
     if alpha:
         plain = call
 
-        def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+        def model(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> None:
+            """What editors and stubs are told."""
+
+        @functools.wraps(model)
+        def call(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
+            if older:
+                (input, other), given = older_form(name, 2, ("alpha",), (input, other, *older))
+                alpha = given["alpha"]
             if out is not None:
                 return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
             if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
@@ -471,6 +482,8 @@ def composite(**given: Any) -> Any:
         op = _from_signature("composite", body, given)
         annotations = body.__annotations__
         tensors = [i for i, p in enumerate(op.params) if annotations.get(p) == "Tensor"]
+        # whether numbers once stood among them, which now have names
+        factors = op.params[len(tensors) :] == op.keyword_only in (("value",), ("beta", "alpha"))
 
         @functools.wraps(body)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -483,6 +496,9 @@ def composite(**given: Any) -> Any:
             return unusual(args, kwargs)
 
         def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if factors and len(args) > len(tensors):
+                args, numbers = older_form(op.name, len(tensors), op.keyword_only, args)
+                kwargs = {**numbers, **kwargs}
             if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
                 return dispatch(kinds, call, args, kwargs)
             out = None
@@ -567,6 +583,8 @@ def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
                 do=f"write alpha={int(alpha)}, or convert the tensor first",
             )
         )
+    if isinstance(alpha, int) and isinstance(other, Tensor) and other._data.dtype.kind in "iu":
+        _dtypes.refuse_overflow(alpha, other._data.dtype)
     return TABLE["mul"].call(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 

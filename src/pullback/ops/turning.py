@@ -40,14 +40,19 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     if version is INFERENCE:
         t._set_payload(new._data)
         return t
+    if t._view is not None and new._view is None:
+        raise RuntimeError(
+            errors.message(
+                "a view without elements cannot be given any in place", do="take another view of the tensor it is of"
+            )
+        )
     refs = [ref for ref in version.views if ref() is not None and ref() is not new]
     children = [view for view in (ref() for ref in refs) if view is not None and view._view and view._view.parent is t]
     for child in children:
         child._view.parent = old  # type: ignore[union-attr]
     # views are made again in the order of this list, so what is a view of another has to come after it
     if t._view is not None:
-        assert new._view is not None
-        new._view.made, t._view = t._view.made, new._view
+        new._view.made, t._view = t._view.made, new._view  # type: ignore[union-attr]
         version.views = [weakref.ref(old) if ref() is t else ref for ref in refs] + [weakref.ref(t)]
     else:
         old._view = View(t, back, args)
