@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -492,3 +493,39 @@ def test_a_function_that_keeps_its_results_is_named() -> None:
     assert type(doubled()) is Tensor
     given = doubled()
     assert compiled(lambda x: x * given)(ones()).tolist() == [2, 2]
+
+
+class Choosy(pullback.autograd.Function):
+    """Twice x, with a backward that looks at values."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g * 2 if g.sum().item() > 0 else g * 1
+
+
+def test_a_backward_that_could_not_be_traced_is_told() -> None:
+    fn = compiled(lambda x: Choosy.apply(x))
+    x = ones().requires_grad_()
+    fn(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2, 2]
+    assert re.search(r"backward: operation by operation, for it could not be traced \(\w+: .*item", fn.explain())
+
+
+def test_a_mean_of_more_elements_than_half_precision_counts_is_compiled_with_its_backward() -> None:
+    fn = compiled(lambda x: (x * x).mean())
+    x = pullback.ones(70_000, requires_grad=True)
+    fn(x).backward()
+    assert "could not be traced" not in fn.explain()
+    assert x.grad is not None
+    assert x.grad[0].item() == pytest.approx(2 / 70_000)
+
+
+def test_a_standard_deviation_is_fused() -> None:
+    fn = compiled(lambda x: x.std())
+    fn(pullback.tensor([1.0, 2.0, 4.0], requires_grad=True))
+    assert "not fused" not in fn.explain()

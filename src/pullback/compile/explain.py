@@ -30,6 +30,8 @@ def explained(name: str, entries: Sequence[Entry]) -> str:
             lines.append(f"  computed again: {', '.join(f'{v} {v.fn}' for v in again) or 'nothing'}")
             for plan in entry.backward_plans():
                 lines += _of_plan("backward", plan)
+        if entry.traced.problem:
+            lines.append(f"  backward: operation by operation, for it could not be traced ({entry.traced.problem})")
         for op, reason in entry.traced.lowered.opaque.items():
             lines.append(f"  not fused: {op}() is called as it is ({reason or 'its code asks for values'})")
     return "\n".join(lines)

@@ -103,7 +103,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     spread, count = _sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1
-    if count > _LARGEST_HALF and plain(g).dtype.char == "e":  # the number itself would be infinite
+    if count > _LARGEST_HALF and g.dtype in (np.float16, _dtypes.float16):  # the number itself would be infinite
         return np.multiply(spread, 1 / count)
     return np.true_divide(spread, count)
 

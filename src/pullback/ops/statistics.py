@@ -82,7 +82,8 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, ro
         return variance, middle
     limits = np.finfo(variance.dtype)
     if (
-        variance.dtype == np.float32
+        isinstance(variance, (np.ndarray, np.generic))  # whose values can be looked at
+        and variance.dtype == np.float32
         and size > correction
         and np.any((variance < limits.tiny) | (variance > limits.max))
     ):
