@@ -1,7 +1,7 @@
 """What it costs to be told: a training step and a chain of small operations, plain, with origins, in anomaly mode.
 
-``python -m benchmarks.diagnosis`` prints the processor time of each, best of several runs: on a machine that does other
-things as well, that is the steadier figure.
+``python -m benchmarks.diagnosis`` prints the processor time of each on one thread, best of several runs: on a machine
+that does other things as well, that is the steadier figure. (With more threads it would count those that only wait.)
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
+
+# first, for libraries read what it sets when they are loaded
+from benchmarks import environment as environment  # isort: skip
 
 import pullback
 from pullback import nn

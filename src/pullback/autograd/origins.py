@@ -433,9 +433,9 @@ class record_origins:  # noqa: N801 - a context manager
 
     stack: note of every node the whole stack of calls, as anomaly mode does, and not only the line.
 
-    What it costs: some 14 microseconds for each tensor that is made, and 450 bytes for as long as that lives; a
-    backward pass walks its graph once more. The training step of a small network (784-256-256-10, batch 64) took 3.7 ms
-    instead of 2.6. Outside of it, nothing. (``python -m benchmarks.diagnosis`` measures it.)
+    What it costs: some 12 microseconds for each tensor that is made, and 450 bytes for as long as that lives; a
+    backward pass walks its graph once more. The training step of a small network (784-256-256-10, batch 64) took 2.7 ms
+    instead of 1.9. Outside of it, nothing. (``python -m benchmarks.diagnosis`` measures it.)
 
     >>> import pullback
     >>> x = pullback.ones(2, requires_grad=True)
