@@ -291,16 +291,14 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     operands = payloads
     if alike and dtype is not None and dtype.kind in "fc":  # as most do: as they are, and numbers in that dtype
         if numbers:
-            half = dtype.char == "e" and op.differentiable  # a number keeps its digits, in the rules as well
-            operands = [*payloads]
+            operands, exact = [*payloads], True
             for i in op.promoted:
-                if type(operands[i]) in _NUMBERS:
-                    operands[i] = np.asarray(operands[i], np.float32 if half else dtype)
-            args = (
-                tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
-                if half
-                else args
-            )
+                if type(n := operands[i]) in _NUMBERS:
+                    # beside half precision a number keeps its digits, in the rules as well
+                    fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
+                    operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
+            if not exact:
+                args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
     else:
         dtype = common_dtype(op, args, payloads)
         if dtype.kind == "V":
