@@ -261,6 +261,8 @@ reciprocal = elementwise(
 # Combinations
 def _in_half(*operands: Tensor) -> Any:
     """float16, if these make a result of it: what is between would overflow it, and is computed in float32; or None."""
+    if np.float16 not in [t._data.dtype for t in operands]:
+        return None
     dtype = _dtypes.result_type([t._data for t in operands])
     return dtype if dtype == np.float16 else None
 

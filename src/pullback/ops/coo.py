@@ -456,7 +456,10 @@ class SparseTensor(Tensor):
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The tensor with all of its zeros. masked_grad: True, as it always is: the gradient is that of the entries."""
         if dtype is not None or masked_grad is False:
-            raise NotImplementedError("to_dense(): expected no dtype, and a gradient at the entries only.")
+            raise NotImplementedError(
+                "to_dense(): expected no dtype, and a gradient at the entries only.\n"
+                "  What to do: convert the result with .to(dtype); for other gradients make a dense tensor the leaf."
+            )
         return _dense(self)
 
     def sum(self, dim: Any = None, *, dtype: Any = None) -> Tensor:  # type: ignore[override]

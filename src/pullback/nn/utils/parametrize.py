@@ -195,7 +195,7 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        row: Any = getattr(module, "parametrizations")[tensor_name]  # noqa: B009 - what makes it so is no attribute
+        row: Any = _rows(module)[tensor_name]
         if not unsafe:
             _check(parametrization, getattr(module, tensor_name))
         row.append(parametrization)
@@ -227,8 +227,13 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a tensor of a module is parametrized, or any."""
-    found = module._modules.get("parametrizations") if isinstance(module, _Parametrized) else None
+    found = _rows(module)
     return isinstance(found, ModuleDict) and (tensor_name is None or tensor_name in found)
+
+
+def _rows(module: Module) -> Any:
+    """The parametrizations of a module by the names of its tensors; None where there are none."""
+    return module._modules.get("parametrizations") if isinstance(module, _Parametrized) else None
 
 
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
@@ -238,7 +243,7 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    row: Any = getattr(module, "parametrizations")[tensor_name]  # noqa: B009 - what makes it so is no attribute
+    row: Any = _rows(module)[tensor_name]
     if not leave_parametrized and not row.is_tensor:
         raise ValueError(
             "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
