@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import pullback
-from pullback.ops.samples import DType, Sample
+from pullback.table.samples import DType, Sample
 
 # Relative and absolute tolerances: a few units in the last place of a sum of some ten terms.
 TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "complex64": 4e-6, "float64": 1e-13, "complex128": 2e-13}

@@ -17,8 +17,8 @@ import pytest
 
 import pullback
 from pullback.func import grad, vmap
+from pullback.kernels.masks import either, only
 from pullback.nn import functional as F  # noqa: N812 - the field's name for it
-from pullback.ops.masks import either, only
 
 SMOOTH = np.array([-3.5, -2.2, -0.7, -0.1, 0.2, 0.9, 2.3, 3.7, 7.1])
 EXTREMES = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e300, -1e-300])

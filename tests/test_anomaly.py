@@ -13,8 +13,8 @@ from side_by_side import Program, leaf, name_of, outcome, outcomes, programs
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
-from pullback.autograd.nans import all_finite
 from pullback.autograd.watching import TENSORS
+from pullback.diagnose.nans import all_finite
 
 PROGRAMS, program = programs()
 

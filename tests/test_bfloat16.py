@@ -17,7 +17,7 @@ from oracle import difference, resolve, tensors_of
 import pullback
 from pullback.func import grad, jvp, vmap
 from pullback.ops import TABLE
-from pullback.ops.samples import DType, Sample
+from pullback.table.samples import DType, Sample
 
 pytest.importorskip("ml_dtypes")
 

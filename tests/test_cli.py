@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import _demo, cli
+from pullback.cli import demo, main
 
 for _extra in ("sklearn", "rich"):
     pytest.importorskip(_extra)
@@ -37,20 +37,20 @@ def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
-        cli.main(["--help"])
+        main.main(["--help"])
     assert exit_.value.code == 0
     out = capsys.readouterr().out
-    for command in cli.COMMANDS:
+    for command in main.COMMANDS:
         assert re.search(rf"^ +{command.name} +{re.escape(command.summary.split()[0])}", out, re.MULTILINE)
         assert command.examples[0] in out
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", main.COMMANDS, ids=lambda command: command.name)
 def test_help_of_a_command_has_its_options_and_examples(
-    command: cli.Command, capsys: pytest.CaptureFixture[str]
+    command: main.Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_:
-        cli.main([command.name, "--help"])
+        main.main([command.name, "--help"])
     assert exit_.value.code == 0
     out = capsys.readouterr().out
     assert f"usage: pullback {command.name}" in out
@@ -74,7 +74,7 @@ def test_a_wrong_command_line_exits_with_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_:
-        cli.main(arguments)
+        main.main(arguments)
     assert exit_.value.code == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -101,7 +101,7 @@ def test_a_missing_extra_is_one_line_and_exit_status_2(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     out = tmp_path / "out"
-    assert cli.main(["demo", "--out", str(out)]) == 2
+    assert main.main(["demo", "--out", str(out)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "pip install 'pullback[demo]'" in captured.err
@@ -112,7 +112,7 @@ def test_a_missing_extra_is_one_line_and_exit_status_2(
 
 def test_a_folder_that_cannot_be_made_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
-    assert cli.main(["demo", "--out", str(tmp_path / "file" / "out")]) == 2
+    assert main.main(["demo", "--out", str(tmp_path / "file" / "out")]) == 2
     assert capsys.readouterr().err.startswith("pullback demo: ")
 
 
@@ -120,9 +120,9 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> int:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(_demo, "run", broken)
+    monkeypatch.setattr(demo, "run", broken)
     with pytest.raises(ZeroDivisionError):
-        cli.main(["demo"])
+        main.main(["demo"])
 
 
 # -- demo --------------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_demo_reaches_its_accuracy_and_leaves_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "[folder]"  # brackets are markup to rich
-    assert cli.main(["demo", "--out", str(out)]) == 0
+    assert main.main(["demo", "--out", str(out)]) == 0
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert re.search(r"gradcheck +passed", text)
@@ -159,7 +159,7 @@ def test_demo_reaches_its_accuracy_and_leaves_its_files(tmp_path: Path, capsys: 
 def test_demo_json_is_the_same_for_the_same_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reports = []
     for seed in ("1", "1", "2"):
-        status = cli.main(["demo", "--epochs", "2", "--seed", seed, "--out", str(tmp_path), "--json"])
+        status = main.main(["demo", "--epochs", "2", "--seed", seed, "--out", str(tmp_path), "--json"])
         report = json.loads(capsys.readouterr().out)
         assert status == (0 if report["test_accuracy"] >= report["required_accuracy"] else 1)
         assert report["passed"] is (status == 0)
@@ -176,27 +176,27 @@ def test_demo_json_is_the_same_for_the_same_seed(tmp_path: Path, capsys: pytest.
 def test_demo_fails_below_the_accuracy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_demo, "REQUIRED_ACCURACY", 1.01)
-    assert cli.main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == 1
+    monkeypatch.setattr(demo, "REQUIRED_ACCURACY", 1.01)
+    assert main.main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == 1
     assert re.search(r"test accuracy +failed", capsys.readouterr().out)
 
 
 def test_demo_fails_with_a_wrong_derivative(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Wrong(_demo.SwishFunction):
+    class Wrong(demo.SwishFunction):
         @staticmethod
         def backward(ctx: Any, grad_output: pullback.Tensor) -> pullback.Tensor:
-            return 0.9 * _demo.SwishFunction.backward(ctx, grad_output)
+            return 0.9 * demo.SwishFunction.backward(ctx, grad_output)
 
-    monkeypatch.setattr(_demo, "swish", Wrong.apply)
-    monkeypatch.setattr(_demo, "REQUIRED_ACCURACY", 0.0)
-    assert cli.main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == 1
+    monkeypatch.setattr(demo, "swish", Wrong.apply)
+    monkeypatch.setattr(demo, "REQUIRED_ACCURACY", 0.0)
+    assert main.main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == 1
     assert re.search(r"gradcheck +failed", capsys.readouterr().out)
 
 
 def test_demo_digits_are_split_by_class_and_do_not_overlap() -> None:
-    digits = _demo.load_digits()
+    digits = demo.load_digits()
     shares = [np.bincount(labels, minlength=10) / len(labels) for labels in (digits.train_y, digits.test_y)]
     np.testing.assert_allclose(*shares, atol=0.005)
     assert digits.train_x.dtype == digits.test_x.dtype == np.float32
@@ -230,17 +230,17 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("checkout")
 def test_bench_runs_the_named_rows_on_this_package(capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "one", "two"]) == 3
+    assert main.main(["bench", "one", "two"]) == 3
     assert capfd.readouterr().out == f"ran --rows one two\non {Path(pullback.__file__).resolve().parent}\n"
-    assert cli.main(["bench"]) == 3
+    assert main.main(["bench"]) == 3
     assert capfd.readouterr().out.startswith("ran\n")
-    assert cli.main(["bench", "one", "--threads", "2"]) == 3
+    assert main.main(["bench", "one", "--threads", "2"]) == 3
     assert capfd.readouterr().out.startswith("ran --rows one --threads 2\n")
 
 
 @pytest.mark.usefixtures("checkout")
 def test_bench_json_prints_the_results_alone(capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "--json", "one"]) == 3
+    assert main.main(["bench", "--json", "one"]) == 3
     assert json.loads(capfd.readouterr().out) == {"rows": 2}
 
 
@@ -248,13 +248,13 @@ def test_bench_without_a_checkout_says_where_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "lib" / "site-packages" / "pullback" / "cli.py"))
-    assert cli.main(["bench"]) == 2
+    monkeypatch.setattr(main, "__file__", str(tmp_path / "lib" / "site-packages" / "pullback" / "cli.py"))
+    assert main.main(["bench"]) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"pullback bench: no benchmarks in {tmp_path}")
     assert "pip download" in err
 
 
 def test_bench_knows_the_rows_of_the_suite(capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "no-such-row"]) == 2
+    assert main.main(["bench", "no-such-row"]) == 2
     assert "no-such-row" in capfd.readouterr().err

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import _script, cli
 from pullback.autograd import Function
+from pullback.cli import main, script
 from pullback.testing import inputs
 
 HEAD = "import numpy as np\nimport pullback as torch\nfrom pullback.autograd import Function\n"
@@ -83,7 +83,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = cli.main(["check", *arguments])
+    status = main.main(["check", *arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
@@ -167,7 +167,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
     write(DOUBLE)
     assert check(capsys, "mine.py")[2] == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress = _script.Progress("Double")
+    progress = script.Progress("Double")
     progress("first derivatives", 5, 20)
     assert capsys.readouterr().err == ""
     progress.show()
@@ -328,11 +328,11 @@ def test_imported_and_abstract_functions_are_left_out(write, capsys: pytest.Capt
 
 def test_a_finding_can_be_accepted(write, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(HEAD + HALF)
-    assert cli.main(["check", str(path)]) == 1
+    assert main.main(["check", str(path)]) == 1
     capsys.readouterr()
     codes = ("wrong-derivative", "wrong-second-derivative", "wrong-derivative-float32")
     given = [part for code in codes for part in ("--ignore", code)]
-    assert cli.main(["check", str(path), *given]) == 0
+    assert main.main(["check", str(path), *given]) == 0
     text = capsys.readouterr().out
     assert "accepted wrong-derivative: Expected" in text
     assert "1 of 1 passed" in text

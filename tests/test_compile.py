@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import pullback
 from pullback import Tensor, nn
-from pullback.compile import c, cache
+from pullback.compile.backends import c, cache
 from pullback.interpreters.traced import TraceError
 
 numpy_backend = functools.partial(pullback.compile, backend="numpy")

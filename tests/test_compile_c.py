@@ -25,10 +25,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pullback.compile import c, cache
-from pullback.compile.c_source import source
-from pullback.compile.c_steps import BOOL, FLOAT, INTEGER
-from pullback.compile.loop import Access, Loop, Output, Step
+from pullback.compile.backends import c, cache
+from pullback.compile.backends.c_source import source
+from pullback.compile.backends.c_steps import BOOL, FLOAT, INTEGER
+from pullback.compile.plan.loop import Access, Loop, Output, Step
 
 special = pytest.importorskip("scipy.special")
 

@@ -14,10 +14,10 @@ import pytest
 from oracle import Run, difference, difference_of_gradients, resolve, tensors_of
 
 import pullback
-from pullback.compile import c
+from pullback.compile.backends import c
 from pullback.interpreters.traced import TraceError
 from pullback.ops import TABLE
-from pullback.ops.samples import Sample
+from pullback.table.samples import Sample
 
 OPERATIONS = {name: op for name, op in TABLE.items() if not name.rpartition(".")[2].startswith("_")}
 ELEMENTWISE = [name for name, op in OPERATIONS.items() if op.elementwise and op.domain("samples")]

@@ -376,11 +376,16 @@ def test_reasons_are_told_in_words() -> None:
 
 
 def test_the_environment_says_how_many_threads_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pullback.compile import settings
+    from pullback.compile import num_threads
 
-    for said, expected in (("3", 3), ("2,1", 2), ("", settings.os.cpu_count()), ("many", settings.os.cpu_count())):
+    for said, expected in (
+        ("3", 3),
+        ("2,1", 2),
+        ("", num_threads.os.cpu_count()),
+        ("many", num_threads.os.cpu_count()),
+    ):
         monkeypatch.setenv("OMP_NUM_THREADS", said)
-        assert settings._at_first() == expected
+        assert num_threads._at_first() == expected
 
 
 # -- cached properties ------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from oracle import call, converted, resolve
 
 import pullback
 from pullback.ops import TABLE
-from pullback.ops.samples import A, Array, S
+from pullback.table.samples import A, Array, S
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import cli, explain
+from pullback import explain
 from pullback.autograd import Function, record_origins
+from pullback.cli import main
 from pullback.inspect import Explanation
 
 
@@ -520,14 +521,14 @@ def program(tmp_path: Path) -> Path:
 
 
 def test_the_command_names_the_line(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", f"{program}:layers[0]"]) == 1
+    assert main.main(["explain", f"{program}:layers[0]"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("layers[0]: requires_grad is False, because of detach()")
     assert f"{program}:4: h = w.detach() * 2" in out
 
 
 def test_the_command_takes_a_loss_and_writes_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", f"{program}:layers[1]['bias']", "--loss", "loss", "--json"]) == 1
+    assert main.main(["explain", f"{program}:layers[1]['bias']", "--loss", "loss", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["cause"] == "detach"
     assert told["places"][0]["line"] == 4
@@ -535,7 +536,7 @@ def test_the_command_takes_a_loss_and_writes_json(program: Path, capsys: pytest.
 
 def test_a_program_that_fails_is_explained_too(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.write_text(PROGRAM + "loss.backward()\n", "utf-8")
-    assert cli.main(["explain", f"{program}:loss"]) == 1
+    assert main.main(["explain", f"{program}:loss"]) == 1
     captured = capsys.readouterr()
     assert "does not require grad" in captured.err
     assert "because of detach()" in captured.out
@@ -543,7 +544,7 @@ def test_a_program_that_fails_is_explained_too(program: Path, capsys: pytest.Cap
 
 def test_a_gradient_is_success(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.write_text(PROGRAM + "w.sum().backward()\n", "utf-8")
-    assert cli.main(["explain", f"{program}:w"]) == 0
+    assert main.main(["explain", f"{program}:w"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -556,7 +557,7 @@ def test_a_gradient_is_success(program: Path, capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_a_target_that_is_none(target: str, words: str, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", f"{program}{target}"]) == 2
+    assert main.main(["explain", f"{program}{target}"]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -651,7 +652,7 @@ w = w - 0.1
 def asked(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     path = tmp_path / "network.py"
     path.write_text(NETWORK)
-    status = cli.main(["explain", f"{path}:{name}"])
+    status = main.main(["explain", f"{path}:{name}"])
     return status, capsys.readouterr().out
 
 
@@ -677,7 +678,7 @@ def test_the_command_knows_the_variables_by_name(tmp_path: Path, capsys: pytest.
 
 def test_the_command_says_that_the_program_crashed(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.write_text("import pullback\nx = pullback.ones(2)\nraise ValueError('oops')\n")
-    assert cli.main(["explain", f"{program}:x"]) == 1
+    assert main.main(["explain", f"{program}:x"]) == 1
     assert f"{program} crashed there: what follows is of the variables as they were then." in capsys.readouterr().err
 
 
@@ -687,7 +688,7 @@ def test_a_file_that_uses_torch_is_told_so(command: str, tmp_path: Path, capsys:
     pytest.importorskip("torch")
     path = tmp_path / "theirs.py"
     path.write_text("import torch\nloss = torch.ones(2, requires_grad=True).sum()\n")
-    assert cli.main([command, f"{path}:loss"]) == 2
+    assert main.main([command, f"{path}:loss"]) == 2
     assert f"{path} uses torch. What to do: write `import pullback as torch` in it." in capsys.readouterr().err
 
 
@@ -698,5 +699,5 @@ def test_a_file_that_uses_both_is_not(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text(
         "import torch\nfrom pullback import ones\nloss = ones(2, requires_grad=True).sum()\nloss.backward()\n"
     )
-    assert cli.main(["explain", f"{path}:loss"]) == 1
+    assert main.main(["explain", f"{path}:loss"]) == 1
     assert "uses torch" not in capsys.readouterr().err

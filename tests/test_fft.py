@@ -13,7 +13,7 @@ from oracle import array_of
 
 import pullback
 from pullback.func import vmap
-from pullback.ops import fft as transforms
+from pullback.ops.signal import fft as transforms
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_a_window_left_out_and_pairs_of_numbers_are_warned_of(torch: ModuleType)
 @pytest.mark.parametrize(("size", "hop"), [(1, 1), (4, 1), (4, 4), (4, 6), (6, 4), (7, 3), (30, 7)])
 @pytest.mark.parametrize("length", [30, 31, 36])
 def test_frames_added_up_are_the_transpose_of_frames(size: int, hop: int, length: int) -> None:
-    from pullback.ops.spectra import _frames, _overlap_add
+    from pullback.ops.signal.stft import _frames, _overlap_add
 
     rng = np.random.default_rng(4)
     x = pullback.tensor(rng.normal(size=(2, length)))

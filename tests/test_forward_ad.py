@@ -10,7 +10,7 @@ import pytest
 from side_by_side import Program, constant, leaf, name_of, outcomes, programs
 
 import pullback
-from pullback.autograd import forward_ad
+from pullback.func import forward_ad
 
 PROGRAMS, program = programs()
 

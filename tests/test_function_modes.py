@@ -14,10 +14,10 @@ from oracle import array_of, call, converted, tensors_of
 from side_by_side import Program, leaf, name_of, outcomes, programs
 
 import pullback
-from pullback import overrides
-from pullback._state import LEVELS
 from pullback.ops import TABLE
-from pullback.ops.samples import Sample
+from pullback.table.samples import Sample
+from pullback.tensor import overrides
+from pullback.tensor.modes import LEVELS
 
 PROGRAMS, program = programs()
 

@@ -16,8 +16,10 @@ from oracle import array_of, difference, difference_of_gradients
 
 import pullback
 import pullback.nn.functional as F  # noqa: N812 - torch's custom
-from pullback.nn.functional import _convolutions, _moments, _taps
-from pullback.nn.functional import pooling as pooling_module
+from pullback.kernels import taps
+from pullback.nn.functional import moments
+from pullback.nn.functional.images import pooling as pooling_module
+from pullback.nn.functional.images import trilinear
 from pullback.ops import TABLE
 
 
@@ -90,7 +92,7 @@ def test_what_was_normalised_may_be_written_to(
 def test_convolutions_do_not_depend_on_the_size_of_a_block(
     torch: ModuleType, monkeypatch: pytest.MonkeyPatch, block: int, groups: int
 ) -> None:
-    monkeypatch.setattr(_convolutions, "_COLUMNS", block)
+    monkeypatch.setattr(trilinear, "_COLUMNS", block)
     x, w, b = numbers(5, 4, 6, 5), numbers(6, 4 // groups, 3, 2, seed=1), numbers(6, seed=2)
     compare(torch, "conv2d", x, w, b, stride=(1, 2), padding=1, groups=groups)
     compare(torch, "conv_transpose2d", x, numbers(4, 6 // groups, 3, 2), b, stride=2, output_padding=1, groups=groups)
@@ -120,7 +122,7 @@ def test_poolings_do_not_depend_on_the_size_of_a_block(
     torch: ModuleType, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(pooling_module, "_BLOCK", block)
-    monkeypatch.setattr(_taps, "_BLOCK", block)
+    monkeypatch.setattr(taps, "_BLOCK", block)
     x = numbers(3, 4, 7, 6)
     compare(torch, "max_pool2d", x, kernel_size=3, stride=2, padding=1)
     compare(torch, "max_pool2d", x, kernel_size=5, stride=1)  # more elements than places
@@ -143,20 +145,20 @@ def test_a_pooling_of_infinities_finds_no_padding(torch: ModuleType) -> None:
 # Maps along axes ------------------------------------------------------------------------------------------------------
 
 
-def _some_maps() -> list[_taps.Taps]:
+def _some_maps() -> list[taps.Taps]:
     rng = np.random.default_rng(3)
     rows = np.sort(rng.integers(0, 9, 40))
     start = np.arange(3) * 41 // 3
     return [
-        _taps.Taps(9, 12, rows, rng.integers(0, 12, 40), rng.normal(size=40)),
-        _taps.Taps(9, 12, rows, rng.integers(0, 12, 40)),
-        _taps.runs(41, start, start + 14),
-        _taps.runs(8, np.arange(-2, 8), np.arange(1, 11), evenly=True),
-        _taps.picked(6, rng.integers(0, 6, 50)),
-        _taps.picked(6, np.array([2, 1, 0, 1, 2, 3, 4, 5, 5, 5])),
-        _taps.picked(1, np.zeros(30, np.int64)),
-        _taps.Taps(3, 2, np.array([], np.int64), np.array([], np.int64)),
-        _taps.Taps(5, 4, np.array([1, 3]), np.array([2, 0]), np.array([2.0, 3.0])),
+        taps.Taps(9, 12, rows, rng.integers(0, 12, 40), rng.normal(size=40)),
+        taps.Taps(9, 12, rows, rng.integers(0, 12, 40)),
+        taps.runs(41, start, start + 14),
+        taps.runs(8, np.arange(-2, 8), np.arange(1, 11), evenly=True),
+        taps.picked(6, rng.integers(0, 6, 50)),
+        taps.picked(6, np.array([2, 1, 0, 1, 2, 3, 4, 5, 5, 5])),
+        taps.picked(1, np.zeros(30, np.int64)),
+        taps.Taps(3, 2, np.array([], np.int64), np.array([], np.int64)),
+        taps.Taps(5, 4, np.array([1, 3]), np.array([2, 0]), np.array([2.0, 3.0])),
     ]
 
 
@@ -244,7 +246,7 @@ def test_all_results_of_standardizing_have_derivatives(shape: tuple[int, ...], c
     x = pullback.tensor(numbers(*shape), requires_grad=True)
 
     def function(x: Any) -> Any:
-        return _moments._standardize(x, 0.1, center)
+        return moments._standardize(x, 0.1, center)
 
     out, mean, variance = (t.detach().numpy() for t in function(x))
     flat = np.moveaxis(x.detach().numpy(), 1, 0).reshape(shape[1], -1)

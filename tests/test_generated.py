@@ -48,7 +48,7 @@ def test_the_page_of_operations_is_that_of_the_table() -> None:
 def _declared(path: Path) -> list[str]:
     """The names that a stub declares for others: those of a module, or of the class of methods."""
     body = ast.parse(STUBS[path]).body
-    if path.name == "_methods.pyi":
+    if path.name == "methods.pyi":
         (body,) = (s.body for s in body if isinstance(s, ast.ClassDef))
     found: list[str] = []
     for s in body:
@@ -74,10 +74,10 @@ def test_a_stub_declares_what_is_there_and_once(path: Path) -> None:
 
 
 def test_the_stub_of_methods_leaves_out_what_tensor_defines_itself() -> None:
-    tree = ast.parse((PACKAGE / "_tensor.py").read_text("utf-8"))
+    tree = ast.parse((PACKAGE / "tensor" / "tensor.py").read_text("utf-8"))
     (cls,) = (s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Tensor")
     own = {s.name for s in cls.body if isinstance(s, ast.FunctionDef)}
-    declared = _declared(PACKAGE / "_methods.pyi")
+    declared = _declared(PACKAGE / "tensor" / "methods.pyi")
     assert {"sin", "sum", "add_", "T"} <= set(declared)
     assert {"detach", "requires_grad_"} <= own
     assert own.isdisjoint(declared)

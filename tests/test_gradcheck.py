@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from pullback.diagnose.gradcheck.checking import GradcheckError, gradcheck, gradgradcheck
 
 Built = tuple[Callable[..., Any], Any]
 Builder = Callable[[Any], Built]

@@ -14,8 +14,8 @@ import pullback
 from pullback import nn
 from pullback.inspect import Graph, graph
 from pullback.inspect.graphs import labels
-from pullback.inspect.graphs.folding import visible
 from pullback.inspect.graphs.layout import layout
+from pullback.inspect.graphs.repeats import visible
 
 pytestmark = [
     pytest.mark.browser,

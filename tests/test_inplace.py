@@ -16,7 +16,7 @@ from oracle import array_of, call, cases, converted, difference, directions, res
 
 import pullback
 from pullback.ops import TABLE
-from pullback.ops.samples import Sample
+from pullback.table.samples import Sample
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pullback import _script, cli
+from pullback.cli import main, script
 
 MODEL = """
 import sys
@@ -65,7 +65,7 @@ def helper_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_loss_of_a_file_is_drawn_as_text(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.path[:], sys.argv[:]
-    assert cli.main(["graph", model]) == 0
+    assert main.main(["graph", model]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [
         "Loss  [] float32",
@@ -80,7 +80,7 @@ def test_the_loss_of_a_file_is_drawn_as_text(model: str, capsys: pytest.CaptureF
 
 
 def test_a_function_is_called_and_its_variables_give_names(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["graph", f"{model}:compute", "--backward"]) == 0
+    assert main.main(["graph", f"{model}:compute", "--backward"]) == 0
     out = capsys.readouterr().out
     assert "product = MulBackward0" in out
     assert "inner (leaf)  [2] float32  |grad| 2.83" in out
@@ -88,7 +88,7 @@ def test_a_function_is_called_and_its_variables_give_names(model: str, capsys: p
 
 
 def test_json_has_lines_of_the_users_code_and_steps(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["graph", f"{model}:loss", "--json", "--backward"]) == 0
+    assert main.main(["graph", f"{model}:loss", "--json", "--backward"]) == 0
     found = json.loads(capsys.readouterr().out)
     (cube,) = [node for node in found["nodes"] if node["name"] == "CubeBackward"]
     file, line, _ = cube["origin"]
@@ -104,7 +104,7 @@ def test_a_file_is_written_in_the_form_of_its_ending(
     ending: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / f"graph.{ending}"
-    assert cli.main(["graph", model, "-o", str(out)]) == 0
+    assert main.main(["graph", model, "-o", str(out)]) == 0
     assert "CubeBackward" in out.read_text("utf-8")
     assert capsys.readouterr().out == f"{out}: 4 nodes\n"
 
@@ -113,7 +113,7 @@ def test_fold_and_no_fold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     path = tmp_path / "chain.py"
     path.write_text("import pullback\ny = pullback.ones(1, requires_grad=True)\nfor _ in range(9): y = -y\n", "utf-8")
     for options, expected in ((["--fold"], 4), (["--no-fold"], 12), ([], 12)):
-        assert cli.main(["graph", str(path), *options]) == 0
+        assert main.main(["graph", str(path), *options]) == 0
         assert len(capsys.readouterr().out.splitlines()) == expected
 
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_drawn_is_said_on_stderr_with_status_2(
         "utf-8",
     )
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["graph", target, *options]) == 2
+    assert main.main(["graph", target, *options]) == 2
     out, err = capsys.readouterr()
     assert words in err
     assert err.startswith("pullback graph: ")
@@ -171,7 +171,7 @@ def test_an_ending_that_is_no_form_is_refused_before_the_file_runs(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_:
-        cli.main(["graph", model, "-o", "graph.png"])
+        main.main(["graph", model, "-o", "graph.png"])
     assert exit_.value.code == 2
     assert "expected a name that ends with .html, .svg, .dot, .mmd, .txt, found 'graph.png'" in capsys.readouterr().err
 
@@ -184,7 +184,7 @@ class Terminal(io.StringIO):
 def test_colours_only_on_a_terminal(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, coloured in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stdout", stream)
-        assert cli.main(["graph", model]) == 0
+        assert main.main(["graph", model]) == 0
         assert ("\033[" in stream.getvalue()) is coloured
 
 
@@ -193,7 +193,7 @@ def test_steps_that_take_long_are_told_and_taken_back(model: str, monkeypatch: p
         """Time that has passed at once."""
 
         def __init__(self, seconds: float, function: Any) -> None:
-            assert seconds == _script.PATIENCE
+            assert seconds == script.PATIENCE
             self.start = function
 
         def cancel(self) -> None: ...
@@ -201,11 +201,11 @@ def test_steps_that_take_long_are_told_and_taken_back(model: str, monkeypatch: p
         def is_alive(self) -> bool:
             return False
 
-    monkeypatch.setattr(_script.threading, "Timer", Timer)
+    monkeypatch.setattr(script.threading, "Timer", Timer)
     terminal, plain = Terminal(), io.StringIO()
     for stream in (terminal, plain):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert cli.main(["graph", model]) == 0
+        assert main.main(["graph", model]) == 0
     assert f"[##........] running {model} ..." in terminal.getvalue()
     assert terminal.getvalue().endswith("[##########] drawing the graph ...\r\033[K")
     assert plain.getvalue() == ""

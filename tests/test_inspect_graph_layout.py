@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import pullback
 from pullback import nn
 from pullback.inspect import Graph, graph
-from pullback.inspect.graphs import folding
-from pullback.inspect.graphs.folding import visible
+from pullback.inspect.graphs import repeats
 from pullback.inspect.graphs.layout import GAP_X, GAP_Y, layout
+from pullback.inspect.graphs.repeats import visible
 
 # -- what repeats ------------------------------------------------------------------------------------------------------
 
@@ -93,14 +93,14 @@ def test_a_long_program_without_repeats_is_searched_in_little_work(monkeypatch: 
     for _ in range(1000):  # one operation on one shape, so that only the wiring tells
         pool.append(pool[-1] + rng.choice(pool[-12:]))
     looked = 0
-    pattern = folding._Wiring._pattern
+    pattern = repeats._Wiring._pattern
 
     def counted(self: Any, start: int, k: int, period: int) -> Any:
         nonlocal looked
         looked += period
         return pattern(self, start, k, period)
 
-    monkeypatch.setattr(folding._Wiring, "_pattern", counted)
+    monkeypatch.setattr(repeats._Wiring, "_pattern", counted)
     picture = graph(pool[-1], {}, fold=True)
     assert looked < 20 * 1000
     assert all(count * period < 20 for period, count in picture.repeats)

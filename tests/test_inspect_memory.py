@@ -13,7 +13,7 @@ import pytest
 import pullback
 from pullback.autograd import Function, record_origins
 from pullback.inspect import GraphMemory, memory
-from pullback.inspect.memory import Row, Storage
+from pullback.inspect.footprint import Row, Storage
 
 KB = 1024
 

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback
-from pullback._state import thread
 from pullback.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from pullback.tensor.modes import thread
 
 Tensor = Any
 Steps = Sequence[tuple[int, int, int, int]]

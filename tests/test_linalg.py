@@ -19,9 +19,9 @@ from oracle import array_of, difference
 
 import pullback
 from pullback import linalg
-from pullback.ops import contractions, distances
-from pullback.ops.linalg import kernels
-from pullback.ops.samples import A as Array
+from pullback.kernels import matrices
+from pullback.ops.products import contractions, distances
+from pullback.table.samples import A as Array
 
 Tensors = Callable[..., Any]
 COMPLEX = pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -373,11 +373,11 @@ SIZES = [
 @pytest.mark.parametrize("shape", SIZES)
 def test_lu_factors(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dtype: str, scipy_is_there: bool) -> None:
     if not scipy_is_there:
-        monkeypatch.setattr(kernels, "_getrf", lambda stack: None)
+        monkeypatch.setattr(matrices, "_getrf", lambda stack: None)
     a = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     if dtype == "complex128":
         a += 1j * np.random.default_rng(1).standard_normal(shape)
-    factors, pivots, info = kernels.lu(a)
+    factors, pivots, info = matrices.lu(a)
     assert not info.any()
     assert (pivots.dtype, info.dtype, pivots.shape) == (np.int32, np.int32, (*shape[:-2], min(shape[-2:])))
     p, lower, upper = pullback.lu_unpack(pullback.from_numpy(factors), pullback.from_numpy(pivots))
@@ -390,10 +390,10 @@ def test_lu_factors(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dty
 
 
 def test_lu_of_what_is_singular_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_getrf", lambda stack: None)
+    monkeypatch.setattr(matrices, "_getrf", lambda stack: None)
     a = np.ones((12, 12))
     a[3, 4] = 2
-    factors, pivots, info = kernels.lu(a)
+    factors, pivots, info = matrices.lu(a)
     assert info == 2
     lower, upper = np.tril(factors, -1) + np.eye(12), np.triu(factors)
     order = np.arange(12)
@@ -424,13 +424,13 @@ def test_triangular_systems(n: int, upper: bool, unit: bool, dtype: str) -> None
 def test_exponentials_of_matrices(size: float, dtype: str) -> None:
     a = (size * matrix(3, 5, 5, dtype="complex128" if dtype == "complex128" else "float64")).astype(dtype)
     a[1] /= 1000  # each of a stack has a size of its own
-    found = kernels.exponential(a)
+    found = matrices.exponential(a)
     expected = scipy.linalg.expm(a.astype(np.result_type(a, np.float64)))
     accuracy = 1e-4 if dtype == "float32" else 1e-12
     for one, other in zip(found, expected, strict=True):
         assert_allclose(one, other, atol=accuracy * np.abs(other).max())
     assert found.dtype == a.dtype
-    assert np.isnan(kernels.exponential(np.full((2, 2), np.inf))).all()
+    assert np.isnan(matrices.exponential(np.full((2, 2), np.inf))).all()
 
 
 def test_chains_are_multiplied_in_the_cheapest_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,6 @@ def test_a_name_that_is_nearly_right() -> None:
 
 def test_distributions_say_what_there_is_instead() -> None:
     with pytest.raises(ImportError, match=r"scipy\.stats"):
-        from pullback.distributions import Normal  # noqa: F401
+        from pullback.compat.distributions import Normal  # noqa: F401
     with pytest.raises(ImportError, match=r"pullback\.normal"):
         torch.distributions.Normal  # noqa: B018

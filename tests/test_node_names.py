@@ -19,7 +19,7 @@ from oracle import converted, tensors_of
 import pullback
 import pullback.nn.functional
 from pullback.ops import TABLE
-from pullback.ops.samples import Sample
+from pullback.table.samples import Sample
 
 pytestmark = pytest.mark.torch
 

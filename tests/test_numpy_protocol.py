@@ -16,7 +16,7 @@ import scipy.special
 from oracle import cases
 
 import pullback
-from pullback._tensor import NUMPY
+from pullback.tensor.tensor import NUMPY
 
 A = np.array([[0.31, 0.92, 0.57], [0.73, 0.22, 0.43]])
 B = np.array([[0.64, 0.13, 0.84], [0.26, 0.37, 0.48]])

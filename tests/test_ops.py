@@ -33,7 +33,7 @@ from oracle import (
 
 import pullback
 from pullback.ops import TABLE
-from pullback.ops.samples import A, Array, Differs, S, Sample
+from pullback.table.samples import A, Array, Differs, S, Sample
 
 DTYPES = ("float32", "float64", "int64", "bool", "complex128")
 DIFFERENTIABLE = ("float64", "complex128")

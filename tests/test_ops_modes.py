@@ -17,7 +17,7 @@ from oracle import Run, array_of, call, converted, directions, product, resolve,
 import pullback
 from pullback.func import jvp, vjp, vmap
 from pullback.ops import TABLE
-from pullback.ops.samples import A, S, Sample
+from pullback.table.samples import A, S, Sample
 
 DTYPES = ("float64", "complex128")
 NAMES = [n for n, op in TABLE.items() if not n.rpartition(".")[2].startswith("_") and op.domain("samples")]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.optim import SGD, Adam, AdamW, Optimizer, kernels, line_search, sweep
+from pullback.optim import SGD, Adam, AdamW, Optimizer, line_search, sweep, updates
 from pullback.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook, required
 
 
@@ -548,7 +548,7 @@ def test_small_arrays_are_joined_and_large_ones_cut() -> None:
 def test_a_running_mean_is_exact_at_both_ends(weight: float) -> None:
     mean, target = np.array([1e20, 1.0, 0.1]), np.array([1.0, 1e20, 0.3])
     expected = {0.0: mean.copy(), 1.0: target.copy()}.get(weight, (1 - weight) * mean + weight * target)
-    kernels.move(mean, target, weight, np.empty(3))
+    updates.move(mean, target, weight, np.empty(3))
     np.testing.assert_allclose(mean, expected, rtol=0.0 if weight in (0, 1) else 1e-15)
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback._memory import Version
-from pullback._tensor import Tensor
 from pullback.autograd import Function, detect_anomaly, is_recording_origins, record_origins
 from pullback.autograd import api as autograd_api
 from pullback.autograd.context import FunctionNode
-from pullback.autograd.origins import GRADIENTS, ORIGINS, WRITTEN
 from pullback.autograd.watching import ByTensor, Tap
+from pullback.diagnose.origins import GRADIENTS, ORIGINS, WRITTEN
+from pullback.tensor.memory import Version
+from pullback.tensor.tensor import Tensor
 
 
 @pytest.fixture

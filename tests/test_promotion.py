@@ -18,7 +18,7 @@ import pytest
 from oracle import call, cases, difference, name_of
 
 import pullback
-from pullback import _dtypes
+from pullback.tensor import dtypes as _dtypes
 
 DTYPES = [d.name for d in _dtypes.ALL]
 # bfloat16 is tested where the package is installed that brings it

@@ -21,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback
-from pullback import _views
-from pullback.ops import inplace, subscripts, writing
+from pullback.ops.index import subscripts
+from pullback.table import inplace, writing
+from pullback.tensor import views
 
 Step = tuple[str, int, int, str]
 
@@ -438,7 +439,7 @@ def nothing(*args: Any) -> None:
     ("module", "name", "program"),
     [
         (writing, "lose", [("narrow", 1, 0, "no_grad"), ("add_", 1, 0, "")]),
-        (_views, "lose", [("split", 3, 0, ""), ("mul_(2)", 3, 0, "no_grad")]),
+        (views, "lose", [("split", 3, 0, ""), ("mul_(2)", 3, 0, "no_grad")]),
         (writing, "refuse_turn", [("mul_(2)", 0, 0, "")]),
         (subscripts, "refuse_turn", [("[0]", 0, 0, ""), ("zero_", 5, 2, "")]),
         (writing, "refuse_memory", [("expand", 1, 0, ""), ("add_(1)", 5, 2, "")]),

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pullback._repr import format_scalar, printoptions, set_printoptions, tensor_str
+from pullback.tensor.printing import format_scalar, printoptions, set_printoptions, tensor_str
 
 F32 = np.float32
 NAN, INF = math.nan, math.inf

@@ -17,7 +17,7 @@ from test_node_names import function
 import pullback
 import pullback.nn.functional
 from pullback.ops import TABLE
-from pullback.ops.samples import Sample
+from pullback.table.samples import Sample
 
 pytestmark = pytest.mark.torch
 

@@ -16,7 +16,7 @@ from oracle import array_of, call, cases, converted, difference, difference_of_g
 
 import pullback
 from pullback.ops import TABLE
-from pullback.ops.samples import Array, Sample
+from pullback.table.samples import Array, Sample
 
 
 @pytest.fixture(scope="module")

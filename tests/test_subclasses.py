@@ -15,7 +15,7 @@ import pytest
 from side_by_side import Program, leaf, name_of, outcomes, programs
 
 import pullback
-from pullback import overrides
+from pullback.tensor import overrides
 
 PROGRAMS, program = programs()
 

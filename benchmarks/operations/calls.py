@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.ops import TABLE
-from pullback.ops.samples import A, Array, D, S, Sample, V, index, mask
+from pullback.table.samples import A, Array, D, S, Sample, V, index, mask
 
 N = 1000
 M = A(N, N)

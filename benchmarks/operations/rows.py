@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.harness import Program, Result, Row, measure
 from benchmarks.operations import calls
 from pullback.ops import TABLE
-from pullback.ops.samples import Array, DType, Sample
+from pullback.table.samples import Array, DType, Sample
 
 LIMIT = 3.0
 STEPS = ("forward", "forward + backward")

@@ -11,21 +11,71 @@ import math as _math
 import warnings as _warnings
 from typing import Any as _Any
 
-from . import _copying as _copying
-from . import (
-    array_api,
-    autograd,
-    cuda,
-    fft,
-    func,
-    linalg,
-    ops,
-    overrides,
-    random,
-    return_types,
-    special,
+from . import array_api, autograd, cuda, fft, func, linalg, ops, random, return_types, special
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )
-from ._dtypes import (
+from .compat import apply as _apply
+from .compat import older_linalg as _older_linalg
+from .compat import paths as _paths
+from .compat.typed import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
+from .compile import compile, get_num_threads, set_num_threads
+from .func import forward_ad as _forward_ad
+from .func import functional as _functional
+from .func import vmap
+from .ops.elementwise.close import is_tensor
+from .ops.make.conversion import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from .ops.make.from_data import as_tensor, from_numpy, tensor
+from .ops.make.of_size import (
+    arange,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from .ops.make.random import (
+    Generator,
+    default_generator,
+    manual_seed,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
+from .ops.sparse import namespace as sparse
+from .ops.sparse.namespace import layout, sparse_coo, sparse_coo_tensor, strided
+from .table import inplace as _inplace
+from .table.entry import NAMES as _NAMES
+from .tensor import copying as _copying
+from .tensor import overrides
+from .tensor.dtypes import (
     bfloat16,
     bool,
     can_cast,
@@ -60,66 +110,11 @@ from ._dtypes import (
     uint32,
     uint64,
 )
-from ._memory import Size
-from ._repr import printoptions, set_printoptions
-from ._tensor import Tensor
-from .autograd import (
-    enable_grad,
-    inference_mode,
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .autograd import forward_ad as _forward_ad
-from .autograd import functional as _functional
-from .compile import compile, get_num_threads, set_num_threads
-from .func import vmap
-from .ops import sparse
-from .ops.conversion import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
-from .ops.creation import (
-    arange,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from .ops.questions import is_tensor
-from .ops.random import (
-    Generator,
-    default_generator,
-    manual_seed,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-)
-from .ops.sparse import layout, sparse_coo, sparse_coo_tensor, strided
-from .ops.table import NAMES as _NAMES
-from .ops.typed import (
-    BFloat16Tensor,
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-)
-from .ops.values import as_tensor, from_numpy, tensor
+from .tensor.memory import Size
+from .tensor.printing import printoptions, set_printoptions
+from .tensor.tensor import Tensor
+
+_inplace.enter_twins()  # of those that `compat` has entered
 
 __version__ = "0.1.0"
 
@@ -136,7 +131,7 @@ globals().update(_NAMES[""])
 # The stub `__init__.pyi`, which is made from this file, has all of them. Further names are those of operations that
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
 _LATER = {
-    "_settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
+    "compat.settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
     "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
     "use_deterministic_algorithms",
     "backends": "",
@@ -197,5 +192,5 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    later = [name for module, names in _LATER.items() for name in (module, *names.split())]
+    later = [name for module, names in _LATER.items() for name in (module, *names.split()) if "." not in name]
     return sorted({*globals(), *later, *ops.NAMES[""]})

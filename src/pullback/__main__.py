@@ -2,6 +2,6 @@
 
 import sys
 
-from pullback.cli import main
+from pullback.cli.main import main
 
 sys.exit(main())

@@ -22,11 +22,25 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtypes, errors
-from ._dtypes import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
-from ._tensor import Tensor, wrap
-from .ops import conversion, creation, values
-from .ops.table import NAMES
+from . import errors
+from .ops.make import conversion, from_data, of_size
+from .table.entry import NAMES
+from .tensor import dtypes as _dtypes
+from .tensor.dtypes import (
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .tensor.tensor import Tensor, wrap
 
 __array_api_version__ = "2024.12"
 
@@ -50,13 +64,13 @@ _np: Any = np  # whose functions give Tensors for Tensors
 _pull: Any = SimpleNamespace(**NAMES[""])
 
 
-def _together(values: Any) -> list[Any]:
+def _together(from_data: Any) -> list[Any]:
     """`values`, the arrays of them with one dtype: the standard's, for which one without dimensions counts as any."""
-    kinds = {v.dtype for v in values if isinstance(v, Tensor)}
+    kinds = {v.dtype for v in from_data if isinstance(v, Tensor)}
     if len(kinds) < 2:
-        return list(values)
+        return list(from_data)
     kind = result_type(*kinds)
-    return [conversion.to(v, kind) if isinstance(v, Tensor) else v for v in values]
+    return [conversion.to(v, kind) if isinstance(v, Tensor) else v for v in from_data]
 
 
 def _of_two(call: Any) -> Any:
@@ -171,7 +185,7 @@ def _default() -> _dtypes.dtype:
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
     """A Tensor of anything that can be one; it shares memory unless it has to be copied, or `copy` is True."""
-    return values.asarray(obj, dtype=dtype, device=device, copy=copy)
+    return from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def _of_shape(make: Any) -> Any:
@@ -182,19 +196,19 @@ def _of_shape(make: Any) -> Any:
     return call
 
 
-zeros, ones, empty = (_of_shape(make) for make in (creation.zeros, creation.ones, creation.empty))
+zeros, ones, empty = (_of_shape(make) for make in (of_size.zeros, of_size.ones, of_size.empty))
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array of one number."""
-    return creation.full((shape,) if isinstance(shape, int) else tuple(shape), fill_value, dtype=dtype, device=device)
+    return of_size.full((shape,) if isinstance(shape, int) else tuple(shape), fill_value, dtype=dtype, device=device)
 
 
 zeros_like, ones_like, empty_like, full_like = (
-    creation.zeros_like,
-    creation.ones_like,
-    creation.empty_like,
-    creation.full_like,
+    of_size.zeros_like,
+    of_size.ones_like,
+    of_size.empty_like,
+    of_size.full_like,
 )
 
 
@@ -221,7 +235,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return asarray(np.eye(n_rows, n_cols, k), dtype=dtype or _default(), device=device)
 
 
-from_dlpack = values.from_dlpack
+from_dlpack = from_data.from_dlpack
 
 
 # Dtypes ---------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Gradients of complex numbers follow torch's convention.
 tensor([8., 8., 8., 8.])
 """
 
-from .ops.table import NAMES
+from .table.entry import NAMES
 
 __all__ = sorted(NAMES["fft"])
 

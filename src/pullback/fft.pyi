@@ -1,6 +1,6 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
-from ._tensor import Tensor
+from .tensor.tensor import Tensor
 def fft(input: Any, n: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
     """``X[k] = sum_j x[j] exp(-2 pi i j k / n)``: the discrete Fourier transform, of the input cut or padded to `n`."""
 def fft2(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:

@@ -9,7 +9,7 @@ tensor([0.5000, 0.5000])
 """
 
 from .errors import LinAlgError
-from .ops.table import NAMES
+from .table.entry import NAMES
 
 __all__ = ["LinAlgError", *sorted(NAMES["linalg"])]
 

@@ -1,6 +1,6 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
-from ._tensor import Tensor
+from .tensor.tensor import Tensor
 from .errors import LinAlgError as LinAlgError
 def cholesky(A: Any, *, upper: Any = ..., out: Any = ...) -> Tensor:
     """The lower triangular L with a positive diagonal and ``A = L L^H``, or the upper one with ``A = U^H U``."""

@@ -8,7 +8,7 @@
 True
 """
 
-from .ops.random import (
+from .ops.make.random import (
     Generator,
     default_generator,
     fork_rng,

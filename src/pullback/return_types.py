@@ -7,6 +7,6 @@ values=tensor(3.),
 indices=tensor(1))
 """
 
-from .ops.results import RESULT_TYPES
+from .table.results import RESULT_TYPES
 
 globals().update(RESULT_TYPES)

@@ -28,13 +28,14 @@ from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from . import _dtypes, _safetensors, errors
-from ._memory import Size
-from ._safetensors import ForeignError
-from ._tensor import Tensor, wrap
+from . import errors, safetensors
 from .nn import Parameter
-from .ops.coo import SparseTensor
-from .ops.sparse import sparse_coo_tensor
+from .ops.sparse.coo import SparseTensor
+from .ops.sparse.namespace import sparse_coo_tensor
+from .safetensors import ForeignError
+from .tensor import dtypes
+from .tensor.memory import Size
+from .tensor.tensor import Tensor, wrap
 
 VERSION = 1
 _TREE = "pullback.json"
@@ -78,7 +79,7 @@ def save(obj: Any, f: File) -> None:
             )
         _Writer(obj).write(f)
     else:
-        kind = _safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
+        kind = safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
         _write_file(f, kind(obj).write)
 
 
@@ -106,7 +107,7 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 
     See https://docs.pytorch.org/docs/stable/generated/torch.load.html.
     """
-    _dtypes.check_device(map_location)
+    dtypes.check_device(map_location)
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return _read(file, f"'{os.fspath(f)}'")
@@ -155,7 +156,7 @@ class _Writer:
             return {"array": self._array(value, path)}
         if isinstance(value, np.generic):
             return {"scalar": self._array(np.asarray(value), path)}
-        if kind is _dtypes.dtype:
+        if kind is dtypes.dtype:
             return {"dtype": value.name}
         if kind is Size:
             return {"size": list(value)}
@@ -200,7 +201,7 @@ class _Writer:
 
     def _array(self, array: np.ndarray[Any, Any], path: str) -> str:
         """The name of the member for an array, which it gets unless one on the same memory has one."""
-        if not _dtypes.is_known(array.dtype):
+        if not dtypes.is_known(array.dtype):
             raise TypeError(
                 errors.message(
                     f"save(): {path}", expected="an array of numbers in native byte order", found=str(array.dtype)
@@ -255,9 +256,9 @@ def _read(file: Any, name: str) -> Any:
     if head[:4] == b"PK\x03\x04":
         with _damage_reported(name):
             return _read_zip(file, name)
-    if _safetensors.is_one(head):
+    if safetensors.is_one(head):
         with _damage_reported(name):
-            return _safetensors.read(file)
+            return safetensors.read(file)
     raise RuntimeError(_not_ours(name, _kind_of(head)))
 
 
@@ -362,8 +363,8 @@ class _Reader:
             with self._archive.open(f"{name}.npy") as member:
                 array = np.lib.format.read_array(member, allow_pickle=False)
             if array.dtype == "V2":  # what NumPy's format makes of bfloat16, which is another package's
-                array = array.view(_dtypes.bfloat16.numpy)
-            if not _dtypes.is_known(array.dtype):
+                array = array.view(dtypes.bfloat16.numpy)
+            if not dtypes.is_known(array.dtype):
                 raise ValueError(f"{name!r} has the dtype {array.dtype}")
             self._arrays[name] = array
         return self._arrays[name]
@@ -391,7 +392,7 @@ class _Reader:
         "dict": _dict,
         "ordered_dict": _ordered_dict,
         "size": lambda self, value, tree: Size(value),
-        "dtype": lambda self, value, tree: _dtypes.NAMES[value],
+        "dtype": lambda self, value, tree: dtypes.NAMES[value],
         "array": _array,
         "scalar": lambda self, value, tree: self._array(value)[()],
         "tensor": _tensor,

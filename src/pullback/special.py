@@ -7,6 +7,6 @@ Most of them are computed by SciPy, the extra ``special``. The operations are en
 tensor([0.0000, 0.8427])
 """
 
-from .ops.table import NAMES
+from .table.entry import NAMES
 
 globals().update(NAMES["special"])

@@ -1,6 +1,6 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
-from ._tensor import Tensor
+from .tensor.tensor import Tensor
 def airy_ai(input: Any, *, out: Any = ...) -> Tensor:
     """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
 def bessel_j0(input: Any, *, out: Any = ...) -> Tensor:

@@ -1,12 +1,9 @@
 """The heart: nodes, the engine that sends gradients back through them, and `Function`, by which anyone adds a node."""
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from . import function, graph
-from .anomaly import (
-    detect_anomaly,
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    set_detect_anomaly,
-)
 from .api import backward, grad
 from .function import Function, FunctionCtx
 from .grad_mode import (
@@ -20,11 +17,17 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .grad_mode import unsafe_preserve_version_counter as _unsafe_preserve_version_counter
-from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import AccumulateGrad, Node
-from .origins import is_recording_origins, record_origins
-from .variable import Variable
 from .watching import SavedTensor
+
+# What PyTorch has in `torch.autograd` and is not the heart: the modules it lives in, below `pullback`, and its names.
+_MOVED = {
+    "compat.variable": "Variable",
+    "diagnose.anomaly": "detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
+    "diagnose.gradcheck.checking": "GradcheckError gradcheck gradgradcheck",
+    "diagnose.origins": "is_recording_origins record_origins",
+    "func": "forward_ad functional",
+}
 
 __all__ = [
     "AccumulateGrad",
@@ -37,7 +40,9 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
@@ -55,3 +60,16 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    for module, names in _MOVED.items():
+        if name in names.split():
+            found = getattr(_importlib.import_module(f"{__package__.partition('.')[0]}.{module}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtypes, errors
-from .._memory import Size
-from .._state import LEVELS
-from .._tensor import Edge, Lifted, Tensor, wrap
-from ..overrides import dispatch, overriding
+from .. import errors
+from ..tensor import dtypes
+from ..tensor.memory import Size
+from ..tensor.modes import LEVELS
+from ..tensor.overrides import dispatch, overriding
+from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .engine import Captures, execute, needed_nodes
 from .node import Node, RemovableHandle, leaf_edge
 from .roots import GradientEdge, as_sequence, edge_of, make_roots
@@ -350,20 +351,20 @@ def _grad_dtype(self: Tensor) -> Any:
     if self._edge is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     found = self._data.dtype if self._leaf is None else self._leaf[3]
-    return None if found is None else _dtypes.BY_NUMPY[found]
+    return None if found is None else dtypes.BY_NUMPY[found]
 
 
 def _set_grad_dtype(self: Tensor, value: Any) -> None:
     if self._edge is not None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
-    if value is not None and not isinstance(value, _dtypes.dtype):
+    if value is not None and not isinstance(value, dtypes.dtype):
         raise RuntimeError(errors.message("grad_dtype", expected="a dtype or None", found=type(value).__name__))
     if value is not None and self._grad is not None and self._grad.dtype is not value:
         raise RuntimeError(
             f"Cannot set grad_dtype to {value} because there is already a gradient of {self._grad.dtype}.\n"
             "  What to do: set .grad to None before."
         )
-    self._leaf = (*leaf_edge(self)[:3], None if value is None else _dtypes.to_numpy(value))  # type: ignore[assignment]
+    self._leaf = (*leaf_edge(self)[:3], None if value is None else dtypes.to_numpy(value))  # type: ignore[assignment]
 
 
 Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[method-assign, assignment]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import errors
-from .._arrays import broadcasts_to
-from .._state import thread
-from .._tensor import Tensor, wrap
+from ..diagnose.misuse import second_backward, written_since
+from ..tensor.arrays import broadcasts_to
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, wrap
 from .contract import place
-from .misuse import second_backward, written_since
 from .node import FREED, NOT_A_TENSOR, Node
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
 from .watching import PackedTuple, SavedTensor, pack_all

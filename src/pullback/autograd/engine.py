@@ -22,10 +22,10 @@ from typing import Any, cast
 import numpy as np
 
 from .. import errors
-from .._arrays import broadcasts_to, spread, sum_to_shape
-from .._state import thread
-from .._tensor import Edge, Tensor, wrap
-from .anomaly import before_run, check_nan, warn_of
+from ..diagnose.anomaly import before_run, check_nan, warn_of
+from ..tensor.arrays import broadcasts_to, spread, sum_to_shape
+from ..tensor.modes import thread
+from ..tensor.tensor import Edge, Tensor, wrap
 from .nesting import is_deep, on_an_empty_stack
 from .node import AccumulateGrad, Node, reachable, retain
 

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from .._state import LEVELS, thread
-from .._tensor import Lifted, Tensor
+from ..tensor.modes import LEVELS, thread
+from ..tensor.tensor import Lifted, Tensor
 from .context import ClearingNode, FunctionNode
 from .contract import Contract, adopt_vjp, box_gradients, check
 from .node import NO_GRADIENT, NOT_A_TENSOR, Node, leaf_edge, next_order

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import errors
-from .._memory import WRITES, next_write
-from .._state import INFERENCES, thread
-from .._tensor import Tensor
+from ..tensor.memory import WRITES, next_write
+from ..tensor.modes import INFERENCES, thread
+from ..tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._memory import KEEPERS
-from .._state import thread
-from .._tensor import Tensor
+from ..tensor.memory import KEEPERS
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
 from .node import Node, RemovableHandle, leaf_edge
 from .roots import GradientEdge
 from .watching import changed, unwatched

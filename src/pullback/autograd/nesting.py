@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from .._state import thread
+from ..tensor.modes import thread
 
 T = TypeVar("T")
 

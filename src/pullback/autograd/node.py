@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Edge, Lifted, Tensor, wrap, wrap_as
+from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
 
 next_order = itertools.count(0, -1).__next__
 _next_id = itertools.count().__next__

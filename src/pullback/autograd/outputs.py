@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._memory import INFERENCE, WRITES, View
-from .._state import thread
-from .._tensor import Tensor, wrap
+from ..tensor.memory import INFERENCE, WRITES, View
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, wrap
 from .context import FunctionNode
 from .contract import place, wrong_parameters
 from .node import carry_retained

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from .._memory import Size
-from .._tensor import Edge, Lifted, Tensor, wrap
+from ..tensor.memory import Size
+from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .node import leaf_edge
 
 

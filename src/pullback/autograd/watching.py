@@ -12,11 +12,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from .._memory import WRITES, next_write
-from .._state import thread
-from .._tensor import Edge, Tensor, wrap
+from ..diagnose.places import user_place, user_stack
+from ..tensor.memory import WRITES, next_write
+from ..tensor.modes import thread
+from ..tensor.tensor import Edge, Tensor, wrap
 from .node import FREED, leaf_edge
-from .places import user_place, user_stack
 
 
 class Packed:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .front import compile
-from .settings import get_num_threads, set_num_threads
+from .num_threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:
-    from .function import Compiled
+    from .compiled import Compiled
 
 __all__ = ["Compiled", "compile", "get_num_threads", "set_num_threads"]
 

@@ -1,11 +1,10 @@
 """Transforms of functions, as `torch.func` has them: derivatives and batches of pure functions, to be nested freely."""
 
-from . import checks as checks
 from .forward import jvp
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
-from .modules import functional_call, linearize, replace_all_batch_norm_modules_, stack_module_state
 from .reverse import grad, grad_and_value, vjp
+from .stateless import functional_call, linearize, replace_all_batch_norm_modules_, stack_module_state
 from .trees import debug_unwrap
 from .vectorize import vmap
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._state import thread
-from .._tensor import Tensor
 from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.structure import leaves, rebuild
 from ..interpreters.dual import Jvp, fitting
-from ..interpreters.levels import inner
+from ..table.levels import inner
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
 from .trees import divided, like, shown, tensors_of, untracked
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
-from .._tensor import Tensor
 from ..autograd.structure import leaves, rebuild
+from ..tensor.tensor import Tensor
 
 _REMOVED = ("mutations", "mutations_and_views")
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Tensor, wrap
 from ..autograd.structure import leaves, rebuild
+from ..tensor.tensor import Tensor, wrap
 from .forward import jvp
 from .reverse import vjp
 from .trees import Argnums, numbers

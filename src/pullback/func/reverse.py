@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, errors
-from .._memory import INFERENCE, Version
-from .._state import thread
-from .._tensor import Lifted, Tensor, is_tracked, wrap
 from ..autograd.node import Node, leaf_edge, reachable
 from ..autograd.structure import leaves, rebuild
-from ..interpreters.levels import to_current
-from ..ops.coo import SparseTensor
+from ..ops.sparse.coo import SparseTensor
+from ..table.levels import to_current
+from ..tensor.memory import INFERENCE, Version
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .trees import divided, like, numbers, shown, tensors_of, untracked
 
 

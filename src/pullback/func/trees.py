@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import errors
-from .._tensor import Lifted, Tensor, wrap
 from ..autograd.structure import CONTAINERS, leaves
+from ..tensor.tensor import Lifted, Tensor, wrap
 
 Argnums = int | tuple[int, ...]
 

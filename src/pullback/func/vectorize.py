@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._state import thread
-from .._tensor import Tensor
 from ..autograd.api import Batches
 from ..autograd.structure import CONTAINERS, leaves, rebuild
 from ..interpreters.batched import Vmap
-from ..ops.random import get_rng_state, set_rng_state
+from ..ops.make.random import get_rng_state, set_rng_state
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
 from .trees import untracked
 
 Dims = Any

@@ -5,9 +5,9 @@ gradient, `memory` what a graph holds, `timeline` what ran when.
 """
 
 from .disconnected import Explanation
-from .explain import explain
+from .footprint import GraphMemory, memory
 from .graphs import Graph, graph
-from .memory import GraphMemory, memory
+from .missing_gradient import explain
 from .timeline import Timeline, timeline
 
 __all__ = ["Explanation", "Graph", "GraphMemory", "Timeline", "explain", "graph", "memory", "timeline"]

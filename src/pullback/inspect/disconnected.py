@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .._state import thread
-from .._tensor import Tensor
-from ..autograd.origins import MARKED, ORIGINS, TAKEN, Loss, Origin, losses_of
-from ..autograd.places import Place, at, locals_of, place_of, user_frames, variables
+from ..diagnose.origins import MARKED, ORIGINS, TAKEN, Loss, Origin, losses_of
+from ..diagnose.places import Place, at, locals_of, place_of, user_frames, variables
 from ..errors import describe
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
 
 SWITCH_ON = (
     "Lines were not recorded. To have them: run the program within `with pullback.autograd.record_origins():`, or as "

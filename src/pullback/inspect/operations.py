@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Tensor, wrap
 from ..ops import TABLE
-from ..ops.samples import DType, Sample
-from ..ops.table import Op
+from ..table.entry import Op
+from ..table.samples import DType, Sample
+from ..tensor.tensor import Tensor, wrap
 
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64", "complex128")
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .._tensor import Tensor
+from ..compat.paths import PATHS
 from ..ops import NAMES, TABLE
-from ..ops.table import Op
+from ..table.entry import Op
+from ..tensor.tensor import Tensor
 
 _HEADER = "# Made from the table of operations by `pullback ops --stubs`; do not edit.\n"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -35,14 +36,14 @@ def stubs() -> dict[Path, str]:
         for home, file in _FILES.items()
         if (_PACKAGE / f"{file}.py").exists()
     }
-    found[_PACKAGE / "_methods.pyi"] = _methods()
+    found[_PACKAGE / "tensor" / "methods.pyi"] = _methods()
     return found
 
 
 def _module(home: str, source: Path) -> str:
     dots = "." * len(_FILES[home].split("/"))
     tensor = "Tensor as Tensor" if home == "" else "Tensor"
-    lines = [_HEADER, "from typing import Any\n", f"from {dots}_tensor import {tensor}\n"]
+    lines = [_HEADER, "from typing import Any\n", f"from {dots}tensor.tensor import {tensor}\n"]
     defined: set[str] = set()
     for statement in ast.parse(source.read_text("utf-8")).body:
         if isinstance(statement, ast.ImportFrom):
@@ -63,7 +64,9 @@ def _module(home: str, source: Path) -> str:
             names = [n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
             if names == ["_LATER"]:  # modules, and their names that are loaded when they are first asked for
                 for module, said in ast.literal_eval(statement.value).items():
-                    lines.append(f"from . import {module} as {module}\n")
+                    folder, _, file = PATHS.get(module, module).rpartition(".")
+                    if "." not in module:
+                        lines.append(f"from .{folder} import {file} as {module}\n")
                     lines += [f"from .{module} import {n} as {n}\n" for n in said.split()]
                 continue
             lines += [f"{n}: Any\n" for n in names]
@@ -78,7 +81,7 @@ def _module(home: str, source: Path) -> str:
 
 
 def _methods() -> str:
-    lines = [_HEADER, "from typing import Any\n\nfrom ._tensor import Tensor\n\nclass Methods:", _OPERATORS]
+    lines = [_HEADER, "from typing import Any\n\nfrom .tensor import Tensor\n\nclass Methods:", _OPERATORS]
     for name in sorted(dir(Tensor)):
         call = inspect.getattr_static(Tensor, name)
         if name.startswith("_") or (name in Tensor.__dict__ and name in _own_names()):
@@ -124,7 +127,7 @@ _OPERATORS = """
 
 def _own_names() -> set[str]:
     """What the class Tensor itself defines in its file."""
-    tree = ast.parse((_PACKAGE / "_tensor.py").read_text("utf-8"))
+    tree = ast.parse((_PACKAGE / "tensor" / "tensor.py").read_text("utf-8"))
     (cls,) = (s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Tensor")
     names = {s.name for s in cls.body if isinstance(s, ast.FunctionDef)}
     return names | {t.id for s in cls.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}

@@ -21,15 +21,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .._repr import count_of_bytes as size
-from .._tensor import Tensor
 from ..autograd.api import backward, grad
 from ..autograd.engine import execute
 from ..autograd.node import Node
-from ..autograd.places import at, is_ours, locals_of, place_of, title_of
+from ..diagnose.places import at, is_ours, locals_of, place_of, title_of
 from ..errors import describe, message
 from ..nn import Module
 from ..optim import Optimizer
+from ..tensor.printing import count_of_bytes as size
+from ..tensor.tensor import Tensor
 
 _EXECUTE = execute.__code__
 _HERE = __file__

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _dtypes, errors
-from .._arrays import wrap_axis
-from .._memory import Payload
-from .._tensor import Lifted, Tensor, is_tracked, wrap
+from .. import errors
+from ..table.levels import Level, inner, mapped
+from ..tensor import dtypes
+from ..tensor.arrays import wrap_axis
+from ..tensor.memory import Payload
+from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import backward_of_each, forward_of_vmap
-from .levels import Level, inner, mapped
 
 if TYPE_CHECKING:
-    from ..ops.table import Op
+    from ..table.entry import Op
 
 _DIMS = {"dim", "dims", "dim0", "dim1", "axis"}
 
@@ -229,7 +230,7 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
         chosen = [p for p in chosen if p is not None]
         # with the axis of a batch, what is a 0-d tensor for the promotion of dtypes would no longer be one
         if 0 in [getattr(p, "ndim", 1) for p in chosen]:
-            dtype = _dtypes.result_type(chosen)
+            dtype = dtypes.result_type(chosen)
             dtype = None if op.floats and dtype.kind in "biu" else dtype
     whole = []
     for i, a in enumerate(args):

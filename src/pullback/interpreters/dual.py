@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._memory import Payload, same_memory
-from .._state import thread
-from .._tensor import Lifted, Tensor, is_tracked, wrap
 from ..autograd.api import grad
 from ..autograd.engine import fit
+from ..table.levels import Level, inner, mapped
+from ..tensor.memory import Payload, same_memory
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import forward_of_jvp
-from .levels import Level, inner, mapped
 
 if TYPE_CHECKING:
-    from ..ops.table import Op
+    from ..table.entry import Op
 
 
 class Dual(Payload):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._state import thread
-from .._tensor import Tensor, is_tracked
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.structure import aligned, leaves, matches, rebuild
-from .levels import inner
+from ..table.levels import inner
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, is_tracked
 
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 """What a Function's `vmap` is told of the batch."""

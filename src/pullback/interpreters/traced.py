@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._memory import Payload
-from .._state import thread
-from .._tensor import Lifted, Tensor, wrap
 from ..autograd.node import leaf_edge, next_order
-from ..autograd.places import formatted, user_place
-from ..ops.table import TABLE
+from ..diagnose.places import formatted, user_place
+from ..table.entry import TABLE
+from ..table.levels import Level, inner, mapped
+from ..tensor.memory import Payload
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, wrap
 from .functions import recording
-from .levels import Level, inner, mapped
 
 if TYPE_CHECKING:
-    from ..ops.table import Op
+    from ..table.entry import Op
 
 
 class TraceError(RuntimeError):

@@ -1,9 +1,10 @@
 """The everyday part: layers, and functions of neural networks."""
 
+import importlib as _importlib
 from typing import Any as _Any
 
-from . import functional, init, modules, utils
-from .compiled import CompiledModule as _CompiledModule
+from . import functional, init, utils
+from .compiled_module import CompiledModule as _CompiledModule
 from .containers import DataParallel, Identity, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers.activation import (
     CELU,
@@ -36,11 +37,51 @@ from .layers.activation import (
     Threshold,
 )
 from .layers.attention import MultiheadAttention
-from .layers.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .layers.distance import CosineSimilarity, PairwiseDistance
 from .layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from .layers.embedding import Embedding, EmbeddingBag
 from .layers.flatten import ChannelShuffle, Flatten, Fold, PixelShuffle, PixelUnshuffle, Unflatten, Unfold
+from .layers.images.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .layers.images.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
+from .layers.images.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+)
+from .layers.images.resampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from .layers.linear import Bilinear, Linear
 from .layers.loss import (
     BCELoss,
@@ -78,47 +119,7 @@ from .layers.normalization import (
     RMSNorm,
 )
 from .layers.output import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss
-from .layers.padding import (
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
-from .layers.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-)
 from .layers.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from .layers.resampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from .layers.transformer import (
     Transformer,
     TransformerDecoder,
@@ -131,6 +132,8 @@ from .parameter import Buffer, Parameter
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "modules":
+        return _importlib.import_module("pullback.nn.modules")
     raise AttributeError(
         f"module 'pullback.nn' has no attribute {name!r}: it is not in pullback, or not yet.\n"
         "  What to do: write it as a subclass of pullback.nn.Module, with functions of pullback and "

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from typing import Any, Self
 
 from .. import errors
-from .._tensor import Tensor
+from ..tensor.tensor import Tensor
 from .module import Module, enclosed
 from .parameter import Parameter
 

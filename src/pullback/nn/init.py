@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtypes, errors
-from .._tensor import Tensor, wrap
+from .. import errors
 from ..autograd.grad_mode import no_grad
-from ..ops.random import Generator, rand, randn
+from ..ops.make.random import Generator, rand, randn
+from ..tensor import dtypes
+from ..tensor.tensor import Tensor, wrap
 
 __all__ = [
     "calculate_gain",
@@ -179,11 +180,11 @@ def trunc_normal_(
     left = np.arange(values.size)
     while left.size:
         if likely:
-            drawn = randn(left.size, generator=generator, dtype=_dtypes.float64)._data
+            drawn = randn(left.size, generator=generator, dtype=dtypes.float64)._data
             kept = (low <= drawn) & (drawn <= high)
         else:
-            drawn = low + (high - low) * rand(left.size, generator=generator, dtype=_dtypes.float64)._data
-            chance = rand(left.size, generator=generator, dtype=_dtypes.float64)._data
+            drawn = low + (high - low) * rand(left.size, generator=generator, dtype=dtypes.float64)._data
+            chance = rand(left.size, generator=generator, dtype=dtypes.float64)._data
             kept = chance <= np.exp((peak**2 - drawn**2) / 2)
         values[left[kept]] = drawn[kept]
         left = left[~kept]
@@ -244,7 +245,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows = tensor.shape[0]
     shape = rows, tensor.numel() // rows
-    drawn = randn(max(shape), min(shape), generator=generator, dtype=_dtypes.float64)._data
+    drawn = randn(max(shape), min(shape), generator=generator, dtype=dtypes.float64)._data
     q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diagonal(r))
     return _write(tensor, gain * (q if rows >= shape[1] else q.T).reshape(tensor.shape))
@@ -258,7 +259,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     _refuse_all_but("sparse_", tensor, (2,), "2 dimensions")
     zeros = math.ceil(sparsity * tensor.shape[0])
     normal_(tensor, 0.0, std, generator)
-    order = np.argsort(rand(*tensor.shape, generator=generator, dtype=_dtypes.float64)._data, axis=0)
+    order = np.argsort(rand(*tensor.shape, generator=generator, dtype=dtypes.float64)._data, axis=0)
     with no_grad():
         return tensor.masked_fill_(wrap(order < zeros), 0)
 

@@ -11,13 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, NoReturn, Self
 
-from .. import _dtypes, errors
-from .._tensor import Tensor
+from .. import errors
 from ..autograd.grad_mode import no_grad
 from ..compile import compile
-from ._hooks import HookedCall
-from ._state_dict import Stateful
+from ..tensor import dtypes
+from ..tensor.tensor import Tensor
+from .calling import HookedCall
 from .parameter import Buffer, Parameter
+from .state_dict import Stateful
 
 
 def _forward_unimplemented(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
@@ -335,16 +336,16 @@ class Module(HookedCall, Stateful):
         for arg in (*args, tensor):
             if isinstance(arg, Tensor):
                 dtype = arg.dtype
-            elif isinstance(arg, (str, _dtypes.device)):
+            elif isinstance(arg, (str, dtypes.device)):
                 device = arg
             elif arg is not None and not isinstance(arg, bool):
                 dtype = arg
-        _dtypes.check_device(device)
+        dtypes.check_device(device)
         if memory_format is not None:
             self._apply(lambda t: t.to(t.dtype, memory_format=memory_format) if t.dim() in (4, 5) else t)
         if dtype is None:
             return self
-        found = _dtypes.BY_NUMPY[_dtypes.to_numpy(dtype)]
+        found = dtypes.BY_NUMPY[dtypes.to_numpy(dtype)]
         if not (found.is_floating_point or found.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={found}"
@@ -377,7 +378,7 @@ class Module(HookedCall, Stateful):
 
     def cuda(self, device: Any = None) -> Self:
         """Refused, with RuntimeError: there is no GPU here."""
-        _dtypes.check_device("cuda" if device is None else device)
+        dtypes.check_device("cuda" if device is None else device)
         return self
 
     def train(self, mode: bool = True) -> Self:

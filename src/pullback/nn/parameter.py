@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtypes, errors
-from .._tensor import PLAIN, Lifted, Tensor, wrap, wrap_as
-from ..ops.coo import SparseTensor
-from ..overrides import disabled_torch_function_impl
+from .. import errors
+from ..ops.sparse.coo import SparseTensor
+from ..tensor import dtypes
+from ..tensor.overrides import disabled_torch_function_impl
+from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap, wrap_as
 
 
 class Parameter(Tensor):
@@ -36,7 +37,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """See the class."""
-        made: Any = wrap_as(cls, np.empty(0, _dtypes.default()) if data is None else _payload("Parameter()", data))
+        made: Any = wrap_as(cls, np.empty(0, dtypes.default()) if data is None else _payload("Parameter()", data))
         made.requires_grad = requires_grad
         if data is not None:
             made._version_of = data._share_version()
@@ -100,7 +101,7 @@ class Buffer(Tensor, metaclass=_Marked):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         """See the class."""
-        made: Any = wrap(np.empty(0, _dtypes.default()) if data is None else _payload("Buffer()", data))
+        made: Any = wrap(np.empty(0, dtypes.default()) if data is None else _payload("Buffer()", data))
         if data is not None:
             made.requires_grad = data.requires_grad
             made._version_of = data._share_version()

@@ -1,4 +1,4 @@
-"""The operations, one file a family; importing this package fills the table.
+"""The operations, a folder for each family; importing this package fills the table.
 
 Those of networks (convolutions, losses) are in `pullback.nn.functional` and enter themselves when that is loaded: by
 who asks for it, or for the whole `TABLE` or `NAMES` here.
@@ -8,145 +8,61 @@ import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import (
-    activations,
-    applying,
+from ..table import inplace, narrow
+from ..table.entry import NAMES as _NAMES
+from ..table.entry import TABLE as _TABLE
+from .elementwise import (
+    analysis,
     arithmetic,
-    axes,
     bessel,
-    channels,
-    choices,
-    choosing,
+    close,
     comparison,
     complex,
-    contractions,
-    conversion,
-    coo,
-    counting,
-    creation,
-    diagonals,
-    differences,
-    distances,
-    distributions,
-    einsum,
-    elementwise,
-    extremes,
-    fft,
-    filling,
-    indexing,
-    inplace,
-    joining,
-    linalg,
-    narrow,
-    norms,
-    numpy_names,
-    numpy_statistics,
-    operands,
-    pattern,
+    gamma,
+    limits,
     polynomials,
     powers,
-    products,
-    quantiles,
-    questions,
-    random,
-    rearranging,
-    reductions,
-    replacing,
-    resizing,
-    results,
     rounding,
-    scans,
-    scattering,
-    searching,
-    shape,
-    sorting,
-    sparse,
-    special,
-    spectra,
-    splitting,
-    statistics,
-    strided,
-    subscripts,
-    tensordot,
-    turning,
-    typed,
-    ufuncs,
-    values,
-    windows,
+    softmax,
 )
-from .table import NAMES as _NAMES
-from .table import TABLE as _TABLE
+from .index import diagonals, gather, index_add, put, scatter, subscripts
+from .linalg import (
+    cholesky_qr,
+    common,
+    determinants,
+    ldl,
+    leastsquares,
+    lowrank,
+    lu,
+    matrix_functions,
+    matrix_norms,
+    solving,
+    spectral,
+)
+from .make import conversion, draws, from_data, of_size, random
+from .numpy import reductions, shapes, ufuncs
+from .products import contractions, distances, einsum, matmul, tensordot
+from .reduce import (
+    counting,
+    differences,
+    extremes,
+    norm,
+    picking,
+    quantiles,
+    scans,
+    searching,
+    sorting,
+    statistics,
+    sums,
+)
+from .shape import axes, channels, inplace_views, joining, rearranging, reshape, resizing, splitting, strided
+from .signal import fft, stft, windows
+from .sparse import coo, namespace, pattern
 
 if _TYPE_CHECKING:
-    from .table import NAMES, TABLE
+    from ..table.entry import NAMES, TABLE
 
-__all__ = [
-    "NAMES",
-    "TABLE",
-    "activations",
-    "applying",
-    "arithmetic",
-    "axes",
-    "bessel",
-    "channels",
-    "choices",
-    "choosing",
-    "comparison",
-    "complex",
-    "contractions",
-    "conversion",
-    "coo",
-    "counting",
-    "creation",
-    "diagonals",
-    "differences",
-    "distances",
-    "distributions",
-    "einsum",
-    "elementwise",
-    "extremes",
-    "fft",
-    "filling",
-    "indexing",
-    "inplace",
-    "joining",
-    "linalg",
-    "narrow",
-    "norms",
-    "numpy_names",
-    "numpy_statistics",
-    "operands",
-    "pattern",
-    "polynomials",
-    "powers",
-    "products",
-    "quantiles",
-    "questions",
-    "random",
-    "rearranging",
-    "reductions",
-    "replacing",
-    "resizing",
-    "results",
-    "rounding",
-    "scans",
-    "scattering",
-    "searching",
-    "shape",
-    "sorting",
-    "sparse",
-    "special",
-    "spectra",
-    "splitting",
-    "statistics",
-    "strided",
-    "subscripts",
-    "tensordot",
-    "turning",
-    "ufuncs",
-    "values",
-    "windows",
-]
+__all__ = ["NAMES", "TABLE"]
 
 inplace.enter_twins()
 

@@ -7,21 +7,21 @@ many arrays fast. Those that treat a parameter as a whole share `tensorwise.py`;
 """
 
 from . import lr_scheduler, swa_utils
-from .adadelta import Adadelta
-from .adafactor import Adafactor
-from .adagrad import Adagrad
-from .adam import Adam, AdamW
-from .adamax import Adamax
-from .asgd import ASGD
-from .lbfgs import LBFGS
-from .muon import Muon
-from .nadam import NAdam
+from .algorithms.adadelta import Adadelta
+from .algorithms.adafactor import Adafactor
+from .algorithms.adagrad import Adagrad
+from .algorithms.adam import Adam, AdamW
+from .algorithms.adamax import Adamax
+from .algorithms.asgd import ASGD
+from .algorithms.lbfgs import LBFGS
+from .algorithms.muon import Muon
+from .algorithms.nadam import NAdam
+from .algorithms.radam import RAdam
+from .algorithms.rmsprop import RMSprop
+from .algorithms.rprop import Rprop
+from .algorithms.sgd import SGD
+from .algorithms.sparse_adam import SparseAdam
 from .optimizer import Optimizer
-from .radam import RAdam
-from .rmsprop import RMSprop
-from .rprop import Rprop
-from .sgd import SGD
-from .sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD",

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._dtypes import default
-from .._memory import WRITES, next_write
-from .._tensor import Tensor, wrap
+from ..tensor.dtypes import default
+from ..tensor.memory import WRITES, next_write
+from ..tensor.tensor import Tensor, wrap
 from .optimizer import Group, Optimizer, Params
 from .options import check_options, number
 from .sweep import Array, Sweep

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from .. import errors
-from .._tensor import Tensor, wrap
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import RemovableHandle
 from ..errors import describe, message
-from ..ops.coo import SparseTensor
+from ..ops.sparse.coo import SparseTensor
+from ..tensor.tensor import Tensor, wrap
 
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._tensor import Tensor
 from ..errors import describe, message
+from ..tensor.tensor import Tensor
 from .optimizer import Group
 
 

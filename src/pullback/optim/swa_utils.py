@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import check_device
-from .._tensor import Tensor, wrap
 from ..autograd.grad_mode import no_grad
 from ..errors import message
 from ..nn import Module
 from ..nn.layers.normalization import _BatchNorm
+from ..tensor.dtypes import check_device
+from ..tensor.tensor import Tensor, wrap
 from .lr_scheduler.scheduler import LRScheduler, PerGroup, per_group
 from .optimizer import Optimizer
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._memory import WRITES, next_write
-from .._tensor import Tensor, wrap
 from ..errors import message
-from ..ops.coo import SparseTensor
+from ..ops.sparse.coo import SparseTensor
+from ..tensor.memory import WRITES, next_write
+from ..tensor.tensor import Tensor, wrap
 from .optimizer import Group, Optimizer
 from .sweep import Array
 

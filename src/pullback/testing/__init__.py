@@ -4,9 +4,9 @@
 `pullback check` runs it on a file. `assert_close` and `make_tensor` are PyTorch's.
 """
 
+from .assert_close import assert_close
 from .auditing import audit
-from .comparison import assert_close
 from .findings import CODES, Audit, Code, Finding, Line
-from .making import make_tensor
+from .make_tensor import make_tensor
 
 __all__ = ["CODES", "Audit", "Code", "Finding", "Line", "assert_close", "audit", "make_tensor"]

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._dtypes import dtype as DType  # noqa: N812 - a class with torch's name
-from .._dtypes import float32, float64
-from ..autograd._problem import Options
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad
-from . import batches, conduct, derivatives, higher, memory, running, sharing
+from ..diagnose.gradcheck.problem import Options
+from ..tensor.dtypes import dtype as DType  # noqa: N812 - a class with torch's name
+from ..tensor.dtypes import float32, float64
+from . import batches, conduct, derivatives, first_runs, higher, leaks, sharing
 from .findings import CODES, FAULT, Audit, Finding, sorted_findings
 from .source import described, line_of_error, remedy
 from .subject import Subject
@@ -59,13 +59,13 @@ def _unsteady(subject: Subject) -> str | None:
 
 
 CHECKS = (
-    Check("forward runs", running.check_forward, gate=True),
-    Check("forward is deterministic", running.check_determinism),
-    Check("inputs are not modified", running.check_inputs_unmodified),
-    Check("backward runs", running.check_backward, gate=True),
-    Check("no warnings", running.check_warnings),
-    Check("backward modifies nothing", running.check_backward_writes),
-    Check("backward can be repeated", running.check_backward_repeats),
+    Check("forward runs", first_runs.check_forward, gate=True),
+    Check("forward is deterministic", first_runs.check_determinism),
+    Check("inputs are not modified", first_runs.check_inputs_unmodified),
+    Check("backward runs", first_runs.check_backward, gate=True),
+    Check("no warnings", first_runs.check_warnings),
+    Check("backward modifies nothing", first_runs.check_backward_writes),
+    Check("backward can be repeated", first_runs.check_backward_repeats),
     Check("shapes of gradients", conduct.check_gradient_shapes),
     Check("first derivatives", derivatives.check_first_derivative, _unsteady),
     Check("linearity of backward", conduct.check_linearity, _unsteady),
@@ -83,7 +83,7 @@ CHECKS = (
     Check("interleaved calls", sharing.check_interleaved, _unsteady),
     Check("writes between forward and backward", sharing.check_writes_between, _unsteady),
     Check("tensors from outside", sharing.check_outside),
-    Check("lifetimes", memory.check_lifetimes),
+    Check("lifetimes", leaks.check_lifetimes),
 )
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Tensor, wrap
 from ..autograd.api import grad
 from ..func import vmap
+from ..tensor.tensor import Tensor, wrap
 from .findings import Finding
-from .running import largest_gap
+from .first_runs import largest_gap
 from .source import described, line_of_error
 from .subject import Subject, drawn
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Tensor, wrap
 from ..autograd import context
-from ..autograd._problem import Array, copied
-from ..ops import calls
+from ..diagnose.gradcheck.problem import Array, copied
+from ..table import calls
+from ..tensor.tensor import Tensor, wrap
 from .derivatives import compare
 from .findings import Finding, Line
-from .running import largest_gap
+from .first_runs import largest_gap
 from .source import described, executed, line_of_error, replaced, shape_of, text, works
 from .subject import Run, Subject, drawn
 

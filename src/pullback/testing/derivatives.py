@@ -11,17 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import _report
-from ..autograd._problem import (
-    Array,
-    Call,
-    Options,
-    Problem,
-    numerical,
-    random_like,
-)
 from ..autograd.grad_mode import enable_grad
-from ..autograd.gradcheck import Found, _disagreements, _noise, _pair
+from ..diagnose.gradcheck import disagreement
+from ..diagnose.gradcheck.checking import Found, _disagreements, _noise, _pair
+from ..diagnose.gradcheck.problem import Array, Call, Options, Problem, numerical, random_like
 from .findings import Finding, Line
 from .source import Method, described, line_of_error, replaced, shape_of, text
 from .subject import Subject
@@ -112,9 +105,9 @@ def steady(call: Call, options: Options, f: Found) -> Array:
     return np.asarray(np.isclose(wider, f.numerical, rtol=0.1, atol=0.01))
 
 
-def _kink(pair: _report.Pair) -> Finding:
+def _kink(pair: disagreement.Pair) -> Finding:
     """Backward is between the one-sided derivatives wherever it differs from their mean, or it is at a jump."""
-    sentences = pair.kinks.sentences[: _report.SHOWN_KINKS]
+    sentences = pair.kinks.sentences[: disagreement.SHOWN_KINKS]
     return Finding(
         "kink",
         "a derivative from both sides that is the same",
@@ -124,7 +117,7 @@ def _kink(pair: _report.Pair) -> Finding:
     )
 
 
-def _wrong(subject: Subject, f: Found, pair: _report.Pair, code: str, given: str) -> Finding:
+def _wrong(subject: Subject, f: Found, pair: disagreement.Pair, code: str, given: str) -> Finding:
     expected, came, name = worst(pair)
     shared, rule = _rule(pair)
     why = f"{np.count_nonzero(f.wrong)} of {f.wrong.size} entries differ{given}."
@@ -138,7 +131,7 @@ def _wrong(subject: Subject, f: Found, pair: _report.Pair, code: str, given: str
     return Finding(code, f"{name} = {expected} (finite differences)", f"{came} (backward)", why, line, corrected)
 
 
-def worst(pair: _report.Pair) -> tuple[str, str, str]:
+def worst(pair: disagreement.Pair) -> tuple[str, str, str]:
     """The entry that is furthest off: finite differences, backward, and what it is called."""
     if pair.numerical.shape[1:] != (pair.value.size, pair.point.size):
         part, row, column = 0, 0, 0
@@ -146,25 +139,25 @@ def worst(pair: _report.Pair) -> tuple[str, str, str]:
     else:
         gap = np.where(pair.wrong, np.nan_to_num(np.abs(pair.analytical - pair.numerical), nan=np.inf), -1)
         part, row, column = (int(k) for k in np.unravel_index(np.argmax(gap), gap.shape))
-        output = _report.PARTS[len(gap)][part] + _report.element(pair.output, row, pair.value)
-        name = f"d {output} / d {_report.element(pair.input, column, pair.point)}"
+        output = disagreement.PARTS[len(gap)][part] + disagreement.element(pair.output, row, pair.value)
+        name = f"d {output} / d {disagreement.element(pair.input, column, pair.point)}"
     at = part, row, column
-    return _report.number(pair.numerical[at]), _report.number(pair.analytical[at]), name
+    return disagreement.number(pair.numerical[at]), disagreement.number(pair.analytical[at]), name
 
 
-def _rule(pair: _report.Pair) -> tuple[str | None, str]:
+def _rule(pair: disagreement.Pair) -> tuple[str | None, str]:
     """What the wrong entries have in common, in words, and the name of the rule that said so."""
     N, A = (np.where(pair.kinks.there, 0, J) for J in (pair.numerical, pair.analytical))
     if pair.numerical.shape[1:] != (pair.value.size, pair.point.size):
         return None, ""
-    for rule in _report.RULES:
+    for rule in disagreement.RULES:
         found = rule(pair, N, A)
         if found:
             return found, rule.__name__.lstrip("_")
     return None, ""
 
 
-def _mended(subject: Subject, f: Found, pair: _report.Pair, rule: str, fact: str) -> tuple[Line | None, str]:
+def _mended(subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact: str) -> tuple[Line | None, str]:
     """The line that computes a gradient, and what it should be, as far as the wrong entries tell."""
     backward = subject.method("backward")
     place = subject.places[subject.moving[f.i]]
@@ -185,7 +178,7 @@ def _mended(subject: Subject, f: Found, pair: _report.Pair, rule: str, fact: str
     return line, replaced(statement, value, new)
 
 
-def _new_value(rule: str, old: str, pair: _report.Pair, grads: str, backward: Method) -> str | None:
+def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backward: Method) -> str | None:
     """The expression for a gradient, mended by what the wrong entries share; None where that does not tell."""
     N, A = pair.numerical, pair.analytical
     if rule == "factor":
@@ -289,4 +282,4 @@ def _close(narrow: Array, wide: Array, dtype: Any) -> bool:
 
 
 def _sample(a: Array) -> str:
-    return np.array2string(a.ravel()[:3], precision=6, threshold=3) if a.size > 1 else _report.number(a.ravel()[0])
+    return np.array2string(a.ravel()[:3], precision=6, threshold=3) if a.size > 1 else disagreement.number(a.ravel()[0])

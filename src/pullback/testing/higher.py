@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Tensor, wrap
-from ..autograd._problem import Array, Call, Label, Problem, differences, random_like
 from ..autograd.grad_mode import enable_grad
-from ..autograd.gradcheck import Gradients, _disagreements, _pair
+from ..diagnose.gradcheck.checking import Gradients, _disagreements, _pair
+from ..diagnose.gradcheck.problem import Array, Call, Label, Problem, differences, random_like
 from ..func import jvp
+from ..tensor.tensor import Tensor, wrap
 from .derivatives import directions, steady, worst
 from .findings import Finding, Line
 from .source import Method, arose_in, described, line_of_error, remedy, text

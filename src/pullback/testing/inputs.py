@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtypes, errors
-from .._tensor import Tensor, wrap
+from .. import errors
 from ..autograd.function import Function
+from ..tensor import dtypes
+from ..tensor.tensor import Tensor, wrap
 
 NAME = "audit_inputs"
 HINT = re.compile(r"(?P<dtype>\w+)\s*\[(?P<shape>[^\]]*)\]")
@@ -121,7 +122,7 @@ def from_hint(hint: str, rng: np.random.Generator, lengths: dict[str, int] | Non
     """
     lengths = {} if lengths is None else lengths
     match = HINT.fullmatch(hint.strip())
-    dtype = {str(d.name): d for d in _dtypes.BY_NUMPY.values()}.get(match["dtype"] if match else "")
+    dtype = {str(d.name): d for d in dtypes.BY_NUMPY.values()}.get(match["dtype"] if match else "")
     if match is None or dtype is None:
         raise LookupError(
             errors.message("hint", expected='a dtype and a shape, e.g. "float64[3, 4]" or "int64[n]"', found=repr(hint))

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Tensor
 from ..autograd.context import FunctionNode
 from ..autograd.grad_mode import no_grad
 from ..autograd.structure import leaves
+from ..tensor.tensor import Tensor
 from .findings import Finding, Line
-from .running import largest_gap
+from .first_runs import largest_gap
 from .source import Method, replaced, text
 from .subject import Subject, numbers
 

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._tensor import Tensor, wrap
-from ..autograd._problem import Array, Label, Options, Problem, copied, paths, promoted, random_like
 from ..autograd.api import grad
 from ..autograd.function import Function, FunctionNode
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import reachable
 from ..autograd.structure import leaves, rebuild
-from ..ops.random import default_generator, manual_seed
+from ..diagnose.gradcheck.problem import Array, Label, Options, Problem, copied, paths, promoted, random_like
+from ..ops.make.random import default_generator, manual_seed
+from ..tensor.tensor import Tensor, wrap
 from .source import Method
 
 SEED = 20

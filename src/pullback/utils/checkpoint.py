@@ -19,12 +19,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from .. import autograd, errors
-from .._state import thread
-from .._tensor import Lifted, Tensor, is_tracked
 from ..autograd import Function
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.structure import leaves, rebuild
-from ..ops.random import default_generator
+from ..ops.make.random import default_generator
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, is_tracked
 from .selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,

@@ -16,10 +16,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from .. import errors
-from .._tensor import Tensor
-from ..ops.joining import stack
-from ..ops.random import Generator, randperm
-from ..ops.values import as_tensor
+from ..ops.make.from_data import as_tensor
+from ..ops.make.random import Generator, randperm
+from ..ops.shape.joining import stack
+from ..tensor.tensor import Tensor
 from .samplers import (
     BatchSampler,
     RandomSampler,

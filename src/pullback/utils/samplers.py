@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from .. import errors
-from .._tensor import Tensor
-from ..ops.distributions import multinomial
-from ..ops.random import Generator, randint, randperm
-from ..ops.values import as_tensor
+from ..ops.make.draws import multinomial
+from ..ops.make.from_data import as_tensor
+from ..ops.make.random import Generator, randint, randperm
+from ..tensor.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from .._memory import Payload
-from .._state import thread
-from .._tensor import Lifted, Tensor, is_tracked, wrap
 from ..autograd.structure import leaves
 from ..interpreters.functions import changed, recording
-from ..interpreters.levels import Level, inner, mapped
-from ..ops.calls import record, record_tuple
+from ..table.calls import record, record_tuple
+from ..table.levels import Level, inner, mapped
+from ..tensor.memory import Payload
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 
 if TYPE_CHECKING:
-    from ..ops.table import Op
+    from ..table.entry import Op
 
 SAC_IGNORED_OPS: set[Callable[..., Any]] = set()
 """Operations that a policy is not asked about; their results are computed again."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor import Tensor
 from ...autograd.context import FunctionNode
 from ...autograd.node import FREED, AccumulateGrad, leaf_edge
 from ...autograd.watching import Packed, PackedTuple
-from ...ops.nodes import ManyNode, OpNode, SavedOutput
+from ...table.nodes import ManyNode, OpNode, SavedOutput
+from ...tensor.tensor import Tensor
 from .names import Names
 
 LOSS, LEAF, USER, BUILT_IN = "loss", "leaf", "function", "operation"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ..._repr import count_of_bytes
+from ...tensor.printing import count_of_bytes
 from .description import LEAF, LOSS, Description, NodeInfo, Values
-from .folding import Group
+from .repeats import Group
 
 WIDEST = 34  # characters of a line in a box
 

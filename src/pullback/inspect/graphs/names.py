@@ -8,9 +8,9 @@ from types import FrameType
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
-from ...autograd.places import locals_of
+from ...diagnose.places import locals_of
 from ...nn import Module
+from ...tensor.tensor import Tensor
 
 
 class Names:

@@ -15,12 +15,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..._repr import count_of_bytes
+from ...tensor.printing import count_of_bytes
 from . import labels, svg
 from .description import Description, NodeInfo, Values
-from .folding import Folding, first_of, rank_of
+from .recording import Step
+from .repeats import Folding, first_of, rank_of
 from .rules import Rule
-from .running import Step
 
 
 def page(

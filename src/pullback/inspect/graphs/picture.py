@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
 from ...nn import Module
+from ...tensor.tensor import Tensor
 from . import names as naming
 from .description import Description, collect
-from .folding import LARGE, fold
 from .page import page
+from .recording import Step, run
+from .repeats import LARGE, fold
 from .rules import Rule, key_of, rule_of
-from .running import Step, run
 from .svg import svg
 from .terminal import text
 from .texts import dot, mermaid

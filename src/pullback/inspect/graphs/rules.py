@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd.context import FunctionNode
-from ...ops.nodes import OpNode
+from ...table.nodes import OpNode
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import html
 import itertools
 from collections.abc import Collection
 
-from ..._repr import count_of_bytes
+from ...tensor.printing import count_of_bytes
 from . import labels
 from .description import LEAF, LOSS, Description
-from .folding import Folding, visible
 from .layout import layout
+from .repeats import Folding, visible
 
 MARGIN = 16.0
 

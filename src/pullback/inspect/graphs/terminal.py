@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..._repr import count_of_bytes
+from ...tensor.printing import count_of_bytes
 from . import labels
 from .description import LEAF, LOSS, USER, Description
-from .folding import Folding, visible
+from .repeats import Folding, visible
 
 _COLOURS = {LOSS: "1", LEAF: "32", USER: "33", "operation": "34", "group": "35"}
 

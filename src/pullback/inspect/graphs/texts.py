@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from . import labels
 from .description import LEAF, LOSS, USER, Description
-from .folding import Folding, Visible, visible
+from .repeats import Folding, Visible, visible
 
 # What Mermaid's grammar gives a meaning of its own inside a quoted label, and the entity that stands for it.
 _ENTITIES = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": " "})

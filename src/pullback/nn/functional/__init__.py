@@ -2,31 +2,20 @@
 
 from typing import Any as _Any
 
-from ...ops.table import NAMES as _NAMES
+from ...table.entry import NAMES as _NAMES
 from . import (
-    activations,
+    activation,
     attention,
-    averages,
-    classes,
-    convolution,
-    ctc,
     distance,
-    dropouts,
-    embeddings,
-    folding,
+    dropout,
+    embedding,
     gaussian,
-    likelihoods,
-    losses,
+    linear,
     normalization,
-    padding,
-    pairs,
-    pooling,
-    products,
-    resampling,
-    sampling,
     softmaxes,
-    unpooling,
 )
+from .images import averages, convolution, folding, grid_sample, padding, pooling, resampling, unpooling
+from .losses import classes, ctc, likelihoods, pairs, regression
 
 globals().update(_NAMES["nn.functional"])
 

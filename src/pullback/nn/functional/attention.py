@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..._tensor import Tensor, wrap
-from ...ops.activations import softmax
-from ...ops.choices import where
-from ...ops.conversion import to
-from ...ops.operands import plain, somewhere
-from ...ops.products import matmul
-from ...ops.samples import A, S, V
-from ...ops.table import composite
-from ._arguments import floating, refuse, tensors, where_empty
-from .dropouts import dropout
-from .padding import pad
-from .products import linear
+from ...ops.elementwise.limits import where
+from ...ops.elementwise.softmax import softmax
+from ...ops.make.conversion import to
+from ...ops.products.matmul import matmul
+from ...table.entry import composite
+from ...table.operands import plain, somewhere
+from ...table.samples import A, S, V
+from ...tensor.tensor import Tensor, wrap
+from .arguments import floating, refuse, tensors, where_empty
+from .dropout import dropout
+from .images.padding import pad
+from .linear import linear
 
 _SDPA = "scaled_dot_product_attention"
 _MHA = "multi_head_attention_forward"

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ... import _dtypes, errors
-from ..._tensor import Tensor
-from ...ops import reductions
-from ...ops.batching import by
-from ...ops.calls import write_out
-from ...ops.conversion import to
-from ...ops.norms import norm
-from ...ops.samples import A, S, V, index, inf
-from ...ops.table import composite, constant
-from ._arguments import refuse, tensors
-from ._common import at_least
+from ... import errors
+from ...ops.make.conversion import to
+from ...ops.reduce import sums
+from ...ops.reduce.norm import norm
+from ...table.batching import by
+from ...table.calls import write_out
+from ...table.entry import composite, constant
+from ...table.samples import A, S, V, index, inf
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor
+from .arguments import refuse, tensors
+from .checks import at_least
 
 
 @composite(
@@ -44,7 +45,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor([0.9600])
     """
     tensors("cosine_similarity", x1=x1, x2=x2)
-    dtype = _dtypes.result_type([x1._data, x2._data])
+    dtype = dtypes.result_type([x1._data, x2._data])
     if dtype.kind != "f":
         raise refuse("cosine_similarity", "floating point numbers", f"{errors.describe(x1)}, {errors.describe(x2)}")
     sizes = [x1._data.shape, x2._data.shape]
@@ -53,7 +54,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         raise RuntimeError(f"cosine_similarity(): {problem}")
     x1, x2 = (to(x, dtype).expand(np.broadcast_shapes(*sizes)) for x in (x1, x2))
     first, second = (x / at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
-    return reductions.sum(first * second, dim)
+    return sums.sum(first * second, dim)
 
 
 @composite(

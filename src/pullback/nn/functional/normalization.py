@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...ops.conversion import to
-from ...ops.samples import A, Differs, S, V, inf, nan
-from ...ops.table import composite
-from ._arguments import floating, refuse, tensors, where_empty
-from ._moments import _affine, _normalize, _standardize
-from ._taps import _resample, runs
-from ._windows import Ints
+from ...kernels.sliding import Ints
+from ...kernels.taps import _resample, runs
+from ...ops.make.conversion import to
+from ...table.entry import composite
+from ...table.samples import A, Differs, S, V, inf, nan
+from ...tensor.tensor import Tensor
+from .arguments import floating, refuse, tensors, where_empty
+from .moments import _affine, _normalize, _standardize
 
 
 def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints) -> Tensor:

@@ -6,13 +6,13 @@ import warnings
 from typing import Any
 
 from ... import errors
-from ..._arrays import wrap_axis
-from ..._tensor import Tensor
-from ...ops.activations import NO_AXES, OVERFLOWS, along_an_axis, log_softmax, of_nothing, softmax
-from ...ops.creation import arange
-from ...ops.random import exponential
-from ...ops.table import alias, composite
-from ._arguments import floating, tensors
+from ...ops.elementwise.softmax import NO_AXES, OVERFLOWS, along_an_axis, log_softmax, of_nothing, softmax
+from ...ops.make.of_size import arange
+from ...ops.make.random import exponential
+from ...table.entry import alias, composite
+from ...tensor.arrays import wrap_axis
+from ...tensor.tensor import Tensor
+from .arguments import floating, tensors
 
 
 def _chosen_dim(name: str, dim: int | None, input: Tensor) -> int:

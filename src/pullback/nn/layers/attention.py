@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
-from ...ops.creation import empty
+from ...ops.make.of_size import empty
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..module import Module

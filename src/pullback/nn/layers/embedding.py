@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ... import errors
-from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...ops.creation import empty
+from ...ops.make.of_size import empty
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..module import Module

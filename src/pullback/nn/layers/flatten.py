@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
-from ._layer import Layer, layer
+from .layer import Layer, layer
 
 
 @layer

@@ -11,11 +11,11 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
-from ..functional._reduction import chosen_reduction
-from ._layer import Layer, layer
+from ..functional.losses.reduction import chosen_reduction
 from .distance import PairwiseDistance
+from .layer import Layer, layer
 
 
 class _Loss(Layer):

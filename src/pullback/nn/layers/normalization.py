@@ -9,14 +9,15 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from ... import _dtypes, errors
-from ..._tensor import Tensor
-from ...ops.creation import empty, ones, zeros
+from ... import errors
+from ...ops.make.of_size import empty, ones, zeros
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..module import Module
 from ..parameter import Parameter
-from ._layer import Layer, layer
+from .layer import Layer, layer
 
 
 class _Affine(Module):
@@ -49,7 +50,7 @@ class _Running(_Affine):
         tracked = self.track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **kind) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **kind) if tracked else None)
-        self.register_buffer("num_batches_tracked", zeros((), dtype=_dtypes.int64) if tracked else None)
+        self.register_buffer("num_batches_tracked", zeros((), dtype=dtypes.int64) if tracked else None)
 
     def reset_running_stats(self) -> None:
         """Forget the statistics: mean 0, variance 1."""

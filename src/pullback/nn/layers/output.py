@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import errors
-from ..._tensor import Tensor, wrap
-from ...ops.joining import cat
+from ...ops.shape.joining import cat
+from ...tensor.tensor import Tensor, wrap
 from .. import functional as F  # noqa: N812 - the field's name for it
 from ..containers import ModuleList, Sequential
 from ..module import Module

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
-from ...ops.arithmetic import addcmul, lerp
-from ...ops.creation import empty, zeros
-from ...ops.joining import cat, stack
-from ...ops.products import addmm
+from ...ops.elementwise.arithmetic import addcmul, lerp
+from ...ops.make.of_size import empty, zeros
+from ...ops.products.matmul import addmm
+from ...ops.shape.joining import cat, stack
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..module import Module

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
-from ...ops.creation import full
-from ...ops.diagonals import triu
+from ...ops.index.diagonals import triu
+from ...ops.make.of_size import full
+from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..containers import ModuleList

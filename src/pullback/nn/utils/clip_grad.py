@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ... import _dtypes, errors
-from ..._tensor import Tensor, wrap
+from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...errors import describe, message
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor, wrap
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -60,10 +61,10 @@ def get_total_norm(
     p = float(norm_type)
     payloads = [t._data for t in _several(tensors)]
     if not payloads:
-        return wrap(np.zeros((), _dtypes.default()))
+        return wrap(np.zeros((), dtypes.default()))
     dtype = payloads[0].dtype
     for x in payloads:
-        dtype = _dtypes.promote(dtype, x.dtype)
+        dtype = dtypes.promote(dtype, x.dtype)
     # in double precision: the sum of many squares is soon more than a float16 can be
     total = float(np.linalg.norm([_norm(x, p) for x in payloads], p))
     if error_if_nonfinite and not math.isfinite(total):
@@ -72,7 +73,7 @@ def get_total_norm(
             "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     with np.errstate(over="ignore"):
-        return wrap(np.asarray(total, _dtypes.real_of(dtype)))
+        return wrap(np.asarray(total, dtypes.real_of(dtype)))
 
 
 def _norm(x: np.ndarray, p: float) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..._tensor import Tensor
 from ...errors import describe, message
-from ...ops.joining import cat
+from ...ops.shape.joining import cat
+from ...tensor.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

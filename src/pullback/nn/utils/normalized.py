@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ... import errors
-from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...ops.linalg.norms import vector_norm
-from ...ops.random import randn
+from ...ops.linalg.matrix_norms import vector_norm
+from ...ops.make.random import randn
+from ...tensor.tensor import Tensor
 from ..functional.distance import normalize
-from ..layers.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..layers.images.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
 from ..parameter import Parameter
 

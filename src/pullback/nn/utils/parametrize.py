@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 from ... import errors
-from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
+from ...tensor.tensor import Tensor
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import _dtypes, errors
-from ..._tensor import Tensor, wrap
-from ...ops.creation import full
-from ...ops.joining import cat
+from ... import errors
+from ...ops.make.of_size import full
+from ...ops.shape.joining import cat
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor, wrap
 
 
 class PackedSequence(NamedTuple):
@@ -137,6 +138,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
 def _integers(values: Any) -> list[int]:
     """Lengths as a list of integers, from a tensor or a sequence."""
-    if isinstance(values, Tensor) and values.dtype not in (_dtypes.int64, _dtypes.int32):
+    if isinstance(values, Tensor) and values.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(errors.message("lengths", expected="integers", found=errors.describe(values)))
     return [int(n) for n in (values.tolist() if isinstance(values, Tensor) else values)]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import on
-from ..operands import plain, somewhere
-from ..reductions import quiet
-from ..results import result_type
-from ..samples import Differs, S, V
-from ..table import constant, special
+from ...table.calls import on
+from ...table.entry import constant, special
+from ...table.operands import plain, somewhere
+from ...table.results import result_type
+from ...table.samples import Differs, S, V
+from ..reduce.sums import quiet
 from .common import (
     adjoint,
     as_matrix,

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..._tensor import Tensor
-from ..calls import on
-from ..results import result_type
-from ..samples import A as M
-from ..samples import Differs, S, Sample, V
-from ..table import composite, special
+from ...table.calls import on
+from ...table.entry import composite, special
+from ...table.results import result_type
+from ...table.samples import A as M
+from ...table.samples import Differs, S, Sample, V
+from ...tensor.tensor import Tensor
 from .common import check_matrix, check_same_dtype, conj
 from .solving import NO_SQUARE
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..._tensor import Tensor
-from ..calls import on
-from ..products import with_axes
-from ..reductions import quiet
-from ..results import result_type
-from ..samples import A as M
-from ..samples import Differs, S, Sample, V
-from ..table import composite, special
+from ...table.calls import on
+from ...table.entry import composite, special
+from ...table.results import result_type
+from ...table.samples import A as M
+from ...table.samples import Differs, S, Sample, V
+from ...tensor.tensor import Tensor
+from ..products.matmul import with_axes
+from ..reduce.sums import quiet
+from .cholesky_qr import NO_MATRIX
 from .common import adjoint, check_matrix, check_same_dtype, data_of
-from .factors import NO_MATRIX
 from .spectral import eigvalsh, refuse_not_finite, svdvals
 
 LstsqResult = result_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
-from ..products import matmul
-from ..random import randn
-from ..table import alias
-from . import factors, spectral
+from ...table.entry import alias
+from ...tensor.tensor import Tensor
+from ..make.random import randn
+from ..products.matmul import matmul
+from . import cholesky_qr, spectral
 from .common import adjoint, check_matrix
 
 
@@ -67,10 +67,10 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 def _tall(A: Tensor, q: int, niter: int) -> tuple[Any, Any, Any]:
     """U, S and V of a matrix with at least as many rows as columns."""
     turned = adjoint(A)
-    basis = factors.qr(matmul(A, randn(A._data.shape[-1], q, dtype=A.dtype)))[0]
+    basis = cholesky_qr.qr(matmul(A, randn(A._data.shape[-1], q, dtype=A.dtype)))[0]
     for _ in range(niter):
-        basis = factors.qr(matmul(turned, basis))[0]
-        basis = factors.qr(matmul(A, basis))[0]
+        basis = cholesky_qr.qr(matmul(turned, basis))[0]
+        basis = cholesky_qr.qr(matmul(A, basis))[0]
     U, S, Vh = spectral.svd(matmul(adjoint(basis), A), full_matrices=False)
     return matmul(basis, U), S, adjoint(Vh)
 

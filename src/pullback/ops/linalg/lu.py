@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..._tensor import Tensor, wrap
-from ..calls import on
-from ..products import with_axes
-from ..results import result_type
-from ..samples import A as M
-from ..samples import Differs, S, Sample, V
-from ..table import composite, linear, special
-from . import kernels
+from ...kernels import matrices
+from ...table.calls import on
+from ...table.entry import composite, linear, special
+from ...table.results import result_type
+from ...table.samples import A as M
+from ...table.samples import Differs, S, Sample, V
+from ...tensor.tensor import Tensor, wrap
+from ..products.matmul import with_axes
+from .cholesky_qr import NO_MATRIX
 from .common import adjoint, check_matrix
-from .factors import NO_MATRIX
 from .solving import EMPTY, SINGULAR, _solve_triangular, check_system, solve_lower, solve_upper
 
 LUResult = result_type("linalg_lu", "P", "L", "U")
@@ -113,7 +113,7 @@ def _lu(A: Any, pivot: bool, check: str) -> Any:
     """Both factors in one, the exchanges, and the first zero pivots: an error if `check` names an operation."""
     if not pivot:
         raise RuntimeError("linalg.lu_factor(): LU without pivoting is not implemented on the CPU.")
-    found, pivots, info = kernels.lu(A)
+    found, pivots, info = matrices.lu(A)
     if check and np.any(info):
         raise errors.LinAlgError(
             f"{check}(): U[{int(info.max())},{int(info.max())}] is zero and using it on lu_solve would result in a "

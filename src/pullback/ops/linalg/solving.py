@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..._tensor import Tensor
-from ..calls import on
-from ..results import result_type
-from ..samples import A as M
-from ..samples import Differs, S, Sample, V
-from ..table import composite, special
-from . import kernels
+from ...kernels import matrices
+from ...table.calls import on
+from ...table.entry import composite, special
+from ...table.results import result_type
+from ...table.samples import A as M
+from ...table.samples import Differs, S, Sample, V
+from ...tensor.tensor import Tensor
 from .common import adjoint, check_matrix, check_same_dtype, data_of, singular, transpose
 
 InvExResult = result_type("linalg_inv_ex", "inverse", "info")
@@ -39,7 +39,7 @@ def one_by_one(function: Callable[..., Any], out: Any, *stacks: Any) -> Any:
 
 def _info(A: Any, failed: Any) -> Any:
     """Where it failed the number of the first zero pivot of the LU factors, elsewhere 0."""
-    return np.where(failed, np.maximum(kernels.lu(A)[2], 1), 0).astype(np.int32)
+    return np.where(failed, np.maximum(matrices.lu(A)[2], 1), 0).astype(np.int32)
 
 
 # Samples --------------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _solution(A: Any, B: Any) -> tuple[Any, Any]:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
         found = np.empty((*batch, *B.shape[-2:]), B.dtype)
         one_by_one(np.linalg.solve, found, A, B)
-        return found, kernels.lu(A)[2]
+        return found, matrices.lu(A)[2]
 
 
 def _solve_for_A(g: Any, A: Any, out: Any) -> Any:  # noqa: N802 - the name of the argument
@@ -333,7 +333,7 @@ def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool
     B=lambda g, A, upper, unitriangular: on(_solve_triangular, adjoint(A), g, not upper, unitriangular),
 )
 def _solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
-    return kernels.solve_triangular(A, B, upper, unitriangular)
+    return matrices.solve_triangular(A, B, upper, unitriangular)
 
 
 @special(
@@ -345,7 +345,7 @@ def _triangular_inverse(A: Any, upper: bool, name: str) -> Any:
     zero = np.diagonal(A, axis1=-2, axis2=-1) == 0
     if zero.any():
         raise singular(name, np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
-    return kernels.solve_triangular(A, np.eye(A.shape[-1], dtype=A.dtype), upper)
+    return matrices.solve_triangular(A, np.eye(A.shape[-1], dtype=A.dtype), upper)
 
 
 def triangular_inverse(name: str, A: Tensor, upper: bool) -> Tensor:

@@ -13,24 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ... import _dtypes, errors
-from ..._tensor import Tensor
-from ..calls import on
-from ..results import result_type
-from ..samples import A as M
-from ..samples import S, Sample
-from ..table import composite, linear, special
-from .common import (
-    adjoint,
-    check_matrix,
-    conj,
-    diagonal_of,
-    is_complex,
-    scale_columns,
-    scale_rows,
-    with_diagonal,
-)
-from .factors import NO_MATRIX
+from ... import errors
+from ...table.calls import on
+from ...table.entry import composite, linear, special
+from ...table.results import result_type
+from ...table.samples import A as M
+from ...table.samples import S, Sample
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor
+from .cholesky_qr import NO_MATRIX
+from .common import adjoint, check_matrix, conj, diagonal_of, is_complex, scale_columns, scale_rows, with_diagonal
 from .solving import EMPTY, NO_SQUARE, _solve_or_nan, squares
 
 SVDResult = result_type("linalg_svd", "U", "S", "Vh")
@@ -332,7 +324,7 @@ def eig(A: Any) -> Any:
     tensor([0.+1.j, 0.-1.j])
     """
     check_matrix("linalg.eig", A, square=True)
-    dtype = _dtypes.complex_of(A.dtype)
+    dtype = dtypes.complex_of(A.dtype)
     return EigResult(*(part.astype(dtype) for part in np.linalg.eig(A)))
 
 
@@ -353,4 +345,4 @@ def _eigvals_rule(g: Any, A: Any) -> Any:
 def eigvals(A: Any) -> Any:
     """The eigenvalues, always complex, in no particular order. ``dL = diag(V^-1 dA V)``."""
     check_matrix("linalg.eigvals", A, square=True)
-    return np.linalg.eigvals(A).astype(_dtypes.complex_of(A.dtype))
+    return np.linalg.eigvals(A).astype(dtypes.complex_of(A.dtype))

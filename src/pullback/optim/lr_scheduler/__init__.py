@@ -8,16 +8,7 @@ they find, so several may act on one optimiser.
 from .composed import ChainedScheduler, SequentialLR
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycles import CyclicLR, OneCycleLR
-from .factors import (
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from .factors import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR
 from .plateau import ReduceLROnPlateau
 from .scheduler import LRScheduler, _LRScheduler
 

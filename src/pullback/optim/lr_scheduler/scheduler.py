@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import errors
-from ..._tensor import Tensor
 from ...errors import describe, message
+from ...tensor.tensor import Tensor
 from ..optimizer import Group, Optimizer
 from ..options import number
 

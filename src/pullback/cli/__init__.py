@@ -1,0 +1,1 @@
+"""The command `pullback`: a file for each subcommand that needs one."""

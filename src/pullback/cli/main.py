@@ -1,0 +1,276 @@
+"""The command `pullback`: a table of subcommands and the little that they share.
+
+A subcommand is one `Command` in `COMMANDS`: its name, what `--help` says, its arguments, and a function that takes them
+and returns the exit status. `main` turns what a user can put right (an extra that is not installed, a folder that
+cannot be written) into one line on stderr and exit status 2; anything else is a defect and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pullback
+from pullback.cli import check, demo, draw, explain
+from pullback.cli.script import TargetError
+from pullback.inspect import operations
+from pullback.inspect.stubs import stubs
+from pullback.table.entry import KINDS
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand. `arguments` adds its options to a parser; `run` does the work and returns the exit status."""
+
+    name: str
+    summary: str
+    description: str
+    examples: tuple[str, ...]
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (by default the process's) and return the exit status.
+
+    0 is success, 1 a check that failed, 2 a request that cannot be carried out; `argparse` itself exits with 0 after
+    `--help` and with 2 at an argument it does not know.
+    """
+    arguments = _parser().parse_args(argv)
+    command: Command = arguments.command
+    try:
+        return command.run(arguments)
+    except (ImportError, OSError, TargetError) as error:
+        print(f"pullback {command.name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pullback",
+        description="PyTorch's automatic differentiation as a small library on NumPy.",
+        epilog=_examples(tuple(command.examples[0] for command in COMMANDS)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"pullback {pullback.__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        subparser = subparsers.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description,
+            epilog=_examples(command.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.arguments(subparser)
+        subparser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+        subparser.set_defaults(command=command)
+    return parser
+
+
+def _examples(lines: Sequence[str]) -> str:
+    return "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    """A type for argparse: an integer that is not smaller than `least`."""
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, found {text!r}")
+        return value
+
+    return convert
+
+
+def _demo_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--epochs",
+        type=_at_least(1),
+        default=demo.EPOCHS,
+        metavar="N",
+        help="passes over the data (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="where demo.png and graph.mmd go (default: here)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=_at_least(0),
+        default=0,
+        metavar="S",
+        help="of the weights and the minibatches (default: %(default)s)",
+    )
+
+
+def _run_demo(arguments: argparse.Namespace) -> int:
+    return demo.run(arguments.epochs, arguments.out, arguments.seed, arguments.json)
+
+
+def _bench_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the rows to run, e.g. chain function (default: all)")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads that each side may use (1)")
+
+
+def _run_bench(arguments: argparse.Namespace) -> int:
+    """Run the checkout's `benchmarks` in a process of its own, on the package that this command belongs to."""
+    checkout = _checkout()
+    package = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "benchmarks"]
+    if arguments.names:
+        command += ["--rows", *arguments.names]
+    if arguments.threads != 1:
+        command += ["--threads", str(arguments.threads)]
+    run = functools.partial(subprocess.run, cwd=checkout, env={**os.environ, "PYTHONPATH": path}, check=False)
+    if not arguments.json:
+        return run(command).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder, "results.json")
+        status = run([*command, "--json", str(results)], stdout=subprocess.DEVNULL).returncode
+        if results.exists():
+            print(results.read_text(encoding="utf-8"), end="")
+    return status
+
+
+def _checkout() -> Path:
+    """The source checkout around the working directory, or the one this package is imported from."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
+        if (folder / "benchmarks" / "__main__.py").is_file() and (folder / "src" / "pullback").is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"no benchmarks in {here} or above it: they come with the source code, not with the installed package. Get it "
+        "as a checkout of the repository, or with `pip download --no-deps --no-binary pullback pullback`, and run "
+        "`pullback bench` in its folder"
+    )
+
+
+def _ops_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="operations, e.g. sin linalg.det (default: all)")
+    parser.add_argument("--kind", help="only those of one kind: " + ", ".join(KINDS))
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="print the page docs/operations.md")
+    form.add_argument("--stubs", action="store_true", help="write the typing stubs into the package")
+
+
+def _run_ops(arguments: argparse.Namespace) -> int:
+    if arguments.kind is not None and arguments.kind not in KINDS:
+        print(f"pullback ops: there is no kind {arguments.kind!r}; there are {', '.join(KINDS)}", file=sys.stderr)
+        return 2
+    if arguments.stubs:
+        for path, text in stubs().items():
+            path.write_text(text, encoding="utf-8")
+            print(path)
+        return 0
+    try:
+        rows = operations.rows(arguments.names)
+    except KeyError as error:
+        print(f"pullback ops: {error.args[0]}", file=sys.stderr)
+        return 2
+    rows = [row for row in rows if arguments.kind in (None, row.kind)]
+    if arguments.json:
+        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+    elif arguments.markdown:
+        print(operations.as_markdown(rows), end="")
+    else:
+        print(operations.as_text(rows), end="")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        name="explain",
+        summary="say why a tensor of a Python file has no gradient",
+        description="Run a Python file with origins recorded, and say of one of its variables why it has no\n"
+        "gradient: the cause, the line, and what to do. If the file crashes, its variables are explained as\n"
+        "they were then. The exit status is 0 if there is a gradient, 1 if there is none (of a module: if a\n"
+        "parameter has none), 2 if there is no such file or variable.",
+        examples=(
+            "pullback explain train.py:weight",
+            "pullback explain train.py:model.0.bias --loss loss",
+            "pullback explain train.py:model",
+            "pullback explain train.py:weight --json",
+        ),
+        arguments=explain.add_arguments,
+        run=explain.run,
+    ),
+    Command(
+        name="check",
+        summary="audit the Functions of a Python file",
+        description="Run a Python file and audit the Functions it defines: derivatives, and everything else that\n"
+        "PyTorch's contract asks of a Function. Each finding has a reason and a corrected line. The\n"
+        "inputs come from `audit_inputs`, in the class or in the file, or from forward's type hints.\n"
+        "The exit status is 0 if all pass, 1 if one has faults, 2 if something could not be audited.",
+        examples=(
+            "pullback check swish.py",
+            "pullback check swish.py:Swish layers.py:Linear --strict",
+            "pullback check swish.py --inputs sample_inputs --dtype float64",
+            "pullback check round.py --ignore wrong-derivative",
+            "pullback check swish.py --json > audit.json",
+        ),
+        arguments=check.add_arguments,
+        run=check.run,
+    ),
+    Command(
+        name="graph",
+        summary="draw the graph behind a tensor of a Python file",
+        description="Run a Python file and draw the graph behind a tensor of it: as text in the terminal,\n"
+        "or as a page (.html), SVG (.svg), DOT (.dot), Mermaid (.mmd) or text (.txt) in a file.",
+        examples=(
+            "pullback graph model.py",
+            "pullback graph model.py:loss -o graph.html --backward",
+            "pullback graph model.py:compute_loss -o graph.svg --no-fold",
+            "pullback graph model.py --json > graph.json",
+        ),
+        arguments=draw.add_arguments,
+        run=draw.run,
+    ),
+    Command(
+        name="demo",
+        summary="train a network on handwritten digits through a Function of one's own",
+        description="Check a custom Function with gradcheck, train a classifier of handwritten\n"
+        "digits through it, and write demo.png (loss curve, predictions) and graph.mmd\n"
+        "(the graph of one step, as Mermaid). The exit status is 0 if at least\n"
+        f"{demo.REQUIRED_ACCURACY:.0%} of the test digits are read right, else 1.",
+        examples=("pullback demo", "pullback demo --out results --seed 1", "pullback demo --epochs 5 --json"),
+        arguments=_demo_arguments,
+        run=_run_demo,
+    ),
+    Command(
+        name="bench",
+        summary="measure pullback against PyTorch and NumPy (needs the source checkout)",
+        description="Run the benchmark suite of the source checkout, all of it or the benchmarks that are named.",
+        examples=(
+            "pullback bench",
+            "pullback bench swish-1e6 --threads 2",
+            "pullback bench --json > results.json",
+        ),
+        arguments=_bench_arguments,
+        run=_run_bench,
+    ),
+    Command(
+        name="ops",
+        summary="list the operations: kind, modes, dtypes, and what NumPy calls them",
+        description="List the table of operations: the kind of each, how forward mode and vmap do it,\n"
+        "the dtypes it takes, and its names in NumPy.",
+        examples=("pullback ops", "pullback ops sin linalg.det", "pullback ops --kind bilinear --json"),
+        arguments=_ops_arguments,
+        run=_run_ops,
+    ),
+)

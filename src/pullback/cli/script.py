@@ -1,0 +1,146 @@
+"""What a command is given to look at: ``FILE.py`` or ``FILE.py:name``, a Python file of the user's, run as a script is.
+
+The file runs with its folder in front of `sys.path`, as ``python FILE.py`` has it, but under another name than
+``__main__``, so that what stands behind ``if __name__ == "__main__"`` is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import threading
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+NAME = "__pullback__"
+"""What ``__name__`` is in a file that is run for a command."""
+
+
+PATIENCE = 1.0
+"""Seconds after which a command says what it does."""
+
+
+class TargetError(Exception):
+    """A target that a command cannot work with; the message says why, and what would do."""
+
+
+def split(target: str) -> tuple[Path, str]:
+    """The file and the name in ``FILE.py:name``; the name may be missing.
+
+    >>> path, name = split(f"{__file__}:loss")
+    >>> path.name, name
+    ('script.py', 'loss')
+    """
+    file, colon, name = target.rpartition(":")
+    if not colon or "/" in name or "\\" in name:  # a colon may also stand behind the letter of a drive
+        file, name = target, ""
+    path = Path(file)
+    if not path.is_file():
+        reason = "is a folder" if path.is_dir() else "does not exist"
+        raise TargetError(f"{path} {reason}; expected a Python file, as FILE.py or FILE.py:name")
+    return path, name
+
+
+def run(path: Path) -> dict[str, Any]:
+    """Run a file and return its variables. If it fails: `TargetError` with the traceback of the user's code."""
+    module = types.ModuleType(NAME)
+    module.__file__ = str(path)
+    before = sys.path[:], sys.argv[:]
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.argv[:] = [str(path)]
+    had = sys.modules.get(NAME)
+    sys.modules[NAME] = module  # dataclasses, pickle and type hints look a class's module up there
+    try:
+        code = compile(path.read_bytes(), str(path), "exec")
+        exec(code, vars(module))
+    except (Exception, SystemExit) as error:
+        hint = f"\n  {INSTEAD}" if isinstance(error, ImportError) and error.name == "torch" else ""
+        raise TargetError(failed(f"{path} raised", error) + hint) from error
+    finally:
+        sys.path[:], sys.argv[:] = before
+        if had is None:
+            del sys.modules[NAME]
+        else:
+            sys.modules[NAME] = had
+    linecache.checkcache(str(path))
+    if _uses_torch(path, vars(module)):
+        raise TargetError(f"{path} uses torch. {INSTEAD}")
+    return vars(module)
+
+
+INSTEAD = "What to do: write `import pullback as torch` in it."
+
+
+def _uses_torch(path: Path, variables: dict[str, Any]) -> bool:
+    """Whether a file imports torch, and has nothing of this package's among its variables."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:
+        return False
+    imported = {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
+    imported |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    if "torch" not in {name.partition(".")[0] for name in imported}:
+        return False
+    return not any(_is_ours(value) for value in variables.values())
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether a value is this package, or a part of it, or an instance or a subclass of one of its classes."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0] == "pullback"
+    classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    homes = [getattr(value, "__module__", None), *(c.__module__ for c in classes)]
+    return any(isinstance(home, str) and home.partition(".")[0] == "pullback" for home in homes)
+
+
+def failed(what: str, error: BaseException) -> str:
+    """An error of the user's code as a command shows it: the traceback without the frames of this package."""
+    package = str(Path(__file__).parents[1])
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(package)]
+    place = "".join(traceback.format_list(frames)).rstrip()
+    told = "".join(traceback.format_exception_only(error)).strip()
+    return f"{what} {told}" + (f"\n{place}" if place else "")
+
+
+class Progress:
+    """Says on a terminal what a command does, once it has taken longer than `PATIENCE`; and takes it back.
+
+    about: what all the steps are about. A step is begun by calling it, with what is done, which of how many it is.
+    """
+
+    def __init__(self, about: str = "") -> None:
+        self.about, self.now = about, ("", 0, 1)
+        self.shown = False
+        self.lock = threading.Lock()
+        self.timer = threading.Timer(PATIENCE, self.show)
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            self.timer.daemon = True
+            self.timer.start()
+        return self
+
+    def __call__(self, title: str, number: int, total: int) -> None:
+        """Go on to the next step."""
+        self.now = title, number, total
+        if self.shown:
+            self.show()
+
+    def show(self) -> None:
+        """Write the line."""
+        with self.lock:
+            title, number, total = self.now
+            self.shown = True
+            bar = "#" * (10 * number // total)
+            about = f"{self.about}: " if self.about else ""
+            print(f"\r\033[K[{bar:.<10}] {about}{title} ...", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *exc: object) -> None:
+        self.timer.cancel()
+        if self.timer.is_alive():
+            self.timer.join()
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

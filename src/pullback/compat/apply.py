@@ -1,0 +1,69 @@
+"""`apply_`, `map_` and `map2_`: a Python function called for each element, its results written in their place.
+
+They know nothing of derivatives, and are as slow as Python: what can be said by operations is better said by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..ops.make.from_data import tensor
+from ..table.inplace import _copy
+from ..table.writing import refuse_write
+from ..tensor.tensor import Lifted, Tensor
+
+
+def _each(name: str, call: Callable[..., Any], self: Tensor, *others: Any) -> Tensor:
+    for other in others:
+        if not isinstance(other, Tensor):
+            raise TypeError(errors.message(f"{name}()", expected="Tensors", found=errors.describe(other)))
+        if other.dtype is not self.dtype:
+            raise TypeError(errors.message(f"{name}()", expected=f"a tensor of {self.dtype}", found=f"{other.dtype}"))
+    if any(isinstance(t, Lifted) for t in (self, *others)):
+        raise NotImplementedError(
+            f"{name}() does not support transforms and forward AD.\n  What to do: use operations of the library."
+        )
+    if any(t._requires_grad for t in (self, *others)):
+        raise RuntimeError(f"Can't call {name}() on a tensor that requires grad.\n  What to do: call it on x.detach().")
+    refuse_write(self)
+    try:
+        values = [np.broadcast_to(t._data, self._data.shape).ravel().tolist() for t in (self, *others)]
+    except ValueError as error:
+        found = ", ".join(str(list(t._data.shape)) for t in others)
+        raise RuntimeError(
+            errors.message(f"{name}()", expected=f"what broadcasts to {list(self._data.shape)}", found=found)
+        ) from error
+    made = tensor([call(*elements) for elements in zip(*values, strict=True)], dtype=self.dtype)
+    return _copy(self, made.reshape(self._data.shape))
+
+
+def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Each element replaced by what `callable` makes of it, a Python number, converted to this tensor's dtype.
+
+    RuntimeError for a tensor that requires grad.
+
+    >>> import pullback
+    >>> pullback.tensor([1.0, -2.0]).apply_(lambda v: 0.0 if v < 0 else 2 * v)
+    tensor([2., 0.])
+    """
+    return _each("apply_", callable, self)
+
+
+def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Each element replaced by what `callable` makes of it and of that of `tensor`, of the same dtype and broadcast."""
+    return _each("map_", callable, self, tensor)
+
+
+def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Each element replaced by what `callable` makes of it and of those of two tensors, of the same dtype and
+    broadcast."""
+    return _each("map2_", callable, self, x, y)
+
+
+for _name, _method in {"apply_": _apply_, "map_": _map_, "map2_": _map2_}.items():
+    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
+    setattr(Tensor, _name, _method)

@@ -1,0 +1,52 @@
+"""Switches of the libraries that PyTorch computes with, `torch.backends`: none of them is here.
+
+Scripts set some before they begin (`torch.backends.cudnn.deterministic = True`) and ask which there are. What is set is
+kept, and changes nothing; `is_available()` is False.
+
+>>> from pullback import backends
+>>> backends.cudnn.benchmark = True
+>>> backends.cudnn.benchmark, backends.cudnn.is_available(), backends.mps.is_available()
+(True, False, False)
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+def _absent() -> bool:
+    """Whether the library can be used here: no."""
+    return False
+
+
+def _library(name: str, **settings: Any) -> Any:
+    """A library that is not here, as a module that can be imported: it keeps its settings."""
+    found = ModuleType(f"pullback.backends.{name}", f"Settings of {name}, without effect.")
+    found.__dict__.update(settings)
+    sys.modules[found.__name__] = found
+    return found
+
+
+cudnn = _library(
+    "cudnn",
+    is_available=_absent,
+    version=lambda: None,
+    enabled=True,
+    benchmark=False,
+    benchmark_limit=None,
+    deterministic=False,
+    allow_tf32=True,
+)
+cuda = _library("cuda", is_built=_absent)
+cuda.matmul = _library(
+    "cuda.matmul",
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=True,
+    allow_bf16_reduced_precision_reduction=True,
+)
+mps = _library("mps", is_available=_absent, is_built=_absent)
+mkl = _library("mkl", is_available=_absent)
+mkldnn = _library("mkldnn", is_available=_absent, enabled=True)
+openmp = _library("openmp", is_available=_absent)

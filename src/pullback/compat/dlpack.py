@@ -1,0 +1,21 @@
+"""DLPack by its old names, as `torch.utils.dlpack` has them: for what is passed on as a bare capsule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.make.from_data import from_dlpack
+from ..tensor.tensor import Tensor
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule on the memory of a tensor, to be taken by one other library, once.
+
+    >>> import pullback
+    >>> from pullback.utils.dlpack import from_dlpack, to_dlpack
+    >>> from_dlpack(to_dlpack(pullback.tensor([1.0, 2.0])))
+    tensor([1., 2.])
+    """
+    return tensor.__dlpack__()

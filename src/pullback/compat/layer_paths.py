@@ -1,0 +1,79 @@
+"""The paths at which PyTorch keeps its layers, `nn.modules.conv` and the like, each leading to the file that has them.
+
+Public code imports from there (`from torch.nn.modules.module import Module`) and asks whether something is a
+`nn.modules.batchnorm._BatchNorm`. There is nothing of its own in these paths: all layers are in `pullback.nn`.
+
+>>> import pullback
+>>> from pullback.nn.modules.module import Module
+>>> from pullback.nn.modules.utils import _pair
+>>> Module is pullback.nn.Module, _pair(3)
+(True, (3, 3))
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import Any
+
+from .. import nn
+from ..nn import containers, module
+from ..nn.layers import (
+    activation,
+    distance,
+    dropout,
+    embedding,
+    flatten,
+    linear,
+    loss,
+    normalization,
+    recurrent,
+    sizes,
+    transformer,
+)
+from ..nn.layers.images import convolution, padding, pooling, resampling
+
+_FILES: dict[str, ModuleType] = {
+    "activation": activation,
+    "batchnorm": normalization,
+    "channelshuffle": flatten,
+    "container": containers,
+    "conv": convolution,
+    "distance": distance,
+    "dropout": dropout,
+    "flatten": flatten,
+    "fold": flatten,
+    "instancenorm": normalization,
+    "linear": linear,
+    "loss": loss,
+    "module": module,
+    "normalization": normalization,
+    "padding": padding,
+    "pixelshuffle": flatten,
+    "pooling": pooling,
+    "rnn": recurrent,
+    "sparse": embedding,
+    "transformer": transformer,
+    "upsampling": resampling,
+    "utils": sizes,
+}
+
+
+def _found(file: ModuleType, name: str) -> Any:
+    """A name of a file, or else of `pullback.nn`: PyTorch has some layers in other files."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(file, name) if hasattr(file, name) else getattr(nn, name)
+
+
+_HERE = "pullback.nn.modules"
+
+for _name, _file in _FILES.items():
+    _path = ModuleType(f"{_HERE}.{_name}", f"What PyTorch has in `torch.nn.modules.{_name}`.")
+    setattr(_path, "__getattr__", functools.partial(_found, _file))  # noqa: B010 - a module has no such attribute
+    globals()[_name] = sys.modules[_path.__name__] = _path
+
+
+def __getattr__(name: str) -> Any:
+    return _found(nn, name)

@@ -1,0 +1,96 @@
+"""Switches of PyTorch's for how exactly it computes. Here results repeat, and products are exact to the dtype, anyway:
+what is set is kept, checked and told, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import errors
+
+_MODES = ("default", "warn", "error")
+_PRECISIONS = ("highest", "high", "medium")
+
+
+class _Settings:
+    """What was set last."""
+
+    deterministic = warn_only = False
+    precision = "highest"
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for results that repeat, which they do: kept for `are_deterministic_algorithms_enabled`.
+
+    TypeError for what is no bool.
+    """
+    if not isinstance(mode, bool):
+        raise TypeError(
+            errors.message(
+                "use_deterministic_algorithms()", expected="mode to be True or False", found=errors.describe(mode)
+            )
+        )
+    _Settings.deterministic, _Settings.warn_only = mode, warn_only
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told last.
+
+    >>> import pullback
+    >>> pullback.are_deterministic_algorithms_enabled()
+    False
+    """
+    return _Settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether `use_deterministic_algorithms` was told to warn only."""
+    return _Settings.warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by a number or a word: 0 or "default", 1 or "warn", 2 or "error".
+
+    RuntimeError for others.
+    """
+    named: Any = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(
+            errors.message(
+                "set_deterministic_debug_mode()", expected="an int or a str", found=errors.describe(debug_mode)
+            )
+        )
+    if named not in (0, 1, 2):
+        raise RuntimeError(
+            errors.message(
+                "invalid value of debug_mode", expected=f"0, 1 or 2, or one of {_MODES}", found=repr(debug_mode)
+            )
+        )
+    _Settings.deterministic, _Settings.warn_only = named > 0, named == 1
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as `set_deterministic_debug_mode` takes them."""
+    return (1 if _Settings.warn_only else 2) if _Settings.deterministic else 0
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow products of float32 to be less exact, "high" or "medium"; they stay exact. Other words are warned of."""
+    if precision not in _PRECISIONS:
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium': the call has no effect.",
+            stacklevel=errors.callers_level(),
+        )
+        return
+    _Settings.precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was told last.
+
+    >>> import pullback
+    >>> pullback.get_float32_matmul_precision()
+    'highest'
+    """
+    return _Settings.precision

@@ -1,0 +1,46 @@
+"""Leftovers of the time when a tensor with a gradient was a `Variable`: code of then still runs.
+
+Today each Tensor is one, and `Variable(t)` is a tensor on the memory of `t` that is a leaf.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.engine import queue_callback
+from ..tensor.tensor import Tensor
+
+__all__ = ["Variable"]
+
+
+class _Engine:
+    """What `Variable._execution_engine` was good for."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
+class _IsTensor(type):
+    """Makes every Tensor an instance of `Variable`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_IsTensor):
+    """``Variable(data)`` is a leaf on the memory of the Tensor `data`; every Tensor is an instance.
+
+    >>> import pullback
+    >>> x = pullback.autograd.Variable(pullback.ones(2), requires_grad=True)
+    >>> x
+    tensor([1., 1.], requires_grad=True)
+    >>> isinstance(x * 2, pullback.autograd.Variable)
+    True
+    """
+
+    _execution_engine = _Engine()
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False) -> Any:
+        """A leaf on the memory of `data`. TypeError if that is no Tensor, RuntimeError if it cannot have a gradient."""
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)

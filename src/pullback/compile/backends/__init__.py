@@ -1,0 +1,1 @@
+"""How a loop is run: as compiled C, or as NumPy in blocks."""

@@ -1,0 +1,372 @@
+"""From C source to a loaded library: finds the system's compiler, and keeps what it made on disk.
+
+An entry of the cache is a directory named by a hash of the source, the flags, the compiler and the processor; it holds
+`loop.c` (to be read), `loop.so` and `loop.sha256`, the hash of the library, which is checked before it is loaded: an
+entry that was cut short or damaged is built anew. An entry is made in a temporary directory beside it and takes its
+name by one rename, so that processes that build the same loop at once do not disturb one another, and a compilation
+that fails leaves nothing.
+
+What was used longest ago is removed when all entries together are larger than `LIMIT`: an entry that is loaded is
+marked as used, by its directory's time. A library that is removed while a process has it loaded stays with that
+process, and a process that finds its entry gone builds it anew.
+
+A library is code that runs with the user's rights, so the cache is a directory that only the user can write:
+`$PULLBACK_CACHE`, or `pullback` in `$XDG_CACHE_HOME` or `~/.cache`. One that belongs to someone else, or that others
+may write, is refused. The compiler is `$CC`, or `cc`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import message
+
+BASE_FLAGS = (
+    "-std=gnu11 -O3 -shared -fPIC -pthread -w"
+    # No `errno` and no floating-point traps: what lets comparisons and roundings become SIMD. Everything that changes
+    # values stays off: products and sums are not contracted, nan, infinity and the sign of zero are kept.
+    " -fno-math-errno -fno-trapping-math -ffp-contract=off"
+    # Integers wrap around, as NumPy's do.
+    " -fwrapv" + (" -Wl,-undefined,dynamic_lookup" if sys.platform == "darwin" else "")
+    # What a loop calls of Python is found when it is loaded; elsewhere that goes without saying.
+).split()
+
+OPTIONAL_FLAGS = [
+    ["-march=native", "-mcpu=native"],
+    # The widest vectors there are: gcc and clang stop at half of AVX-512, which costs a quarter of the speed of `exp`.
+    ["-mprefer-vector-width=512"],
+    # SIMD as loops are marked for it; without OpenMP's library, which is for threads.
+    ["-fopenmp-simd"],
+]
+"""Of each line the first that the compiler takes is used, or none."""
+
+_PROBE = """#include <math.h>
+#include <pthread.h>
+static void *add(void *given) {
+    int sum = 0, *const n = given;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < *n; i++) sum += (int)fabs(-1.0 * i);
+    *n = sum;
+    return NULL;
+}
+int pullback_probe(int n) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, add, &n)) return 0;
+    pthread_join(thread, NULL);
+    return n;
+}
+"""
+
+LIMIT = 256 << 20
+"""Bytes of all entries together, above which those that were used longest ago are removed."""
+
+_IN_USE = 60.0  # seconds after its last use in which an entry stays
+_STALE = 3600.0  # seconds after which a temporary directory belongs to nobody any more
+
+
+class Compiler(NamedTuple):
+    """A working C compiler, with the flags that it takes."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    identity: str  # of the compiler's binary and the processor: a change of either makes new entries
+
+
+class CompilerError(RuntimeError):
+    """There is no C compiler that works, or it refused a source; the text shows what it printed."""
+
+
+def compiler() -> Compiler:
+    """The system's compiler (`$CC`, or `cc`), found once in a process and for each value of `$CC`.
+
+    Raises:
+        CompilerError: there is none, or what it compiles cannot be loaded.
+    """
+    found = _find(os.environ.get("CC") or "cc", os.environ.get("PULLBACK_CACHE"))
+    if isinstance(found, str):
+        raise CompilerError(found)
+    return found
+
+
+@functools.lru_cache
+def _find(command: str, cache: str | None) -> Compiler | str:
+    """The compiler that `command` names, or the reason why there is none. `cache` is what the memory is keyed by."""
+    if os.name != "posix":
+        return message("loops are compiled on POSIX systems alone", do="use the NumPy backend")
+    words = shlex.split(command)
+    path = shutil.which(words[0]) if words else None
+    if path is None:
+        return message(
+            f"there is no C compiler {command!r}",
+            do="install gcc or clang, name one in the environment variable CC, or use the NumPy backend",
+        )
+    status = os.stat(path)
+    identity = f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns} {words[1:]} {_processor()}"
+    try:
+        return Compiler((path, *words[1:]), _flags((path, *words[1:]), identity), identity)
+    except (CompilerError, OSError) as error:
+        return str(error)
+
+
+def _processor() -> str:
+    """What `-march=native` depends on: the processor's name and its instruction sets."""
+    lines: dict[str, str] = {}
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if not line.strip():
+                break  # the first processor is told
+            lines[name.strip()] = value.strip()
+    except OSError:
+        pass
+    known = [lines[name] for name in ("model name", "flags", "Features", "CPU part") if name in lines]
+    return " ".join([platform.system(), platform.machine(), *(known or [platform.processor()])])
+
+
+def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
+    """The flags for a compiler, tried out once and then read from the cache."""
+    folder = directory()
+    note = folder / f"flags-{_digest(identity, *BASE_FLAGS, repr(OPTIONAL_FLAGS))}.json"
+    try:
+        return tuple(str(flag) for flag in json.loads(note.read_text()))
+    except (OSError, ValueError, TypeError):
+        flags = list(BASE_FLAGS)
+    _probe(Compiler(command, tuple(flags), identity))
+    for choices in OPTIONAL_FLAGS:
+        for choice in choices:
+            try:
+                _probe(Compiler(command, (*flags, choice), identity))
+            except (CompilerError, OSError):
+                continue
+            flags.append(choice)
+            break
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as work:
+        (draft := Path(work, "flags")).write_text(json.dumps(flags))
+        os.replace(draft, note)
+    return tuple(flags)
+
+
+def _probe(candidate: Compiler) -> None:
+    """Compiles, loads and runs a few lines."""
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=directory()) as work:
+        library = ctypes.CDLL(str(_compile(_PROBE, candidate, Path(work))))
+        if library.pullback_probe(5) != 10:
+            raise CompilerError(f"{shlex.join(candidate.command)} makes programs that compute wrongly")
+
+
+# -- the directory -----------------------------------------------------------------------------------------------------
+
+
+def directory() -> Path:
+    """The cache's directory, made if need be with access for the user alone.
+
+    Where the default place cannot be written (a read-only home), the cache is a temporary directory of this process.
+
+    Raises:
+        PermissionError: it belongs to another user, or others may write to it.
+    """
+    chosen = os.environ.get("PULLBACK_CACHE")
+    path = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pullback")
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        if chosen:
+            raise
+        return _temporary()
+    status = path.stat()
+    if status.st_uid != os.geteuid():
+        raise PermissionError(
+            message(
+                f"the cache of compiled loops, {path}",
+                expected="a directory of the user's own",
+                found=f"one that belongs to user {status.st_uid}",
+                do="name another directory in the environment variable PULLBACK_CACHE",
+            )
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(
+            message(
+                f"the cache of compiled loops, {path}",
+                expected="a directory that only the user can write, for what lies in it is run",
+                found=f"mode {stat.S_IMODE(status.st_mode):04o}",
+                do=f"run `chmod 700 {shlex.quote(str(path))}`, or name another directory in PULLBACK_CACHE",
+            )
+        )
+    return path if os.access(path, os.W_OK) else _temporary()
+
+
+@functools.cache
+def _temporary() -> Path:
+    path, owner = tempfile.mkdtemp(prefix="pullback-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not in a child that was forked
+            shutil.rmtree(path, ignore_errors=True)
+
+    atexit.register(remove)
+    return Path(path)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes the temporary directories of processes that were killed."""
+    for path in folder.glob("tmp-*"):
+        try:
+            if time.time() - path.stat().st_mtime > _STALE:
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            continue  # another process was quicker
+
+
+def _evict(folder: Path) -> None:
+    """Removes what was used longest ago if there is more than `LIMIT`, down to three quarters: not at every turn.
+
+    What was used within a minute stays: it may have been made for a process that is about to load it.
+    """
+    found: list[tuple[float, int, Path]] = []
+    for note in folder.glob("*/loop.sha256"):
+        try:
+            size = sum(file.stat().st_size for file in note.parent.iterdir())
+            found.append((note.parent.stat().st_mtime, size, note.parent))
+        except OSError:
+            continue  # another process has removed it
+    total = sum(size for _, size, _ in found)
+    if total <= LIMIT:
+        return
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder, ignore_cleanup_errors=True) as work:
+        for used, size, entry in sorted(found):
+            if total <= LIMIT * 3 // 4 or time.time() - used < _IN_USE:
+                break
+            with contextlib.suppress(OSError):
+                os.rename(entry, Path(work, entry.name))  # at once, so that nobody finds half of it
+            total -= size
+
+
+# -- an entry ----------------------------------------------------------------------------------------------------------
+
+_LOADED: dict[str, ctypes.CDLL] = {}
+_LOCK = threading.Lock()
+
+
+def load(source: str) -> ctypes.CDLL:
+    """The library that `source`, a whole C file, compiles to: from memory, from the cache, or from the compiler.
+
+    Raises:
+        CompilerError: there is no compiler, or it does not take the source.
+        PermissionError: the cache's directory is not the user's alone.
+    """
+    chosen = compiler()
+    folder = directory()
+    key = _digest(source, *chosen.command, *chosen.flags, chosen.identity)
+    path = str(folder / key)
+    with _LOCK:
+        library = _LOADED.get(path)
+    if library is not None:
+        return library
+    entry = Path(path)
+    library = _open(entry)
+    for _ in range(3):  # more than once only where processes replace a damaged entry at the same time
+        if library is not None:
+            break
+        _make(source, chosen, entry)
+        library = _open(entry)
+    if library is None:
+        raise CompilerError(
+            message(
+                f"the compiled loop in {entry} cannot be loaded",
+                found=_load_error(entry),
+                do="name a directory from which programs may be run in the environment variable PULLBACK_CACHE",
+            )
+        )
+    with _LOCK:
+        return _LOADED.setdefault(path, library)
+
+
+def _open(entry: Path) -> ctypes.CDLL | None:
+    """The library of an entry, or None if there is no such entry or it is damaged."""
+    try:
+        wanted = (entry / "loop.sha256").read_text()
+        if hashlib.sha256((entry / "loop.so").read_bytes()).hexdigest() != wanted:
+            return None
+        library = ctypes.CDLL(str(entry / "loop.so"))
+    except (OSError, ValueError):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(entry)  # it was used
+    return library
+
+
+def _load_error(entry: Path) -> str:
+    try:
+        ctypes.CDLL(str(entry / "loop.so"))
+    except OSError as error:
+        return str(error)
+    return "a file that another process is changing"
+
+
+def _make(source: str, chosen: Compiler, entry: Path) -> None:
+    """Compiles an entry beside its place and moves it there; what stands there is damaged, or another's work."""
+    _sweep(entry.parent)
+    _evict(entry.parent)
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=entry.parent, ignore_cleanup_errors=True) as work:
+        fresh = Path(work, "entry")
+        fresh.mkdir(mode=0o700)
+        library = _compile(source, chosen, fresh)
+        (fresh / "loop.sha256").write_text(hashlib.sha256(library.read_bytes()).hexdigest())
+        for attempt in range(3):
+            try:
+                os.rename(fresh, entry)
+                return
+            except OSError:
+                # There is an entry: another process has made it meanwhile, or it is a damaged one to be replaced.
+                if _open(entry) is not None:
+                    return
+                try:
+                    os.rename(entry, Path(work, f"damaged-{attempt}"))
+                except FileNotFoundError:
+                    continue  # another process has moved it away
+
+
+def _compile(source: str, chosen: Compiler, folder: Path) -> Path:
+    """Runs the compiler in `folder`; the library's path."""
+    text, library = folder / "loop.c", folder / "loop.so"
+    text.write_text(source)
+    command = [*chosen.command, *chosen.flags, "-o", str(library), str(text), "-lm"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise CompilerError(f"the C compiler cannot be run: {error}") from None
+    if done.returncode != 0 or not library.exists():
+        output = (done.stderr + done.stdout).strip() or "nothing was printed"
+        raise CompilerError(
+            message(
+                f"{shlex.join(chosen.command)} refused a generated loop (exit status {done.returncode})",
+                do="report this text with the function that was compiled, or use the NumPy backend",
+            )
+            + f"\n  It was run as: {shlex.join(command)}\n{output[:4000]}"
+        )
+    return library
+
+
+def _digest(*texts: str) -> str:
+    whole = hashlib.sha256()
+    for text in texts:
+        data = text.encode()
+        whole.update(f"{len(data)}:".encode() + data)
+    return whole.hexdigest()[:32]

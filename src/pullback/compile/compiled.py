@@ -1,0 +1,348 @@
+"""What `compile` returns: a function that looks up its signature and runs the plan that was made for it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..autograd.context import FunctionNode
+from ..autograd.structure import leaves, rebuild
+from ..interpreters.traced import TraceError
+from ..tensor import dtypes
+from ..tensor.memory import INFERENCE
+from ..tensor.modes import thread
+from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
+from .compiled_node import CompiledNode
+from .function_class import held, of_tensors, tell
+from .in_words import explained
+from .num_threads import get_num_threads
+from .signature import Entry, Options
+from .trace.closure import Environment
+from .trace.mutations import FirstUseError, State
+from .trace.tracing import Argument, NotTracedError
+
+_MANY = 64
+
+
+class Compiled:
+    """A compiled function; made by `pullback.compile`."""
+
+    def __init__(self, fn: Any, backend: str | None, fallback: bool, static: Sequence[str]) -> None:
+        self.traced_function = fn
+        self._backend, self._fallback, self._static = backend, fallback, frozenset(static)
+        self._entries: dict[Any, list[Entry | None]] = {}
+        self._warned: set[str] = set()
+        title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
+        self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
+        self._parameters = _parameters(fn) if static else ()
+        self._on_tensors: Compiled | None = None  # of a method of a Function: see `context.py`
+        functools.update_wrapper(self, fn, updated=())
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the function has, e.g. a module its parameters."""
+        if "traced_function" not in self.__dict__:  # it is being copied
+            raise AttributeError(name)
+        return getattr(self.traced_function, name)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.traced_function!r}>"
+
+    def __reduce__(self) -> Any:
+        """A copy is compiled anew: plans hold this process's memory."""
+        return Compiled, self.options()
+
+    def options(self) -> tuple[Any, str | None, bool, tuple[str, ...]]:
+        """What it was made of."""
+        return self.traced_function, self._backend, self._fallback, tuple(self._static)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], FunctionNode):
+            return self._method(args[0], args[1:], kwargs)
+        tensors: list[Tensor] = []
+        seen: dict[int, int] = {}
+        modes = thread.modes
+        try:
+            if self._static:
+                key = self._keys(args, kwargs, tensors, seen)
+            else:
+                key = [_key(a, tensors, seen) for a in args]
+                if kwargs:
+                    key += [(k, _key(v, tensors, seen)) for k, v in kwargs.items()]
+        except _NotPlain:
+            return self.traced_function(*args, **kwargs)
+        recorded = modes.grad_enabled
+        whole = (*key, recorded, dtypes.default())
+        try:
+            entries = self._entries.get(whole)
+        except TypeError:
+            if not self._fallback:
+                raise _not_static(args, kwargs) from None
+            self._warn(f"{_name(self.traced_function)} runs as it is written: {_not_static(args, kwargs)}")
+            return self.traced_function(*args, **kwargs)
+        for entry in entries or ():
+            if entry is None:
+                return self.traced_function(*args, **kwargs)
+            if _still_good(entry, tensors, seen):
+                break
+        else:
+            entry = self._entry(whole, args, kwargs, tensors, recorded)
+            if entry is None:
+                return self.traced_function(*args, **kwargs)
+        return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
+
+    def _method(self, ctx: FunctionNode, args: Any, kwargs: Any) -> Any:
+        """The call of a method of a Function, whose first argument is its context."""
+        if self._on_tensors is None:
+            self._on_tensors = Compiled(of_tensors(self.traced_function), self._backend, self._fallback, ())
+        result, left = self._on_tensors(*held(ctx), *args, **kwargs)
+        tell(ctx, left)
+        return result
+
+    def _keys(self, args: Any, kwargs: Any, tensors: list[Tensor], seen: dict[int, int]) -> list[Any]:
+        """The signature of a call some of whose arguments are static, whatever they are."""
+        named = [*zip((*self._parameters, *[""] * len(args)), args, strict=False), *kwargs.items()]
+        return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
+
+    def _run(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        found = entry.forward.run(*[t._data for t in tensors])
+        saved: Sequence[Any] = ()
+        if entry.direct:
+            n = len(entry.outs)
+            results = [wrap(array) for array in (found[:n] if len(found) > n else found)]
+            saved = found[n:]
+        else:
+            results, saved = self._results(entry, tensors, found)
+        if entry.tracked:
+            self._connect(entry, args, kwargs, tensors, results, saved)
+        return entry.rebuilt(results)
+
+    def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+        """The results where some are arguments, or the same; and what was saved. Arguments are written to."""
+        arrays = iter(found)
+        made = {i: wrap(next(arrays)) for i in entry.own}
+        results: list[Any] = []
+        for i, (passed, first) in enumerate(zip(entry.traced.passed, entry.traced.same, strict=True)):
+            results.append(made[i] if i in made else results[first] if passed is None else tensors[passed])
+        rest = list(arrays)
+        for (place, _), array in zip(entry.traced.written, rest, strict=False):
+            np.copyto(tensors[place]._data, array)
+            tensors[place]._bump()
+        return results, rest[len(entry.traced.written) :]
+
+    def _connect(self, entry: Entry, args: Any, kwargs: Any, tensors: Any, results: list[Any], saved: Any) -> None:
+        """Make the results that require grad outputs of a node."""
+        again = functools.partial(self._again, entry, args, kwargs, tensors[: entry.reached])
+        node = self._node(entry, again, tensors, results, saved)
+        for k, i in enumerate(entry.tracked):
+            if entry.traced.passed[i] is None and results[i]._edge is None:
+                t = results[i]
+                t._edge, t._requires_grad = (node, k, t._data.shape, t._data.dtype), True
+        watch = thread.modes.watch
+        if watch is not None:
+            watch(node)
+
+    def _again(self, entry: Entry, args: Any, kwargs: Any, given: Any, by: Sequence[Tensor]) -> list[Tensor]:
+        """The results of the function as it is written, with other tensors in the places of those it was given."""
+        replace = {id(t): b for t, b in zip(given, by, strict=False)}
+        return [t for t in leaves(_called(self, entry.environment, args, kwargs, replace)) if isinstance(t, Tensor)]
+
+    # Making entries ---------------------------------------------------------------------------------------------------
+
+    def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | None:
+        """Trace the function; None if it has to run as it is written."""
+        others = [v for v in leaves((args, kwargs)) if not isinstance(v, Tensor)]
+        environment = Environment([self.traced_function, *others])
+        place = {id(t): i for i, t in enumerate(tensors)}
+        outside = [t for t in environment.tensors if id(t) not in place]
+        # without the tensors of this call, which are not to be kept alive
+        flat = [Argument(place[id(v)]) if isinstance(v, Tensor) else v for v in leaves((args, kwargs))]
+        model = rebuild((args, kwargs), iter(flat))
+        places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]
+
+        def call(given: Sequence[Tensor]) -> Any:
+            rest = iter(given[len(place) :])
+            replace = {key: given[i] if i >= 0 else next(rest) for key, i in places}
+            found = [given[v.number] if type(v) is Argument else v for v in leaves(model)]
+            positional, named = rebuild(model, iter(found))
+            return _called(self, environment, positional, named, replace, traced=True)
+
+        entry: Entry | None
+        try:
+            entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
+            self._check(entry, [*tensors, *outside], recorded)
+        except FirstUseError as first:
+            if not first.computed():
+                raise
+            return self._entry(key, args, kwargs, tensors, recorded)
+        except (TraceError, NotTracedError) as error:
+            problem = error
+            if isinstance(error, NotTracedError):
+                self.traced_function(*args, **kwargs)  # an error of the function's own is raised as without compile
+                problem = _not_traced(error.__cause__)
+            if not self._fallback:
+                raise problem from error.__cause__
+            entry = None
+            self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
+        if len(self._entries) >= _MANY:
+            self._warn(
+                f"{_name(self.traced_function)} was compiled for {_MANY} signatures; pass a number that changes from "
+                "call to call as a 0-d tensor"
+            )
+        self._entries.setdefault(key, []).insert(0, entry)
+        del self._entries[key][8:]
+        return entry
+
+    def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
+        for (i, _), line in zip(entry.traced.written, entry.traced.lines, strict=True):
+            requires = (recorded and inputs[i]._requires_grad) or isinstance(inputs[i], Lifted)
+            if requires or i in entry.read:
+                name = entry.environment.label(inputs[i]) or "an argument"
+                why = "requires grad" if requires else "is needed as it was by backward"
+                raise TraceError(
+                    f"compile: {name} (shape {list(inputs[i].shape)}) is written to in place, but {why}\n{line}"
+                    "  What to do: use the operation without the underscore and return its result, and write that to "
+                    f"{name} outside: with pullback.no_grad(): {name if name.isidentifier() else 'p'}.copy_(result)."
+                )
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(f"compile: {text}", stacklevel=errors.callers_level())
+
+    def explain(self) -> str:
+        """What was compiled, for each signature so far: loops, calls, what is saved and what is computed again."""
+        found = [e for entries in self._entries.values() for e in entries if e is not None]
+        return explained(_name(self.traced_function), found)
+
+
+class _NotPlain(Exception):  # noqa: N818 - it only says that the function has to run as it is written
+    """A tensor of a transform or of a class of its own is among the arguments."""
+
+
+class _Static:
+    """A static argument in a signature."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+_array = np.ndarray
+
+
+def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
+    """An argument's part of the signature; its tensors are collected."""
+    if type(value) in PLAIN:
+        known = seen.get(id(value))
+        if known is not None:
+            return known
+        seen[id(value)] = len(tensors)
+        tensors.append(value)
+        data = value._data
+        if type(data) is not _array or value._version_of is INFERENCE:
+            raise _NotPlain
+        return (data.dtype, data.shape, value._requires_grad)
+    if isinstance(value, Tensor):
+        raise _NotPlain
+    if isinstance(value, (tuple, list)):
+        return (type(value), *[_key(v, tensors, seen) for v in value])
+    if isinstance(value, dict):
+        return (type(value), *[(k, _key(v, tensors, seen)) for k, v in value.items()])
+    return (type(value), value)
+
+
+def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:
+    """Whether what the function reaches besides its arguments is what it was."""
+    for t, dtype, shape, requires in entry.kinds:
+        data = t._data
+        if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
+            return False
+    return all(tensors[i] is t for t, i in entry.shared) and entry.environment.holds_still()
+
+
+def _called(
+    compiled: Compiled,
+    environment: Environment,
+    args: Any,
+    kwargs: Any,
+    replace: dict[int, Tensor],
+    traced: bool = False,
+) -> Any:
+    """The function's result with tensors replaced, in arguments and in what it reaches. traced: it may set nothing."""
+    made: dict[int, Any] = {}
+
+    def change(leaf: Any) -> Any:
+        return replace.get(id(leaf), leaf) if isinstance(leaf, Tensor) else environment.replaced(leaf, replace, made)
+
+    args = rebuild(args, iter([change(v) for v in leaves(args)]))
+    kwargs = rebuild(kwargs, iter([change(v) for v in leaves(kwargs)]))
+    fn = environment.replaced(compiled.traced_function, replace, made)
+    if not traced:
+        return fn(*args, **kwargs)
+    state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
+    first: TraceError | None = None
+    result = None
+    try:
+        result = fn(*args, **kwargs)
+    except Exception as error:
+        first = state.first_use_in(error)
+        if first is None:
+            raise
+    finally:
+        problem = state.changed()
+    problem = first or problem
+    if problem is not None:
+        raise problem
+    return result
+
+
+def _name(fn: Any) -> str:
+    return getattr(fn, "__qualname__", type(fn).__name__).rpartition("<locals>.")[2]
+
+
+def _parameters(fn: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(fn).parameters)
+
+
+def _not_static(args: Any, kwargs: Any) -> TraceError:
+    found = next((v for v in leaves((args, kwargs)) if not isinstance(v, Tensor) and not _hashable(v)), None)
+    return TraceError(
+        errors.message(
+            "compile",
+            expected="arguments that are tensors, or that can be hashed to tell signatures apart",
+            found=errors.describe(found),
+            do="pass a tensor (pullback.from_numpy(...)), or something immutable",
+        )
+    )
+
+
+def _not_traced(error: BaseException | None) -> TraceError:
+    return TraceError(
+        f"compile: the function runs, but not while it is traced: {type(error).__name__}: {error}\n"
+        "  What to do: leave what raises this out of the compiled function; or let it run as it is written, with "
+        "fallback=True."
+    )
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,183 @@
+"""The one node that a call of a compiled function makes, and the node of its gradients.
+
+Backward runs the compiled plan. In a pass that is itself recorded it does, too, and leaves a `SecondNode` behind:
+only if a second derivative is asked for does the function run again, as it is written, and is differentiated twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..autograd.api import grad
+from ..autograd.node import FREED, Node, leaf_edge, next_order
+from ..autograd.watching import PackedTuple, pack_all
+from ..diagnose.misuse import second_backward, written_since
+from ..interpreters.functions import recording
+from ..tensor.memory import WRITES
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, wrap
+
+if TYPE_CHECKING:
+    from .signature import Entry
+
+
+class CompiledNode(Node):
+    """A call of a compiled function: its arguments, and what forward left for backward."""
+
+    __slots__ = ("_outputs", "_tensors", "_versions", "_writes", "again", "entry", "saved")
+
+    entry: Entry
+    again: Callable[[Sequence[Tensor]], Sequence[Tensor]]  # runs the function as it is written
+    saved: Any  # arrays; those that are arguments or results too are among the tensors
+
+    def __init__(
+        self, entry: Entry, again: Any, tensors: Sequence[Tensor], results: Sequence[Tensor], saved: Any
+    ) -> None:
+        self._hooks = None
+        self.entry, self.again, self.saved = entry, again, saved
+        self._edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
+        self._order = next_order()
+        self._outputs = len(entry.tracked)
+        # results that are saved are kept as other tensors on their memory: with them the node would form a cycle
+        held: list[Any] = [*tensors, *(results[i].detach() for i in entry.saved_results)]
+        self._tensors: Any = tuple(held)
+        self._writes = WRITES.n
+        self._versions = None
+        if WRITES.n:
+            self._versions = [0 if t._version_of is None else t._version_of.n for t in held]
+
+    def check(self, all_tensors: bool = False) -> None:
+        """Refuse to go on if what was saved was freed, or written to since."""
+        if self.saved is FREED:
+            raise second_backward(self)
+        if self._writes == WRITES.n or type(self._tensors) is PackedTuple:
+            return
+        for i, t in enumerate(self._tensors):
+            if t._version_of is None or not (all_tensors or i in self.entry.read):
+                continue
+            expected = 0 if self._versions is None else self._versions[i]
+            if t._version_of.n != expected:
+                raise written_since(self, t, expected)
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that backward will need."""
+        self.check()
+        tensors = self._unpacked()
+        return (*(tensors[i] for i in sorted(self.entry.read)), *(wrap(a) for a in self.saved))
+
+    def _unpacked(self) -> Sequence[Tensor]:
+        held = self._tensors
+        return held.unpacked(self) if type(held) is PackedTuple else held
+
+    def _pack(self, pack: Any, unpack: Any) -> None:
+        self._tensors = pack_all(self._tensors, lambda i, v: None, pack, unpack)
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        self.check()
+        tensors = self._unpacked()
+        given = g if self._outputs > 1 else [g]
+        wanted = tuple(e is not None and (needed is None or e[0] in needed) for e in self._edges)
+        if self.entry.traced.problem or (taped and any(isinstance(t, Lifted) for t in given)):
+            made = self._by_operations(tensors, given, wanted, thread.modes.grad_enabled and taped)
+            return made if taped else [None if t is None else t._data for t in made]
+        found: Sequence[Any] = self.entry.backward(tensors, self.saved, given, wanted)
+        if taped:
+            found = self._recorded(tensors, given, found)
+        if not keep and self.entry.frees:
+            self.saved, self._tensors = FREED, ()
+        return found
+
+    def _recorded(self, tensors: Sequence[Tensor], given: Sequence[Any], found: Sequence[Any]) -> list[Tensor | None]:
+        """The gradients as tensors, results of a node of their own if the pass is recorded."""
+        made = [None if a is None else wrap(a) for a in found]
+        if thread.modes.grad_enabled:
+            chosen = [i for i, t in enumerate(made) if t is not None]
+            node = SecondNode(self, [*tensors[: len(self._edges)]], given, chosen)
+            for k, t in enumerate(t for t in made if t is not None):
+                t._edge, t._requires_grad = (node, k, t._data.shape, t._data.dtype), True
+        return made
+
+    def _by_operations(
+        self, tensors: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
+    ) -> list[Tensor | None]:
+        """The gradients by running the function as it is written, in operations that a transform can read."""
+        self.check(all_tensors=True)
+        given = [c if c is None or isinstance(c, Tensor) else wrap(c) for c in given]
+        return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
+
+
+def gradients(
+    node: CompiledNode, inputs: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
+) -> list[Tensor | None]:
+    """The gradients by those inputs that are wanted, by operations; recorded from the inputs on if so asked."""
+    with recording(True):
+        aliases = [
+            alias(t, recorded) if e and i < node.entry.reached else t
+            for i, (t, e) in enumerate(zip(inputs, node._edges, strict=True))
+        ]
+        outs = node.again(aliases)
+        pairs = [(outs[i], c) for i, c in zip(node.entry.tracked, given, strict=True) if c is not None]
+        by = [a for a, w in zip(aliases, wanted, strict=True) if w]
+        found = iter(grad([o for o, _ in pairs], by, [c for _, c in pairs], create_graph=recorded, allow_unused=True))
+    return [next(found) if w else None for w in wanted]
+
+
+def alias(t: Tensor, recorded: bool) -> Tensor:
+    """A tensor by which a function can be differentiated apart from whatever else depends on `t`."""
+    if recorded and t._requires_grad:
+        return t.view_as(t)
+    made = wrap(t._data)
+    made._version_of = t._share_version()
+    made._requires_grad = t._data.dtype.kind in "fcV"
+    return made
+
+
+class SecondNode(Node):
+    """The gradients of a compiled function, as functions of its arguments and of the cotangents."""
+
+    __slots__ = ("_chosen", "_given", "_inputs", "_node", "_outputs", "_versions")
+
+    def __init__(self, node: CompiledNode, inputs: list[Tensor], given: Sequence[Any], chosen: list[int]) -> None:
+        self._hooks = None
+        self._node: Any = node
+        self._inputs, self._given, self._chosen, self._outputs = inputs, list(given), chosen, len(chosen)
+        tensors = [*inputs, *given]
+        self._edges = [(t._edge or leaf_edge(t)) if t is not None and t._requires_grad else None for t in tensors]
+        self._versions = [0 if t is None or t._version_of is None else t._version_of.n for t in tensors]
+        self._order = next_order()
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        if self._node is None:
+            raise second_backward(self)
+        for t, version in zip((*self._inputs, *self._given), self._versions, strict=True):
+            if t is not None and t._version_of is not None and t._version_of.n != version:
+                raise written_since(self, t, version)
+        taped_on = taped and thread.modes.grad_enabled
+        with recording(True):
+            vectors = [v if isinstance(v, Tensor) or v is None else wrap(v) for v in (g if self._outputs > 1 else [g])]
+            reached = self._node.entry.reached
+            inputs = [
+                alias(t, taped_on) if e and i < reached else t
+                for i, (t, e) in enumerate(zip(self._inputs, self._node._edges, strict=True))
+            ]
+            given = [None if t is None else alias(t, taped_on) for t in self._given]
+            wanted = [i in self._chosen for i in range(len(inputs))]
+            first = gradients(self._node, inputs, given, wanted, True)
+            pairs = [
+                (first[i], v)
+                for i, v in zip(self._chosen, vectors, strict=True)
+                if v is not None and first[i] is not None and first[i].requires_grad  # type: ignore[union-attr]
+            ]
+            by = [t if e else None for t, e in zip((*inputs, *given), self._edges, strict=True)]
+            chosen = [t for t in by if t is not None]
+            found = iter(
+                grad([f for f, _ in pairs], chosen, [v for _, v in pairs], create_graph=taped_on, allow_unused=True)  # type: ignore[misc]
+                if pairs and chosen
+                else [None] * len(chosen)
+            )
+        if not keep:
+            self._node = None
+        results = [None if t is None else next(found) for t in by]
+        return results if taped else [None if t is None else t._data for t in results]

@@ -1,0 +1,80 @@
+"""The plan of a compiled function in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tensor.printing import count_of_bytes
+from .plan.fuse import LoopStage
+from .plan.loop import Loop, Step
+from .plan.plan import Plan
+from .signature import Entry
+from .trace.program import Value
+
+
+def explained(name: str, entries: Sequence[Entry]) -> str:
+    """What was compiled for each signature."""
+    if not entries:
+        return f"{name}: nothing has been compiled yet; call it first"
+    lines: list[str] = []
+    for entry in entries:
+        given = ", ".join(_shown(v) for v in entry.arguments)
+        lines.append(f"{name}({given})")
+        lines += _of_plan("forward", entry.forward)
+        if entry.saving is not None:
+            saved = entry.saving.saved
+            lines.append(f"  saved for backward: {', '.join(_shown(v) for v in saved) or 'nothing'}")
+            kept = sum(v.nbytes for v in entry.kept)
+            lines.append(f"    of which {count_of_bytes(kept)} beside arguments and results")
+            again = sorted((v for v in entry.saving.recomputed if v.kind == "map"), key=lambda v: v.number)
+            lines.append(f"  computed again: {', '.join(f'{v} {v.fn}' for v in again) or 'nothing'}")
+            for plan in entry.backward_plans():
+                lines += _of_plan("backward", plan)
+        if entry.traced.problem:
+            lines.append(f"  backward: operation by operation, for it could not be traced ({entry.traced.problem})")
+        for op, reason in entry.traced.lowered.opaque.items():
+            lines.append(f"  not fused: {op}() is called as it is ({reason or 'its code asks for values'})")
+    return "\n".join(lines)
+
+
+def _of_plan(direction: str, plan: Plan) -> list[str]:
+    lines = [f"  {direction}:"]
+    backends = iter(plan.backends)
+    for stage in plan.stages:
+        if isinstance(stage, LoopStage):
+            name, reason = next(backends)
+            lines += _of_loop(stage, name, reason)
+        else:
+            value = stage.value
+            what = getattr(value.fn, "__name__", None) or value.fn or value.kind
+            lines.append(f"    call {value} = {what}({', '.join(map(str, value.args))}): {_shown(value)}")
+    return lines
+
+
+def _of_loop(stage: LoopStage, backend: str, reason: str) -> list[str]:
+    loop = stage.loop
+    moved = sum(v.nbytes for v in (*stage.inputs, *stage.outputs))
+    why = f" ({reason})" if reason else ""
+    lines = [f"    loop over {list(loop.shape)}, {backend}{why}, {count_of_bytes(moved)} read and written:"]
+    lines.append(f"      {_formulas(loop, stage.inputs)}")
+    for out, value in zip(loop.outputs, stage.outputs, strict=True):
+        reduced = f"{out.reduce} over axes {list(out.axes)} of " if out.reduce else ""
+        lines.append(f"      -> {_shown(value)} = {reduced}s{out.step}")
+    return lines
+
+
+def _formulas(loop: Loop, inputs: Sequence[Value]) -> str:
+    return "; ".join(f"s{i} = {_formula(step, inputs)}" for i, step in enumerate(loop.steps))
+
+
+def _formula(step: Step, inputs: Sequence[Value]) -> str:
+    if step.name == "load":
+        return str(inputs[step.value])
+    if step.name == "const":
+        return f"{step.value}"
+    arguments = ", ".join(f"s{a}" for a in step.args)
+    return f"{step.name}({arguments}{f', {step.dtype}' if step.name == 'cast' else ''})"
+
+
+def _shown(value: Value) -> str:
+    return f"{value} {value.dtype}{list(value.shape)}"

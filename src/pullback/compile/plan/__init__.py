@@ -1,0 +1,1 @@
+"""From a program to loops and calls, and to one function of arrays."""

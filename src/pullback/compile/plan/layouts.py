@@ -1,0 +1,61 @@
+"""Products of matrices in a plan: in which order of its axes the memory of one is laid out.
+
+A linear layer's gradient is the transposed of a product. BLAS writes a product transposed as readily as not, where
+transposing it afterwards takes as long as a small product itself: of a product that is read in another order of axes
+alone, the memory has that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..trace.program import Value
+from .fuse import memory
+
+
+class Turned(NamedTuple):
+    """How a product is seen: the value that has its axes in another order, in which its memory is; and the order in
+    which the axes of that are the product's."""
+
+    view: Value
+    axes: tuple[int, ...]
+
+
+def turned(calls: Sequence[Value], reads: Iterable[Value]) -> dict[Value, Turned]:
+    """The products that nothing but one other order of their axes is made of, with that. reads: all that is read."""
+    found: dict[Value, Turned] = {}
+    products = {value for value in calls if _is_product(value)}
+    for value in calls if products else ():
+        order = _order(value)
+        if order is not None and value.args[0] in products and order[-1] >= len(order) - 2:
+            found[value.args[0]] = Turned(value, tuple(int(i) for i in np.argsort(order)))
+    if found:
+        times: dict[Value, int] = {}
+        for read in reads:
+            held = memory(read)
+            while held.kind == "broadcast":
+                held = memory(held.args[0])
+            times[held] = times.get(held, 0) + 1
+        found = {product: how for product, how in found.items() if times[product] == 1}
+    return found
+
+
+def _is_product(value: Value) -> bool:
+    return value.kind == "call" and value.fn is np.matmul and len(value.shape) > 1 and not value.params[1]
+
+
+def _order(value: Value) -> list[int] | None:
+    """The order in which a value has the axes of its argument; None if it is something else."""
+    if value.kind != "call" or value.fn not in (np.swapaxes, np.transpose):
+        return None
+    (_, *how), kwargs = value.params
+    order = [*range(len(value.shape))]
+    if value.fn is np.swapaxes:
+        a, b = how
+        order[a], order[b] = order[b], order[a]
+        return order
+    axes = kwargs.get("axes", how[0] if how else None)
+    return order[::-1] if axes is None else [order[a] for a in axes]

@@ -1,0 +1,355 @@
+"""`Plan`: stages as one function of arrays, written out as straight Python code.
+
+Every value has a variable, every loop and call a line; results that nothing needs any longer lend their memory to those
+that come later. Large results take over memory of an earlier run once nobody holds it: fresh pages cost more than the
+arithmetic.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ..backends import blocks, c, cache
+from ..trace.program import Slot, Value
+from .fuse import CallStage, LoopStage, Stage, memory
+from .layouts import turned
+from .loop import Loop
+from .saving import is_view
+
+Array = np.ndarray[Any, Any]
+_LARGE = 1 << 18
+_OUT = (np.matmul,)
+
+
+class TraceChangedError(RuntimeError):
+    """A call gave a result of another shape than when it was traced."""
+
+
+class Buffer:
+    """Arrays of one shape and dtype; one that nobody else holds is given again."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.held: list[Array] = []
+
+    def take(self) -> Array:
+        """An array, with any values in it."""
+        for array in self.held if _COUNTS else ():
+            # this list, this variable and the argument of the call: whoever else looks holds one more
+            if sys.getrefcount(array) == _UNUSED:
+                return array
+        array = np.empty(self.shape, self.dtype)
+        if len(self.held) < 4:
+            self.held.append(array)
+        return array
+
+
+def _count_of_unused() -> int:
+    held = [np.empty(1)]
+    for array in held:
+        found = sys.getrefcount(array)
+    return found
+
+
+_UNUSED = _count_of_unused()
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the lock of the interpreter, a count says nothing
+
+
+def contiguous(array: Any) -> Array:
+    """The elements in one piece of memory, in order."""
+    return array if type(array) is np.ndarray and array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def owned(array: Any, *others: Array) -> Array:
+    """An array whose memory is nobody else's."""
+    if type(array) is np.ndarray and array.base is None and not any(array is other for other in others):
+        return array
+    return np.array(array)
+
+
+def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
+    """The backend for a loop ("c" or "numpy"), and why it is not C."""
+    if wanted == "numpy":
+        return "numpy", "backend='numpy' was asked for"
+    reason = c.unavailable()
+    if reason is not None and wanted == "c":
+        raise RuntimeError(
+            errors.message(
+                "compile(backend='c')",
+                expected="a C compiler",
+                found=reason,
+                do="install one, or leave backend= out, which then takes NumPy",
+            )
+        )
+    reason = reason or c.supports(loop)
+    return ("c", "") if reason is None else ("numpy", reason)
+
+
+class Plan:
+    """What is done in one direction: `run` is a function of arrays that returns a tuple of arrays."""
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        inputs: Sequence[Value],
+        outs: Sequence[Value],
+        *,
+        backend: str | None,
+        threads: int,
+        fresh: Sequence[bool],
+        given_away: bool = False,
+    ) -> None:
+        """fresh: which of `outs` are a caller's, in memory of their own. given_away: they may become a gradient, whose
+        memory nobody else must hold."""
+        self._given_away = given_away
+        self.stages, self.inputs, self.outs = stages, inputs, outs
+        self.backend, self.threads = backend, threads
+        self.backends: list[tuple[str, str]] = []  # of each loop
+        self._names: dict[Value, str] = {v: f"a{i}" for i, v in enumerate(inputs)}
+        self._space: dict[str, Any] = {
+            "__name__": "pullback.compile.generated",
+            "contiguous": contiguous,
+            "owned": owned,
+            "ndarray": np.ndarray,
+            "asarray": np.asarray,
+            "check": _check,
+        }
+        self._lines: list[str] = []
+        calls = [s.value for s in stages if isinstance(s, CallStage)]
+        self._turned = turned(calls, [value for _, value in self._reads()])
+        self._turned_views = {how.view for how in self._turned.values()}
+        self._last = self._last_uses()
+        self._own: set[Value] = set()  # in memory that this plan has made, and nothing else looks at
+        self._spare: dict[Any, list[str]] = {}
+        for number, stage in enumerate(stages):
+            if isinstance(stage, LoopStage):
+                self._loop(stage)
+            else:
+                self._call(stage)
+            self._release(number)
+        self._finish(fresh)
+        arguments = ", ".join(f"a{i}" for i in range(len(inputs)))
+        self.source = f"def run({arguments}):\n" + "".join(f"    {line}\n" for line in self._lines)
+        exec(compile(self.source, "<pullback.compile>", "exec"), self._space)
+        self.run: Callable[..., tuple[Array, ...]] = self._space["run"]
+
+    # Names ----------------------------------------------------------------------------------------------------------
+
+    def _constant(self, value: Any) -> str:
+        """A name for an object."""
+        name = f"k{len(self._space)}"
+        self._space[name] = value
+        return name
+
+    def _name(self, value: Value) -> str:
+        """The variable of a value; made where it is a constant, or memory seen otherwise."""
+        found = self._names.get(value)
+        if found is None:
+            if value.kind == "array":
+                found = self._constant(value.params)
+            elif value.kind == "const":
+                found = self._constant(np.asarray(value.params))
+            elif value.kind == "reshape":
+                held = self._name(value.args[0])
+                found = f"v{value.number}"
+                self._lines.append(f"{found} = {held}.reshape({value.shape!r})")
+            elif value.kind == "broadcast":
+                held = self._name(value.args[0])
+                found = f"v{value.number}"
+                self._lines.append(f"{found} = {self._constant(np.broadcast_to)}({held}, {value.shape!r})")
+            else:
+                raise AssertionError(f"{value} ({value.kind} {value.fn}) was not made")
+            self._names[value] = found
+        return found
+
+    def _new(self, value: Value, kept: bool) -> str:
+        """A variable with memory for a value. kept: it outlives the run."""
+        key = (value.shape, value.dtype)
+        name = f"v{value.number}"
+        self._names[value] = name
+        self._own.add(value)
+        if not kept and self._spare.get(key):
+            self._lines.append(f"{name} = {self._spare[key].pop()}")
+            return name
+        if value.nbytes >= _LARGE and not (kept and self._given_away):
+            self._lines.append(f"{name} = {self._constant(Buffer(*key).take)}()")
+        else:
+            self._lines.append(f"{name} = {self._constant(np.empty)}({value.shape!r}, {self._constant(value.dtype)})")
+        return name
+
+    def _reads(self) -> list[tuple[int, Value]]:
+        """What each stage reads, with its number; what is returned is read after all of them."""
+        found = [
+            (number, read)
+            for number, stage in enumerate(self.stages)
+            for read in (stage.inputs if isinstance(stage, LoopStage) else stage.value.args)
+        ]
+        return found + [(len(self.stages), out) for out in self.outs]
+
+    def _last_uses(self) -> dict[Value, int]:
+        """The last stage that reads the memory of each value; after all of them for what is returned."""
+        return {self._held(read): number for number, read in self._reads()}
+
+    def _held(self, value: Value) -> Value:
+        """The value in whose memory a value lies, through views."""
+        while True:
+            below = memory(value)
+            if below in self._turned:
+                below = self._turned[below].view
+            elif (below.kind == "broadcast" or is_view(below)) and below not in self._turned_views:
+                below = memory(below.args[0])
+            if below is value:
+                return value
+            value = below
+
+    def _release(self, number: int) -> None:
+        """Lend the memory of what no later stage reads."""
+        for value in list(self._own):
+            if self._last.get(value, -1) <= number:
+                self._own.discard(value)
+                self._spare.setdefault((value.shape, value.dtype), []).append(self._names[value])
+
+    # Stages ---------------------------------------------------------------------------------------------------------
+
+    def _loop(self, stage: LoopStage) -> None:
+        name, reason = backend_for(stage.loop, self.backend)
+        try:
+            run = (c if name == "c" else blocks).build(stage.loop, self.threads)
+        except cache.CompilerError as error:
+            if self.backend == "c":
+                raise
+            name, reason = "numpy", str(error)
+            run = blocks.build(stage.loop, self.threads)
+        self.backends.append((name, reason))
+        inputs = [self._contiguous(v) for v in stage.inputs]
+        outputs = [self._new(v, self._last.get(v, 0) >= len(self.stages)) for v in stage.outputs]
+        self._lines.append(f"{self._constant(run)}({_tuple(inputs)}, {_tuple(outputs)})")
+
+    def _contiguous(self, value: Value) -> str:
+        value = memory(value)
+        name = self._name(value)
+        if value in self._own or value.kind in ("array", "const") or name.startswith("c"):
+            return name
+        made = f"c{value.number}"
+        self._lines.append(f"{made} = contiguous({name})")
+        self._names[value] = made
+        return made
+
+    def _call(self, stage: CallStage) -> None:
+        value = stage.value
+        if value in self._turned_views:  # it was made with the product that it is another order of
+            return
+        if value.kind == "broadcast":
+            self._name(value)
+            return
+        name = f"v{value.number}"
+        if value.kind == "item":
+            self._lines.append(f"{name} = {self._name(value.args[0])}[{value.params}]")
+            self._names[value] = name
+            return
+        if value.kind in ("map", "reduce"):
+            self._numpy(value)
+            return
+        args, kwargs = value.params
+        names = [self._name(a) for a in value.args]
+        parts = [self._text(a, names) for a in args]
+        parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
+        if value.fn in _OUT and value.shape and not kwargs:
+            out = self._product(value)
+            self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
+            return
+        self._lines.append(f"{name} = {self._constant(value.fn)}({', '.join(parts)})")
+        if getattr(value.fn, "whole", False):
+            self._lines.append(f"if {name}.__class__ is ndarray and {name}.shape != {value.shape!r}: check({name!r})")
+        self._names[value] = name
+        self._keep(value)
+
+    def _product(self, value: Value) -> str:
+        """A variable with memory for a product, in the order of axes in which it is read."""
+        held = self._held(value)
+        name = self._new(held, self._last.get(held, 0) >= len(self.stages))
+        if held is value:
+            return name
+        made = f"v{value.number}"
+        self._lines.append(f"{made} = {name}.transpose({self._turned[value].axes!r})")
+        return made
+
+    def _keep(self, value: Value) -> None:
+        """Do not lend the memory of arguments that a result may lie in."""
+        if not is_view(value):
+            for arg in value.args:
+                self._own.discard(self._held(arg))
+
+    def _numpy(self, value: Value) -> None:
+        """A value that no loop makes, e.g. of a dtype that they do not have."""
+        names = [self._name(a) for a in value.args]
+        name = f"v{value.number}"
+        if value.kind == "reduce":
+            text = f"{self._constant(getattr(np, value.fn).reduce)}({names[0]}, {value.params!r})"
+        elif value.fn == "cast":
+            text = f"{names[0]}.astype({self._constant(value.dtype)})"
+        else:
+            text = f"{self._constant(np.where if value.fn == 'where' else getattr(np, value.fn))}({', '.join(names)})"
+        self._lines.append(f"{name} = {text}")
+        self._names[value] = name
+
+    def _text(self, tree: Any, names: list[str]) -> str:
+        """Arguments as an expression."""
+        if isinstance(tree, Slot):
+            return names[tree.i]
+        if tree is None or type(tree) in (bool, int, str):
+            return repr(tree)
+        if not _has_slots(tree):
+            return self._constant(tree)
+        if isinstance(tree, dict):
+            return "{" + ", ".join(f"{k!r}: {self._text(v, names)}" for k, v in tree.items()) + "}"
+        parts = [self._text(part, names) for part in tree]
+        if hasattr(tree, "_fields"):
+            return f"{self._constant(type(tree))}({', '.join(parts)})"
+        return _tuple(parts) if isinstance(tree, tuple) else f"[{', '.join(parts)}]"
+
+    def _finish(self, fresh: Sequence[bool]) -> None:
+        names: list[str] = []
+        # the memory that is kept for backward, or of a result already: another result must not lie there
+        given = {self._held(out) for out, returned in zip(self.outs, fresh, strict=True) if not returned}
+        for out, returned in zip(self.outs, fresh, strict=True):
+            name, held = self._name(out), self._held(out)
+            if returned:
+                made_here = held.kind in ("map", "reduce") or held.fn in _OUT or held in self._turned_views
+                made_here = made_here and held is memory(out)
+                if held in given:
+                    self._lines.append(f"r{len(names)} = {self._constant(np.array)}({name})")
+                    name = f"r{len(names)}"
+                elif not made_here:
+                    others = ", ".join([name, *(f"a{i}" for i in range(len(self.inputs)))])
+                    self._lines.append(f"r{len(names)} = owned({others})")
+                    name = f"r{len(names)}"
+                given.add(held)
+            elif held.kind in ("call", "item"):
+                self._lines.append(f"{name} = asarray({name})")
+            names.append(name)
+        self._lines.append(f"return {_tuple(names)}")
+
+
+def _has_slots(tree: Any) -> bool:
+    if isinstance(tree, Slot):
+        return True
+    if isinstance(tree, dict):
+        return any(map(_has_slots, tree.values()))
+    return isinstance(tree, (tuple, list)) and any(map(_has_slots, tree))
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _check(name: str) -> None:
+    raise TraceChangedError(
+        f"compile: a result ({name}) has another shape than when the function was traced: it depends on values.\n"
+        "  What to do: leave that part out of the compiled function."
+    )

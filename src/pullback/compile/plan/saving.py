@@ -1,0 +1,113 @@
+"""What forward keeps for backward, and what backward computes again.
+
+Whatever lies in memory anyway is kept: arguments, results, and what calls and reductions gave. Elementwise values that
+forward does not write are computed again from these, which costs no memory and little time beside reading it; unless
+that takes long, or would keep more than the value itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..trace.program import Value, reachable
+from ..trace.symbols import taken
+from .fuse import LoopStage, Stage, source
+
+COST_LIMIT = 40
+"""Of computing an element again, in additions."""
+_COSTS = {
+    **dict.fromkeys("divide reciprocal sqrt remainder fmod floor_divide cbrt".split(), 4),
+    **dict.fromkeys("exp exp2 expm1 log log2 log10 log1p tanh sin cos".split(), 10),
+    **dict.fromkeys("tan sinh cosh arcsin arccos arctan arcsinh arccosh arctanh arctan2 power float_power".split(), 25),
+    **dict.fromkeys("logaddexp logaddexp2 hypot".split(), 25),
+}
+
+
+class Saving:
+    """Which values of the forward pass a backward pass is given."""
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        arguments: Iterable[Value],
+        cotangents: Iterable[Value],
+        gradients: Sequence[Value],
+    ) -> None:
+        self.arguments = set(arguments)
+        self.written = {v for s in stages for v in (s.outputs if isinstance(s, LoopStage) else (s.value,))}
+        self.made = set(reachable(self.written, self.arguments))
+        self.saved: dict[Value, None] = {}
+        self.recomputed: dict[Value, None] = {}
+        self._costs: dict[Value, float] = {}
+        follows = set(cotangents)
+        wanted: list[Value] = []
+        for value in reachable(gradients, self.arguments | follows):
+            if any(a in follows for a in value.args):
+                follows.add(value)
+                wanted += [a for a in value.args if a not in follows]
+        wanted += [g for g in gradients if g not in follows]
+        self._want_all(wanted)
+
+    def _want(self, value: Value) -> None:
+        """See to it that backward has a value."""
+        if value in self.saved or value in self.recomputed or value.kind in ("const", "array"):
+            return
+        if value in self.arguments or (value.kind == "item" and value.args[0] in self.made):
+            self.saved[value] = None
+        elif value.kind in ("reshape", "broadcast") or is_view(value) or value not in self.made:
+            self.recomputed[value] = None
+            self._want_all(value.args)
+        elif value.kind != "map" or value in self.written or not self._worthwhile(value):
+            self.saved[value] = None
+        else:
+            self.recomputed[value] = None
+            self._want_all(value.args)
+
+    def _want_all(self, values: Iterable[Value]) -> None:
+        """See to it that backward has values: the earlier ones first, of which others may be made."""
+        for value in sorted(set(values), key=lambda v: v.number):
+            self._want(value)
+
+    def _worthwhile(self, value: Value) -> bool:
+        """Whether to compute an elementwise value again."""
+        if self._cost(value) > COST_LIMIT:
+            return False
+        extra = sum(v.nbytes for v in self._leaves(value) if v not in self.saved and v not in self.arguments)
+        return extra <= value.nbytes
+
+    def _leaves(self, value: Value) -> set[Value]:
+        found: set[Value] = set()
+        stack, seen = [value], {value}
+        while stack:
+            for arg in stack.pop().args:
+                arg = source(arg)
+                if arg in seen or arg.kind in ("const", "array"):
+                    continue
+                seen.add(arg)
+                kept = arg in self.saved or arg in self.arguments or arg in self.written
+                if arg.kind == "map" and not kept:
+                    stack.append(arg)
+                else:
+                    found.add(arg)
+        return found
+
+    def _cost(self, value: Value) -> float:
+        """What it takes to compute an element from what lies in memory."""
+        value = source(value)
+        in_memory = value.kind != "map" or value in self.saved or value in self.arguments or value in self.written
+        if in_memory:
+            return 0
+        if value not in self._costs:
+            self._costs[value] = _COSTS.get(value.fn, 1) + sum(self._cost(a) for a in value.args)
+        return self._costs[value]
+
+
+def is_view(value: Value) -> bool:
+    """Whether a call gives the memory of its argument, seen otherwise."""
+    return value.kind == "call" and bool(getattr(value.fn, "view", False) or value.fn in VIEWS)
+
+
+VIEWS: set[object] = {np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.diagonal, np.flip, taken}
+"""NumPy's functions whose result lies in the memory of their argument."""

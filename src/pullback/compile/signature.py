@@ -1,0 +1,159 @@
+"""`Entry`: a compiled function for one signature: the plans of its forward, and of backwards as they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..tensor.tensor import Tensor
+from .plan.fuse import LoopStage, schedule
+from .plan.plan import Plan
+from .plan.saving import Saving
+from .trace.closure import Environment
+from .trace.program import Value
+from .trace.tracing import rebuilder, trace
+
+Array = np.ndarray[Any, Any]
+
+
+class Options(NamedTuple):
+    """How loops are to run."""
+
+    backend: str | None
+    threads: int
+
+
+class Entry:
+    """What a signature's calls run.
+
+    tensors: what is read besides the arguments, by reference: tensors found from the function (`reached` counts them
+    and the arguments), then others met on the way. tracked: the numbers of the results that require grad. read: the
+    numbers, among all tensors and then the results that are saved (`saved_results`), of what backward reads.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[Sequence[Tensor]], Any],
+        given: Sequence[Tensor],
+        environment: Environment,
+        recorded: bool,
+        options: Options,
+    ) -> None:
+        self.options, self.environment = options, environment
+        self._call = call
+        self._lock = threading.Lock()
+        own = {id(t): i for i, t in enumerate(given)}
+        self.shared = [(t, own[id(t)]) for t in environment.tensors if id(t) in own]
+        outside = [t for t in environment.tensors if id(t) not in own]
+        inputs = [*given, *outside]
+        self.reached = len(inputs)
+        self.requires = [recorded and t._requires_grad for t in inputs]
+        self.traced = traced = trace(call, [t._data for t in inputs], self.requires, recorded)
+        self.arguments = traced.arguments
+        self.tensors = [*outside, *traced.captured]
+        self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
+        self.rebuilt = rebuilder(traced.tree)
+        self.tracked = traced.tracked if recorded else []
+        self._number = {v: i for i, v in enumerate(traced.arguments)}
+        # results that are arguments, or other results, are these very tensors
+        self.own = [i for i, p in enumerate(traced.passed) if p is None and traced.same[i] == i]
+        self.outs = [traced.outs[i] for i in self.own]
+        # whether every result is a tensor of its own, and nothing is written to
+        self.direct = len(self.own) == len(traced.outs) and not traced.written
+        self._plan_forward()
+        self._backwards: dict[Any, tuple[Plan, list[Any]]] = {}
+
+    # Forward ----------------------------------------------------------------------------------------------------------
+
+    def _plan_forward(self) -> None:
+        """Decide what forward keeps, and plan it."""
+        traced = self.traced
+        results = [*self.outs, *(v for _, v in traced.written)]
+        stages = schedule(results, self.arguments)
+        kept: list[Value] = []
+        self.saving: Saving | None = None
+        if self.tracked and not traced.problem:
+            gradients = [g for g in traced.gradients if g is not None]
+            self.saving = Saving(stages, self.arguments, traced.cotangents, gradients)
+            kept = [v for v in self.saving.saved if v not in self._number]
+        self.saved_results, self.kept, self._held = [], [], []
+        for value in kept:
+            held = [i for i in self.own if traced.outs[i] is value]
+            if held:
+                self.saved_results.append(held[0])
+                self._held.append(value)
+            else:
+                self.kept.append(value)
+        stages = schedule([*results, *self.kept, *self._held], self.arguments)
+        outs = [*results, *self.kept]
+        fresh = [True] * len(self.outs) + [False] * (len(outs) - len(self.outs))
+        self.forward = self._plan(stages, self.arguments, outs, fresh)
+        saved = self.saving.saved if self.saving is not None else ()
+        n = len(self.arguments)
+        self.frees = bool(saved)  # whether a backward leaves the node with less than it had
+        self.read = {self._number[v] for v in saved if v in self._number} | set(range(n, n + len(self._held)))
+
+    def _plan(
+        self,
+        stages: Any,
+        inputs: Sequence[Value],
+        outs: Sequence[Value],
+        fresh: Sequence[bool],
+        gradients: bool = False,
+    ) -> Plan:
+        backend, threads = self.options
+        return Plan(stages, inputs, outs, backend=backend, threads=threads, fresh=fresh, given_away=gradients)
+
+    # Backward ---------------------------------------------------------------------------------------------------------
+
+    def backward(
+        self, tensors: Sequence[Tensor], saved: Sequence[Array], given: Sequence[Any], wanted: tuple[bool, ...]
+    ) -> list[Array | None]:
+        """The gradients by the wanted arguments, of cotangents (arrays, or tensors, or None)."""
+        arrays = [getattr(c, "_data", c) for c in given]
+        same = tuple([c is not None and c.size > 1 and not any(c.strides) for c in arrays])
+        key = (wanted, tuple([c is not None for c in arrays]), same)
+        found = self._backwards.get(key)
+        if found is None:
+            with self._lock:
+                found = self._backwards.get(key)
+                if found is None:
+                    found = self._backwards[key] = self._plan_backward(tensors, *key)
+        plan, places = found
+        cotangents = [
+            (c[(0,) * c.ndim] if repeated else c) for c, repeated in zip(arrays, same, strict=True) if c is not None
+        ]
+        results = plan.run(*[t._data for t in tensors], *saved, *cotangents)
+        return [None if i is None else results[i] for i in places]
+
+    def _plan_backward(
+        self, tensors: Sequence[Tensor], wanted: tuple[bool, ...], present: tuple[bool, ...], same: tuple[bool, ...]
+    ) -> tuple[Plan, list[Any]]:
+        traced = self.traced
+        if not all(present) or any(same):
+            arrays = [t._data for t in tensors[: self.reached]]
+            uniform = [s for s, p in zip(same, present, strict=True) if p]
+            traced = trace(self._call, arrays, self.requires, True, traced, present, uniform)
+        chosen = [g if w else None for g, w in zip(traced.gradients, wanted, strict=True)]
+        outs = list(dict.fromkeys(g for g in chosen if g is not None))
+        inputs = [*self.arguments, *self._held, *self.kept, *traced.cotangents]
+        plan = self._plan(schedule(outs, inputs), inputs, outs, [True] * len(outs), True)
+        return plan, [None if g is None else outs.index(g) for g in chosen]
+
+    def backward_plans(self) -> list[Plan]:
+        """The plans that were made so far; one for all gradients if there is none."""
+        if not self._backwards and self.saving is not None:
+            wanted = tuple(self.requires) + tuple(t._requires_grad for t in self.traced.captured)
+            all_of_them = (True,) * len(self.tracked)
+            key = (wanted, all_of_them, (False,) * len(self.tracked))
+            with self._lock:
+                self._backwards[key] = self._plan_backward((), *key)
+        return [plan for plan, _ in self._backwards.values()]
+
+
+def loops(plan: Plan) -> list[LoopStage]:
+    """The loops of a plan."""
+    return [s for s in plan.stages if isinstance(s, LoopStage)]

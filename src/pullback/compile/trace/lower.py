@@ -1,0 +1,219 @@
+"""From operations of the table to NumPy's: a trace becomes a `Program`.
+
+The forward of each operation that was written down is called with symbols. What then comes of the example is compared
+with what the operation gave itself: a forward that does something else for what is no array is called as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...interpreters.functions import recording
+from ...interpreters.traced import Entry, Ref, Trace
+from ...tensor import dtypes
+from ...tensor.tensor import wrap
+from .program import Program, Value
+from .symbols import IN_OTHER_WORDS, Opaque, Symbol, symbol
+
+if TYPE_CHECKING:
+    from ...table.entry import Op
+
+Array = np.ndarray[Any, Any]
+
+
+class Lowered:
+    """The program of a trace: the value of each number, and the operations that are called as they are."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        captured: Collection[int],
+        program: Program | None,
+        known: Mapping[int, Value],
+        repeated: Collection[int],
+    ) -> None:
+        """captured: the numbers of tensors from outside that are read in each call. known: the values of arguments,
+        by their numbers, in `program`, an earlier one to go on with. repeated: the numbers of arguments that are given
+        as one element."""
+        self.program = Program() if program is None else program
+        self.values: dict[int, Value] = {}
+        self.inputs: dict[int, Value] = {}  # what is given for an argument, which may be repeated
+        self.opaque: dict[str, str] = {}  # the operations that were not taken apart, and why
+        self._examples = trace.examples
+        for number in (*trace.inputs, *captured):
+            example = trace.examples[number]
+            shape = () if number in repeated else example.shape
+            given = known.get(number) or self.program.input(shape, example.dtype)
+            self.inputs[number] = given
+            self.values[number] = self.program.broadcast(given, example.shape)
+        for number in trace.met:
+            if number not in self.values:
+                self.values[number] = self.program.array(trace.examples[number])
+        for entry in trace.entries:
+            self._enter(entry)
+        self._examples = []  # as large as all that the function computes
+
+    def _enter(self, entry: Entry) -> None:
+        if entry.op is None:
+            self.values[entry.results[0]] = self.program.array(entry.args[0])
+            return
+        try:
+            with np.errstate(all="ignore"):
+                found = self._apart(entry.op, entry)
+        except (Opaque, TypeError, ValueError, AttributeError, IndexError, NotImplementedError, RuntimeError) as error:
+            self.opaque.setdefault(entry.op.name, _reason(error))
+            found = self._whole(entry)
+        for number, value in zip(entry.results, found, strict=True):
+            self.values[number] = value
+
+    def _apart(self, op: Op, entry: Entry) -> list[Value]:
+        """The values that the operation's forward is made of."""
+        args = _replaced(entry.args, self._symbol)
+        kwargs = _replaced(entry.kwargs, self._symbol)
+        if any(s.dtype.kind == "V" for s in _symbols((args, kwargs))):
+            raise Opaque
+        if op.joins:
+            dtype = dtypes.result_type([s.example for s in args[0]])
+            args = ([s.astype(dtype) for s in args[0]], *args[1:])
+        elif op.elementwise:
+            args = tuple(self._promoted(op, op.padded(args, kwargs)))
+            kwargs = {}
+        other = IN_OTHER_WORDS.get(op.name)
+        with_symbols = bool(_symbols((args, kwargs)))
+        if other is None:
+            found = op.forward(*args, **kwargs)
+        else:
+            found = other(self._examples[entry.results[0]], *args, **kwargs)
+        outs = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(outs) != len(entry.results):
+            raise Opaque
+        values = []
+        for out, number in zip(outs, entry.results, strict=True):
+            if with_symbols and not isinstance(out, Symbol):
+                raise Opaque
+            made, expected = symbol(self.program, out), self._examples[number]
+            if not same(made.example, expected):
+                raise Opaque("its forward does something else for arrays")
+            values.append(made.value)
+        return values
+
+    def _promoted(self, op: Op, args: tuple[Any, ...]) -> list[Any]:
+        """The operands of an elementwise operation in the dtype they have in common."""
+        found = [args[i].example if isinstance(args[i], Symbol) else args[i] for i in op.promoted if i < len(args)]
+        found = [p for p in found if p is not None or not op.defaults]
+        dtype = dtypes.result_type(found)
+        if op.floats and dtype.kind in "biu":
+            dtype = dtypes.default()
+        plain = len(found) == 2 and dtype.kind == "f" and any(type(p) in (bool, int, float) for p in found)
+        operands: list[Any] = []
+        for i, a in enumerate(args):
+            if i not in op.promoted or a is None:
+                operands.append(a)
+            elif isinstance(a, Symbol):
+                operands.append(a.astype(dtype))
+            else:  # a number beside a tensor of floats is left to NumPy, as on the fast path
+                operands.append(a if plain else symbol(self.program, np.asarray(a).astype(dtype)))
+        return operands
+
+    def _whole(self, entry: Entry) -> list[Value]:
+        """The operation as one call."""
+        assert entry.op is not None
+        examples = [self._examples[n] for n in entry.results]
+        many = len(examples) > 1
+        call = whole(entry.op)
+        args, kwargs = _replaced(entry.args, self._boxed), _replaced(entry.kwargs, self._boxed)
+        found = self.program.call(call, args, kwargs, tuple(examples) if many else examples[0])
+        return list(found) if many else [found]
+
+    def _symbol(self, ref: Ref) -> Symbol:
+        return Symbol(self.program, self.values[ref.number], self._examples[ref.number])
+
+    def _boxed(self, ref: Ref) -> _Boxed:
+        return _Boxed(self.values[ref.number])
+
+
+def _reason(error: Exception) -> str:
+    """Why an operation is not taken apart, in words: errors of its code speak of symbols, which a user never sees."""
+    if isinstance(error, Opaque):
+        return str(error)
+    if isinstance(error, AttributeError) and isinstance(error.obj, Symbol):
+        return _ASKED.get(str(error.name), f"its code asks an array for {error.name}, for which there is no loop")
+    return "its code is for arrays and works with what is in them"
+
+
+_ASKED = {
+    "min": "its code asks for the smallest element",
+    "max": "its code asks for the largest element",
+    "item": "its code asks for the value of an element",
+    "tolist": "its code asks for the values",
+    "nonzero": "its code asks which elements are not zero",
+    "any": "its code asks whether any element is true",
+    "all": "its code asks whether all elements are true",
+    "strides": "its code asks how an array lies in memory",
+    "flags": "its code asks how an array lies in memory",
+    "base": "its code asks whose memory an array is",
+    "ctypes": "its code asks where an array lies in memory",
+}
+
+
+class _Boxed(NamedTuple):
+    """In the arguments of a whole operation: an array that it gets as a tensor."""
+
+    array: Any
+
+
+@functools.cache
+def whole(op: Op) -> Any:
+    """A function of arrays that calls an operation."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with recording(False):
+            found = op.call(*_tensors(args), **_tensors(kwargs))
+        return tuple(t._data for t in found) if isinstance(found, (tuple, list)) else found._data
+
+    call.__name__ = op.name
+    call.view, call.whole = op.view, True  # type: ignore[attr-defined]
+    return call
+
+
+def _tensors(tree: Any) -> Any:
+    if isinstance(tree, _Boxed):
+        return wrap(tree.array)
+    if isinstance(tree, (tuple, list)):
+        parts = [_tensors(part) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return {key: _tensors(part) for key, part in tree.items()} if isinstance(tree, dict) else tree
+
+
+def _replaced(tree: Any, change: Any) -> Any:
+    if isinstance(tree, Ref):
+        return change(tree)
+    if isinstance(tree, (tuple, list)):
+        parts = [_replaced(part, change) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return {key: _replaced(part, change) for key, part in tree.items()} if isinstance(tree, dict) else tree
+
+
+def _symbols(tree: Any) -> list[Symbol]:
+    if isinstance(tree, Symbol):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    return [s for part in tree for s in _symbols(part)] if isinstance(tree, (tuple, list)) else []
+
+
+def same(made: Array, expected: Array) -> bool:
+    """Whether two examples are equal, to rounding."""
+    if made.shape != expected.shape or made.dtype != expected.dtype:
+        return False
+    if made.dtype.kind not in "fc":
+        return bool(np.array_equal(made, expected))
+    tolerance = 64 * float(np.finfo(made.dtype).eps)
+    with np.errstate(all="ignore"):
+        sizes = np.abs(expected[np.isfinite(expected)])
+        small = tolerance * float(sizes.max(initial=0))  # what is left of terms that cancel is no exacter than they
+        return bool(np.allclose(made, expected, rtol=tolerance, atol=small, equal_nan=True))

@@ -1,0 +1,271 @@
+"""One call of a function as a trace, and the trace as a program with its derivative."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...autograd.api import grad
+from ...autograd.structure import CONTAINERS, leaves, rebuild
+from ...interpreters.functions import recording
+from ...interpreters.traced import Trace, TraceError
+from ...table.levels import inner
+from ...tensor.modes import thread
+from ...tensor.tensor import Lifted, Tensor, wrap
+from .lower import Lowered
+from .program import Value
+
+Array = np.ndarray[Any, Any]
+
+
+class Argument:
+    """What stands in the place of a tensor in the structure of results: its number among them."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class NotTracedError(Exception):
+    """The function raised something, its cause, while it was traced."""
+
+
+class Traced(NamedTuple):
+    """A function's program for one signature.
+
+    arguments: its values for the tensors given, and for those of `captured`, met on the way. outs: the values of its
+    results; `passed` tells which argument one is, `same` the first that is the same tensor, and `tracked` are the
+    numbers of those that require grad. cotangents, gradients: of the latter, and of each argument (None: it has none);
+    problem: why there are no such values, if the backward cannot be traced. written: the arguments that are written to,
+    and what. lines: where, in the user's code.
+    tree: how the results nest.
+    """
+
+    arguments: list[Value]
+    captured: list[Tensor]
+    outs: list[Value]
+    passed: list[int | None]
+    same: list[int]
+    tracked: list[int]
+    cotangents: list[Value]
+    gradients: list[Value | None]
+    written: list[tuple[int, Value]]
+    lines: list[str]
+    tree: Any
+    lowered: Lowered
+    problem: str
+
+
+def trace(
+    call: Callable[[Sequence[Tensor]], Any],
+    arrays: Sequence[Array],
+    requires: Sequence[bool],
+    recorded: bool = True,
+    earlier: Traced | None = None,
+    wanted: Sequence[bool] | None = None,
+    uniform: Sequence[bool] = (),
+) -> Traced:
+    """Trace `call`, a function of tensors in the place of the arrays.
+
+    recorded: whether operations are. earlier: a trace of the same function, whose values this one is to use. wanted: of
+    which results that require grad there is a gradient; all. uniform: of which of these gradients all elements are the
+    same.
+    """
+    level, found = _written_down(call, arrays, requires, recorded, wanted)
+    captured = _still_alive(level)
+    known: dict[int, Value] = {}
+    numbers: list[int | None] = [*found.numbers, *captured]
+    tensors = list(captured.values())
+    if earlier is not None:  # its arguments are all that is given; what else was met was made on the way
+        tensors = earlier.captured
+        met = {id(t): n for n, t in captured.items()}
+        numbers = [*found.numbers, *(met.get(id(t)) for t in tensors)]
+        known = {n: v for n, v in zip(numbers, earlier.arguments, strict=True) if n is not None}
+        captured = {n: t for n, t in captured.items() if n in known}
+    repeated = {n for n, same in zip(found.cotangents, uniform, strict=False) if same}
+    lowered = Lowered(level, captured, None if earlier is None else earlier.lowered.program, known, repeated)
+    values = lowered.values
+    gradients = dict(found.gradients)
+    return Traced(
+        [values[n] for n in numbers if n is not None] if earlier is None else earlier.arguments,
+        tensors,
+        [values[n] for n in found.outs],
+        found.passed,
+        found.same,
+        found.tracked,
+        [lowered.inputs[n] for n in found.cotangents],
+        [values[gradients[n]] if n is not None and n in gradients else None for n in numbers],
+        [(i, values[b]) for i, (a, b) in enumerate(zip(found.numbers, found.after, strict=True)) if a != b],
+        found.lines,
+        found.tree,
+        lowered,
+        found.problem,
+    )
+
+
+def rebuilder(tree: Any) -> Callable[[Sequence[Any]], Any]:
+    """A function from results in order to the structure they are returned in."""
+    space: dict[str, Any] = {}
+
+    def text(part: Any) -> str:
+        if type(part) is Argument:
+            return f"r[{part.number}]"
+        if type(part) is tuple:
+            return "(" + "".join(text(p) + ", " for p in part) + ")"
+        if type(part) is list:
+            return "[" + ", ".join(map(text, part)) + "]"
+        if type(part) is dict:
+            return "{" + ", ".join(f"{constant(k)}: {text(v)}" for k, v in part.items()) + "}"
+        if isinstance(part, CONTAINERS):
+            found = list(leaves(part))
+            return f"{constant(rebuild)}({constant(part)}, iter([{', '.join(map(text, found))}]))"
+        return constant(part)
+
+    def constant(value: Any) -> str:
+        space[f"k{len(space)}"] = value
+        return f"k{len(space) - 1}"
+
+    return eval(f"lambda r: {text(tree)}", space)
+
+
+class _Numbers(NamedTuple):
+    """The numbers, in a trace, of arguments (before and after), results, cotangents, and gradients (of an argument)."""
+
+    numbers: list[int]
+    after: list[int]
+    outs: list[int]
+    passed: list[int | None]
+    same: list[int]
+    tracked: list[int]
+    cotangents: list[int]
+    gradients: list[tuple[int, int]]
+    lines: list[str]
+    tree: Any
+    problem: str
+
+
+def _written_down(
+    call: Callable[[Sequence[Tensor]], Any],
+    arrays: Sequence[Array],
+    requires: Sequence[bool],
+    recorded: bool,
+    wanted: Sequence[bool] | None,
+) -> tuple[Trace, _Numbers]:
+    with Trace() as level, recording(recorded), _without_hooks():
+        given = [level.lift(a, r) for a, r in zip(arrays, requires, strict=True)]
+        numbers = [level.number_of(t) for t in given]
+        try:
+            result = call(given)
+        except TraceError:
+            raise
+        except Exception as error:
+            raise NotTracedError from error
+        flat = list(leaves(result))
+        outs = [t for t in flat if isinstance(t, Tensor)]
+        found = [level.number_of(t) for t in outs]
+        after = [level.number_of(t) for t in given]
+        places = iter(range(len(outs)))
+        tree = rebuild(result, iter([Argument(next(places)) if isinstance(t, Tensor) else t for t in flat]))
+        _refuse_changes(level, given)
+        tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
+        chosen = [i for k, i in enumerate(tracked) if wanted is None or wanted[k]]
+        own = {id(t): i for i, t in enumerate(given)}
+        passed = [own.get(id(t)) for t in outs]
+        same = [next(i for i, other in enumerate(outs) if other is t) for t in outs]
+        captured = [(n, t) for n, (t, _) in level.captured.items()]
+        by = [*zip(numbers, given, strict=True), *captured]
+        lines = [level.line(t) for t, a, b in zip(given, numbers, after, strict=True) if a != b]
+        cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
+    return level, _Numbers(numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem)
+
+
+@contextlib.contextmanager
+def _without_hooks() -> Iterator[None]:
+    """What a trace saves is not packed: hooks want values."""
+    modes = thread.modes
+    before, modes.pack_hooks = modes.pack_hooks, ()
+    try:
+        yield
+    finally:
+        modes.pack_hooks = before
+
+
+def _still_alive(level: Trace) -> dict[int, Tensor]:
+    """The tensors that the trace met and that somebody else holds; the others it made itself: they are constants."""
+    looked = {n: weakref.ref(t) for n, (t, _) in level.captured.items()}
+    level.forget()
+    found: dict[int, Tensor] = {}
+    for number, ref in looked.items():
+        t = ref()
+        if t is None and _is_held(level.examples, number):
+            t = wrap(level.examples[number])
+        if t is not None:
+            found[number] = t
+    return found
+
+
+def _is_held(arrays: list[Array], number: int) -> bool:
+    """Whether somebody besides the list, and the views in it, may write to an array."""
+    views = collections.Counter(id(a.base) for a in arrays if a.base is not None)
+    array: Any = arrays[number]
+    listed = 1
+    while isinstance(array, np.ndarray):
+        if sys.getrefcount(array) > _REFERENCES + listed + views[id(array)]:
+            return True
+        array, listed = array.base, 0
+    return array is not None
+
+
+def _references() -> int:
+    """What the count of references says of an array that only one variable holds."""
+    array = np.empty(1)
+    return sys.getrefcount(array)
+
+
+_REFERENCES = _references()
+
+
+def _gradients(
+    level: Trace, outs: Sequence[Tensor], by: Sequence[tuple[int, Tensor]]
+) -> tuple[list[int], list[tuple[int, int]], str]:
+    """The numbers of the cotangents of results, and of the gradients by numbered tensors; or why there are none."""
+    wanted = [(n, t) for n, t in by if t._requires_grad]
+    if not outs or not wanted:
+        return [], [], ""
+    cotangents = [level.lift(np.ones(t._data.shape, t._data.dtype)) for t in outs]
+    numbers = [level.number_of(t) for t in cotangents]
+    try:
+        found = grad(list(outs), [t for _, t in wanted], cotangents, allow_unused=True)
+    except Exception as error:  # of a rule, or of a hook or a Function of the user's: backward will raise it
+        return numbers, [], f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return numbers, [(n, level.number_of(g)) for (n, _), g in zip(wanted, found, strict=True) if g is not None], ""
+
+
+def _refuse_changes(level: Trace, given: Sequence[Tensor]) -> None:
+    reached = [*given, *(t for t, _ in level.captured.values())]
+    if any(isinstance(t._grad, Lifted) for t in reached):
+        for t in reached:
+            t._grad = None if isinstance(t._grad, Lifted) else t._grad
+        raise TraceError(
+            "compile: backward() was called in the function: it would add to the .grad of tensors that are only "
+            "traced.\n  What to do: return the gradients, from pullback.autograd.grad(loss, parameters) or "
+            "pullback.func.grad."
+        )
+    for t in level.changed():
+        raise TraceError(
+            f"compile: a tensor (shape {list(t._data.shape)}) was written to in place after it had been used.\n"
+            "  What to do: use the operation without the underscore, or write to it before it is used."
+        )
+    for t in given:
+        if isinstance(t, Lifted) and t._edge is not None:
+            raise TraceError(
+                "compile: an argument was made part of the graph by a write in place.\n"
+                "  What to do: use the operation without the underscore, and return its result."
+            )

@@ -1,0 +1,48 @@
+"""What scripts ask of torch.cuda before they begin: there is no GPU here.
+
+A GPU kernel becomes part of a graph as an `autograd.Function`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import errors
+
+
+def is_available() -> bool:
+    """Whether tensors can lie on a GPU: no, payloads are NumPy arrays.
+
+    >>> import pullback
+    >>> "cuda" if pullback.cuda.is_available() else "cpu"
+    'cpu'
+    """
+    return False
+
+
+def device_count() -> int:
+    """How many GPUs tensors can lie on: none."""
+    return 0
+
+
+def manual_seed(seed: int) -> None:
+    """Nothing: there is no generator of random numbers to seed on a GPU, as in torch where there is none."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Nothing, as `manual_seed`."""
+
+
+def empty_cache() -> None:
+    """Nothing: no memory of a GPU is held."""
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    found = f"pullback.cuda.{name}"
+    if name == "amp":
+        do = "leave autocast and GradScaler out, in which `enabled=torch.cuda.is_available()` would have done nothing"
+    else:
+        do = "ask pullback.cuda.is_available() first, which is False; a GPU kernel can be a pullback.autograd.Function"
+    raise AttributeError(errors.message("cuda", expected="no use of a GPU: tensors lie on the CPU", found=found, do=do))

@@ -1,0 +1,1 @@
+"""Tools that find mistakes: anomaly mode, NaNs, origins of tensors, gradcheck."""

@@ -1,0 +1,1 @@
+"""`gradcheck` and `gradgradcheck`: whether a backward computes the derivative of its function."""

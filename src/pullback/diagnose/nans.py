@@ -1,0 +1,367 @@
+"""Where a number that is none came from: the first NaN or infinity of a forward pass, and of a backward pass.
+
+In anomaly mode `look_at_tensor` hears of every tensor that is made, which for all that are finite costs one pass over
+their elements (a dot product: nothing is allocated). What is not finite gets a `Bad`, which says how it came about;
+what is computed from it inherits that. So a NaN that a gradient meets, or makes, is told with its first cause. A NaN
+in the forward pass alone is no error: it may be masked. It becomes one where the backward pass shows that the loss
+depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..autograd.context import FunctionNode
+from ..autograd.contract import place as place_of_function
+from ..autograd.node import FREED, reachable
+from ..autograd.watching import ByTensor, PackedTuple
+from ..tensor.memory import Payload
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
+from .places import Call, Place, at, is_ours, locals_of, place_of_node
+
+
+@dataclass(eq=False, repr=False)
+class Bad:
+    """How the first element that is not finite came about: "nan" or "inf", by which call, where, at which index.
+
+    value: the element itself, as it is printed: nan, inf or -inf.
+    values: the operands at that index, in words. before: what one of the operands had already, an infinity. given: it
+    was among the values the tensor was made of, or came in with an operand from outside of anomaly mode.
+    """
+
+    kind: str
+    name: str
+    place: Place | None
+    index: list[int]
+    count: int
+    size: int
+    values: str
+    before: Bad | None
+    given: bool
+    value: str
+
+    def __str__(self) -> str:
+        name = f"{self.name}()" if self.name.isidentifier() else self.name
+        how = "came with" if self.given else "returned"
+        text = f"{name} {how} {self.value} for {self.count} of {self.size} elements, first at index {self.index}"
+        text += f", from {self.values}" * bool(self.values) + f"\n    at {at(self.place)}" * (self.place is not None)
+        return text + (f"\n    where before that {self.before}" if self.before is not None else "")
+
+
+BAD: ByTensor[Bad] = ByTensor()
+
+
+_MANY = 1000
+
+
+class _Pending(threading.local):
+    def __init__(self) -> None:
+        # those that are not finite, since a node was last made: the last of them
+        self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=_MANY)
+
+
+_pending = _Pending()
+
+
+def all_finite(a: np.ndarray[Any, Any]) -> bool:
+    """Whether there is no NaN and no infinity among floating point or complex numbers.
+
+    >>> import numpy as np
+    >>> all_finite(np.array([1.0, 1e300])), all_finite(np.array([1.0, np.inf]))
+    (True, False)
+    """
+    if a.dtype.kind == "f" and a.itemsize in (4, 8) and a.flags.c_contiguous:
+        flat = a.reshape(-1)
+        if math.isfinite(np.dot(flat, flat)):  # it may overflow, so only this is certain
+            return True
+    return bool(np.isfinite(a).all())
+
+
+def _payload(value: Any) -> Any:
+    """What a Tensor holds; of one that belongs to a transform, what is inside: all of a batch, or the primal."""
+    while isinstance(value, (Tensor, Payload)):
+        value = value._data if isinstance(value, Tensor) else value.inside
+    return value
+
+
+def _is_floating(data: Any) -> bool:
+    return isinstance(data, np.ndarray) and data.dtype.kind in "fc"
+
+
+# Forward --------------------------------------------------------------------------------------------------------------
+
+
+def look_at_tensor(t: Tensor) -> None:
+    """Note how a tensor that was just made came to have elements that are not finite."""
+    data, modes = t._data, thread.modes
+    if type(data) is not np.ndarray or data.dtype.kind not in "fc" or all_finite(data):
+        return
+    if modes.running is not None and not modes.grad_enabled:  # a gradient: `check_nan` looks at those
+        return
+    BAD.put(t, _first(t, data))
+    _pending.tensors.append(weakref.ref(t))
+
+
+def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
+    """How `t` came to have elements that are not finite: as an operand did, or here."""
+    call = Call(sys._getframe(2), t)
+    bad = np.isnan(data)
+    kind = "nan" if bad.any() else "inf"
+    if kind == "inf":
+        bad = np.isinf(data)
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    operands = [o for o in call.operands if _is_floating(o._data)]
+    before = None
+    for o in operands:
+        held = BAD.get(o)
+        if held is None and not all_finite(o._data):
+            held = _given(o)
+        if held is not None and held.kind == kind:
+            return held
+        before = before or held
+    each = _is_elementwise(sys._getframe(2))
+    values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
+    if kind == "inf" and data.dtype.kind == "f":
+        bad = data == data[index]  # those of the other sign came about in another way
+    return Bad(
+        kind,
+        call.title(),
+        call.place,
+        list(index),
+        int(bad.sum()),
+        data.size,
+        values,
+        before,
+        not call.operands,
+        _printed(data[index], kind),
+    )
+
+
+def _printed(value: Any, kind: str) -> str:
+    """A number that is not finite: nan, or an infinity with its sign."""
+    return kind if kind == "nan" or value.dtype.kind == "c" else str(value)
+
+
+def _is_elementwise(frame: Any) -> bool:
+    """Whether the operation that a frame of this package is in acts on each element alone."""
+    while frame is not None and is_ours(frame):
+        found = getattr(locals_of(frame).get("op"), "elementwise", None)
+        if found is not None:
+            return bool(found)
+        frame = frame.f_back
+    return False
+
+
+def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:
+    """An operand's element that an element of the result came from; where all of them count, their range."""
+    value = element(o, index, shape) if each else None
+    if value is not None:
+        return repr(value)
+    data = np.abs(o._data) if o._data.dtype.kind == "c" else o._data
+    span = f" in [{data.min()}, {data.max()}]" if data.size else ""
+    return errors.describe(o) + span
+
+
+def _given(o: Tensor) -> Bad:
+    """Of an operand that was made before anomaly mode was on, and is not finite."""
+    bad = np.isnan(o._data)
+    kind = "nan" if bad.any() else "inf"
+    bad = bad if kind == "nan" else np.isinf(o._data)
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    value = _printed(o._data[index], kind)
+    name = f"the operand {errors.describe(o)}"
+    return Bad(kind, name, None, list(index), int(bad.sum()), o._data.size, "", None, True, value)
+
+
+def look_at_node(node: Any) -> None:
+    """Note on a node that was just made which of its outputs are not finite, and where."""
+    for ref in _pending.tensors:
+        t = ref()
+        if t is not None and t._edge is not None and t._edge[0] is node and (bad := BAD.get(t)) is not None:
+            at_ = np.flatnonzero(np.isnan(t._data))[:_MANY]
+            node.metadata.setdefault("nonfinite", {})[t._edge[1]] = bad, at_
+    _pending.tensors.clear()
+
+
+def kept(node: Any) -> Sequence[Any]:
+    """What a node has saved, as far as it is there to be looked at."""
+    saved = node._saved if isinstance(node, FunctionNode) else getattr(node, "saved", ())
+    return () if saved is FREED or type(saved) is PackedTuple else saved
+
+
+# Backward -------------------------------------------------------------------------------------------------------------
+
+
+def check_forward(node: Any, g: Any) -> None:
+    """Refuse to go back through a NaN of the forward pass that the loss depends on: its gradient is not zero."""
+    for nr, (bad, places) in node.metadata.get("nonfinite", {}).items():
+        data = _payload(g[nr] if node._outputs > 1 else g)
+        if bad.kind == "nan" and isinstance(data, np.ndarray) and data.ravel()[places].any():
+            raise RuntimeError(
+                f"The forward pass made nan, and the result depends on it, by {node.name()}: {bad}\n"
+                f"  What to do: {_advice(bad.name)}."
+            )
+
+
+_DOMAINS = {
+    "sqrt": "sqrt needs an input >= 0, and one > 0 for its derivative",
+    "rsqrt": "rsqrt needs an input > 0",
+    "log": "log needs an input > 0",
+    "log2": "log2 needs an input > 0",
+    "log10": "log10 needs an input > 0",
+    "log1p": "log1p needs an input > -1",
+    "asin": "asin needs an input in [-1, 1]",
+    "acos": "acos needs an input in [-1, 1]",
+    "pow": "a fractional power needs a base >= 0",
+    "div": "0 / 0 and inf / inf are nan: add a small number to the divisor",
+    "sub": "inf - inf is nan: keep what is subtracted finite",
+    "exp": "exp overflows: subtract the maximum first, as softmax and logsumexp do",
+}
+
+
+def _advice(name: str) -> str:
+    return _DOMAINS.get(name, "keep the operands finite, and in the domain of the operation, e.g. with clamp()")
+
+
+def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any], inf: bool) -> None:
+    """Refuse NaN (and infinity, if `inf`) among the gradients that a node sends, given what it got and had saved."""
+    for i, grad in enumerate(grads):
+        data = _payload(grad)
+        if not isinstance(data, np.ndarray) or data.dtype.kind not in "fcV":
+            continue
+        if data.dtype.kind != "V" and all_finite(data):
+            continue
+        bad, kind = np.isnan(data), "nan"
+        if inf and not bad.any():
+            bad, kind = np.isinf(data), "inf"
+        if bad.any():
+            index = tuple(int(k) for k in np.argwhere(bad)[0])
+            raise RuntimeError(
+                f"Function '{node.name()}' returned {kind} values in its {i}th output: {int(bad.sum())} of {data.size} "
+                f"elements, first at index {list(index)}.{_story(node, i, index, data.shape, g, saved)}"
+            )
+
+
+def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved: Sequence[Any]) -> str:
+    """What is known of the element of gradient `i` that is bad: lines, each with a newline in front."""
+    text = ""
+    if (place := place_of_node(node)) is not None:
+        text += f"\n  The forward call: {at(place)}"
+    alone = node.op.elementwise if _is_operation(node) else True
+    came = element(g, index, shape) if node._outputs == 1 and alone else None
+    values = [
+        f"{name} = {v!r}" for name, value in _named(node, i, saved) if (v := element(value, index, shape)) is not None
+    ]
+    if came is not None:
+        values.append(f"the gradient that came in = {came!r}")
+    if values:
+        text += f"\n  There: {', '.join(values)}."
+    first = _first_of_forward(node)
+    if first is not None:
+        text += f"\n  The first {first.kind} was made in the forward pass: {first}"
+    if came == 0:
+        text += _unused(node)
+    elif first is None:
+        text += f"\n  What to do: {_cure(node, came)}."
+    return text
+
+
+def _cure(node: Any, came: Any) -> str:
+    """What to do about a gradient that a node made: of a Function, look at its backward, if what came in was finite."""
+    if not isinstance(node, FunctionNode):
+        return _advice(_operation(node))
+    backward = f"{node._forward_cls.__name__}.backward ({place_of_function(node._forward_cls.backward)})"
+    if came is None or np.isfinite(came):
+        return f"look at {backward}, which made it: it divides by 0 or leaves the domain of a function, say"
+    return f"find what sent that gradient to {backward}"
+
+
+def _operation(node: Any) -> str:
+    return str(node.op.name if _is_operation(node) else node.name())
+
+
+def _is_operation(node: Any) -> bool:
+    """Whether a node is that of an operation of the table, which has a plan; a Function's may have any attribute."""
+    return not isinstance(node, FunctionNode) and hasattr(node, "op") and hasattr(node, "plan")
+
+
+def _named(node: Any, i: int, saved: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """What the rule for gradient `i` was given, by name."""
+    if not _is_operation(node):
+        yield from ((f"saved_tensors[{k}]", v) for k, v in enumerate(saved))
+    elif len(node.plan.calls) > i:
+        rule, pick = node.plan.calls[i]
+        code = rule.__code__
+        names = code.co_varnames[1 : code.co_argcount]
+        # of other operations only what the gradient is of has its elements
+        of = names if node.op.elementwise else (node.op.params[node.plan.wanted[i]],)
+        yield from ((name, value) for name, value in zip(names, pick(saved), strict=False) if name in of)
+
+
+def _first_of_forward(node: Any) -> Bad | None:
+    """The oldest NaN of the forward pass among the nodes that `node` was computed from, or the oldest infinity."""
+    found: dict[str, tuple[int, Bad]] = {}
+    for other in reachable([node]):
+        for bad, _ in other.metadata.get("nonfinite", {}).values():
+            if bad.kind not in found or found[bad.kind][0] < other._order:
+                found[bad.kind] = other._order, bad
+    return found["nan"][1] if "nan" in found else found["inf"][1] if "inf" in found else None
+
+
+def _unused(node: Any) -> str:
+    """What to say where the gradient that came in is 0: the result does not depend on this element."""
+    text = (
+        "\n  The gradient that came in is 0 there: the result does not use this element. But the derivative is not "
+        "finite, and 0 * inf is nan."
+    )
+    chooser = _where_above(node)
+    name = _operation(node)
+    safe = (
+        "x_safe = pullback.where(condition, x, 1.0) before, y = pullback.where(condition, "
+        f"{name if name.isidentifier() else 'f'}(x_safe), 0.0) after"
+    )
+    if chooser is None:
+        return f"{text}\n  What to do: choose a safe input before the operation, not its result after it: {safe}."
+    place = place_of_node(chooser)
+    return (
+        f"{text}\n  It is the branch not taken of the `where`{f' at {at(place)}' if place else ''}: it chooses between "
+        f"results, and both branches are differentiated.\n  What to do: make the input safe: {safe}."
+    )
+
+
+def _where_above(node: Any) -> Any:
+    """The `where` nearest to `node` among those that its result went into, or None."""
+    running = thread.modes.running_pass
+    found = [
+        n
+        for n in reachable([edge[0] for edge in running._roots], running.needed)
+        if n._order < node._order and _operation(n) in ("where", "masked_fill", "nan_to_num")
+    ]
+    for n in sorted(found, key=lambda n: -n._order):
+        if any(other is node for other in reachable([n])):
+            return n
+    return None
+
+
+def element(value: Any, index: tuple[int, ...], shape: Any) -> Any:
+    """One element of what has, or broadcasts to, a shape; None where it does neither."""
+    data = _payload(value)
+    if isinstance(data, (int, float, complex)):
+        return data
+    if not isinstance(data, np.ndarray) or data.dtype.kind not in "fciub":
+        return None
+    try:
+        return np.broadcast_to(data, shape)[index].item()
+    except ValueError:
+        return None

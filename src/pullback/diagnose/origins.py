@@ -1,0 +1,486 @@
+"""Recording of origins: where tensors were made, taken out of the graph, written to, and where backward passes ran.
+
+`record_origins` notes while it is on; `pullback.explain` and the errors of a backward pass tell afterwards. What is
+noted of a tensor is a small `Origin` without the tensor, kept for as long as the tensor lives. An origin knows by which
+`Loss` of the graph its tensor came to have no gradient: that is handed on to whatever is computed from it, so that the
+first cause is found however much was computed since.
+
+Nothing of this is there while nobody records: taps stand in the place of two slots (`Tap`) and a few functions and
+methods are replaced (`_REPLACED`) only between the first `record_origins` that is entered and the last that is left.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .. import errors
+from ..autograd import api
+from ..autograd.context import FunctionNode
+from ..autograd.contract import place as place_of_function
+from ..autograd.engine import execute
+from ..autograd.function import Function
+from ..autograd.grad_mode import _Mode, inference_mode, set_grad_enabled
+from ..autograd.node import AccumulateGrad, reachable
+from ..autograd.watching import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, changed
+from ..tensor.memory import Version
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
+from .misuse import WRITTEN, Write
+from .places import Call, Place, arguments, is_ours, locals_of, user_place
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Loss(NamedTuple):
+    """Where a gradient was lost: by what ("detach", "no_grad", "numpy", ...), of what, at which line, and a detail."""
+
+    kind: str
+    of: str
+    place: Place | None
+    detail: Any = None
+    source: Any = None  # a weak reference to what it was lost of
+
+
+class Origin:
+    """Where a tensor was made and by which operation; in which mode, and where that was entered; and what was lost."""
+
+    __slots__ = ("graded", "losses", "mode", "mode_place", "name", "operand", "order", "place", "values")
+
+    name: str
+    place: Place | None
+    mode: str  # "" where operations were recorded, else "no_grad", "inference_mode", "forward" or "backward"
+    mode_place: Any  # the place, or of a forward the name of its Function
+    graded: bool  # whether an operand required grad
+    operand: Any  # a weak reference to it
+    losses: tuple[Loss, ...]  # how the gradients of operands were lost, at the latest here
+    values: bool  # whether it was made of values of NumPy's or Python's, or of what was
+    order: int  # counts tensors and backward passes
+
+
+class Gradient:
+    """What happened to the gradient of one tensor: where it arrived, was cleared, returned or refused, last."""
+
+    __slots__ = ("arrived", "cleared", "none", "off", "passed", "returned")
+
+    def __init__(self) -> None:
+        self.arrived: Place | None = None
+        self.cleared: tuple[Place | None, str] | None = None
+        self.returned: Place | None = None  # by autograd.grad(), which accumulates nothing
+        self.none: tuple[str, str, str] | None = None  # a Function, its argument and where the backward is defined
+        self.off: tuple[Place | None, str] | None = None  # requires_grad was set to False, or detach_() called
+        self.passed = False
+
+
+class Passed(NamedTuple):
+    """One backward pass: where it was started, by what, and its number."""
+
+    place: Place | None
+    name: str
+    order: int
+
+
+ORIGINS: ByTensor[Origin] = ByTensor()
+GRADIENTS: ByTensor[Gradient] = ByTensor()
+ARRAYS: ByTensor[tuple[Loss, ...]] = ByTensor()  # arrays that tensors with a gradient were turned into
+MARKED: ByTensor[tuple[str, Place | None]] = ByTensor()  # outputs that a Function marked as not differentiable
+TAKEN: deque[Loss] = deque(maxlen=4)  # the last conversions of tensors with a gradient to numbers or arrays
+PASSES: deque[Passed] = deque(maxlen=8)
+
+_ORDER = [0]
+
+
+def _next() -> int:
+    _ORDER[0] += 1
+    return _ORDER[0]
+
+
+def gradient_of(t: Tensor) -> Gradient:
+    """What happened to a tensor's gradient, to be filled in."""
+    found = GRADIENTS.get(t)
+    if found is None:
+        GRADIENTS.put(t, found := Gradient())
+    return found
+
+
+# Tensors that are made ------------------------------------------------------------------------------------------------
+
+_DETACH = {Tensor.detach.__code__: "detach", Tensor.data.fget.__code__: "data"}  # type: ignore[attr-defined]
+_APPLY = Function.apply.__func__.__code__  # type: ignore[attr-defined]
+_EXECUTE = execute.__code__
+
+
+def _inside(frame: Any) -> tuple[str, Any]:
+    """Whether a Function's forward or a backward pass is what switched recording off where a frame stands."""
+    while frame is not None:
+        if frame.f_code is _APPLY:
+            return "forward", locals_of(frame)["cls"].__name__
+        if frame.f_code is _EXECUTE:
+            return "backward", None
+        frame = frame.f_back
+    return "", None
+
+
+def _note_tensor(t: Tensor) -> None:
+    """Note the origin of a tensor that was just made."""
+    modes = thread.modes
+    if not modes.recording:
+        return
+    call = Call(sys._getframe(3), t)
+    made = Origin()
+    made.place, made.name, made.order = call.place, call.title(), _next()
+    made.mode, made.mode_place = "", None
+    if not modes.grad_enabled:
+        made.mode, made.mode_place = _inside(call.above)
+        if not made.mode:
+            made.mode = "inference_mode" if modes.inference else "no_grad"
+            made.mode_place = _switched()
+    graded = next((o for o in call.operands if o._requires_grad), None)
+    made.graded, made.operand = graded is not None, None if graded is None else weakref.ref(graded)
+    found = [loss for o in call.operands if not o._requires_grad for loss in losses_of(o)]
+    if graded is not None:
+        stops = next((_DETACH[code] for code in call.codes if code in _DETACH), made.mode)
+        if stops:
+            entered = made.mode_place if stops == made.mode else None
+            found.insert(0, Loss(stops, errors.describe(graded), call.place, entered, made.operand))
+    made.values = made.name in _CONVERSIONS or any(
+        made_of.values for made_of in map(ORIGINS.get, call.operands) if made_of
+    )
+    if not call.operands and call.outer is not None:
+        arrays = [a for a in arguments(call.outer) if isinstance(a, (np.ndarray, np.generic))]
+        found += [loss._replace(detail=made.name) for a in arrays for loss in _losses_of_array(a)]
+    made.losses = tuple({loss[:3]: loss for loss in found[::-1]}.values())[::-1][:4] if found else ()  # each once
+    ORIGINS.put(t, made)
+    if made.losses and made.graded:
+        _cut.tensors.append(weakref.ref(t))
+
+
+_CONVERSIONS = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "full"}
+
+
+class _Cut(threading.local):
+    def __init__(self) -> None:
+        self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=16)  # with operands cut off, since a node was last made
+
+
+_cut = _Cut()
+
+
+def _note_node(node: Any) -> None:
+    """Note on a node how the gradients were lost of operands that it does not lead to."""
+    for ref in _cut.tensors:
+        t = ref()
+        if t is not None and t._edge is not None and t._edge[0] is node and (made := ORIGINS.get(t)) is not None:
+            node.metadata["cut"] = made.losses
+    _cut.tensors.clear()
+
+
+def losses_of(t: Tensor) -> tuple[Loss, ...]:
+    """How the gradient of a tensor that requires none was lost, as far as that was recorded; where first, last."""
+    made, events = ORIGINS.get(t), GRADIENTS.get(t)
+    if events is not None and events.off is not None:
+        return (Loss(events.off[1], errors.describe(t), events.off[0], None, weakref.ref(t)),)
+    if made is None:
+        return ()
+    if made.graded and not made.losses:
+        kind = "integer" if t._data.dtype.kind not in "fcV" else "constant"
+        return (Loss(kind, made.name, made.place, str(t.dtype), made.operand),)
+    return made.losses
+
+
+def _losses_of_array(a: Any) -> Iterator[Loss]:
+    seen = 0
+    while a is not None and seen < 4:
+        yield from ARRAYS.get(a) or ()
+        a, seen = getattr(a, "base", None), seen + 1
+
+
+def _note_gradient(t: Tensor, old: Any, new: Any) -> None:
+    """Note that the gradient of a tensor was set, or cleared."""
+    if (old is None) is (new is None):
+        return
+    call = Call(sys._getframe(3))
+    if new is None:
+        gradient_of(t).cleared = call.place, call.title()
+    else:
+        gradient_of(t).arrived, gradient_of(t).cleared = call.place, None
+
+
+def _note_write(version: Version, old: Any, new: Any) -> None:
+    """Note that memory was written to."""
+    if old is MISSING or not thread.modes.recording:
+        return
+    if new < old:  # one write was counted twice
+        if noted := WRITTEN.get(version):
+            noted.pop()
+    else:
+        call = Call(sys._getframe(2))
+        WRITTEN.setdefault(version, deque(maxlen=64)).append(Write(new, call.place, call.title()))
+
+
+GRADIENTS_SET.append(_note_gradient)
+VERSIONS = Tap(Version, "n", _note_write, "recording")
+
+# Functions and methods that are replaced while origins are recorded ---------------------------------------------------
+
+
+def _here() -> Place | None:
+    found = user_place()
+    return found[0] if found else None
+
+
+def _taking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that gives a tensor's values to NumPy or to Python, which notes that."""
+
+    @functools.wraps(method)
+    def take(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        found = method(self, *args, **kwargs)
+        if thread.modes.recording and not is_ours(sys._getframe(1)):
+            place = _here()
+            here = Loss(name, errors.describe(self), place, _next(), weakref.ref(self))
+            earlier = () if self._requires_grad else losses_of(self)
+            if self._requires_grad or earlier:
+                TAKEN.append(here)
+                if type(found) is np.ndarray:
+                    ARRAYS.put(found, (*earlier, here))
+        return found
+
+    return take
+
+
+class _Switches(threading.local):
+    """Where the modes that are on in this thread were entered, and where `set_grad_enabled` was last called."""
+
+    def __init__(self) -> None:
+        self.entered: list[Place | None] = []
+        self.called: Place | None = None
+
+
+_switches = _Switches()
+
+
+def _switched() -> Place | None:
+    return _switches.entered[-1] if _switches.entered else _switches.called
+
+
+def _entering(enter: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(enter)
+    def entered(self: Any) -> Any:
+        if thread.modes.recording:
+            _switches.entered.append(_here())
+        return enter(self)
+
+    return entered
+
+
+def _leaving(leave: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(leave)
+    def left(self: Any, *exc: object) -> Any:
+        if thread.modes.recording and _switches.entered:
+            _switches.entered.pop()
+        return leave(self, *exc)
+
+    return left
+
+
+def _setting(init: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(init)
+    def set_now(self: Any, mode: bool) -> None:
+        init(self, mode)
+        if thread.modes.recording:
+            _switches.called = _here()
+
+    return set_now
+
+
+def _detaching(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def detach_(self: Tensor) -> Any:
+        before = self._requires_grad
+        found = method(self)
+        if before and thread.modes.recording:
+            gradient_of(self).off = _here(), "detach_"
+        return found
+
+    return detach_
+
+
+def _requiring(prop: Any) -> Any:
+    def set_requires_grad(self: Tensor, value: bool) -> None:
+        before = self._requires_grad
+        prop.fset(self, value)
+        if before is not value and thread.modes.recording:
+            gradient_of(self).off = None if value else (_here(), "requires_grad")
+
+    return property(prop.fget, set_requires_grad, None, prop.__doc__)
+
+
+def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def mark(self: Any, *outputs: Any) -> None:
+        method(self, *outputs)
+        if thread.modes.recording:
+            for t in outputs:
+                MARKED.put(t, (self._forward_cls.__name__, _here()))
+
+    return mark
+
+
+def _running(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A Function's node that runs, which notes the arguments that its backward returned None for."""
+
+    @functools.wraps(run)
+    def ran(self: Any, g: Any, *args: Any) -> Any:
+        sent = run(self, g, *args)
+        if thread.modes.recording:
+            nones = [(i, edge) for i, (s, edge) in enumerate(zip(sent, self._edges, strict=True)) if s is None and edge]
+            for i, edge in nones:
+                said = self._forward_cls.__name__, self._argument(i), place_of_function(self._forward_cls.backward)
+                self.metadata["returned_none"] = {**self.metadata.get("returned_none", {}), edge[0]: said}
+                if isinstance(edge[0], AccumulateGrad):
+                    gradient_of(edge[0].variable).none = said
+        return sent
+
+    return ran
+
+
+def _executing(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward pass, which notes on the nodes it frees where it was."""
+
+    @functools.wraps(run)
+    def executed(roots: Any, **options: Any) -> Any:
+        if not thread.modes.recording:
+            return run(roots, **options)
+        call = Call(sys._getframe(1))
+        name = "backward" if options.get("accumulate", True) else "grad"
+        nodes = list(reachable([edge[0] for edge, _ in roots], options.get("needed")))
+        try:
+            return run(roots, **options)
+        finally:
+            PASSES.append(Passed(call.place, name, _next()))
+            for node in nodes:
+                if isinstance(node, AccumulateGrad):
+                    gradient_of(node.variable).passed = True
+                    if name == "grad":
+                        gradient_of(node.variable).returned = call.place
+                elif not options["keep"]:
+                    node.metadata.setdefault("freed", (call.place, name))
+
+    return executed
+
+
+_REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
+    *[(Tensor, name, functools.partial(_taking, name)) for name in ("numpy", "__array__", "item", "tolist")],
+    (Tensor, "detach_", _detaching),
+    (Tensor, "requires_grad", _requiring),
+    (FunctionNode, "mark_non_differentiable", _marking),
+    (FunctionNode, "_run", _running),
+    (_Mode, "__enter__", _entering),
+    (_Mode, "__exit__", _leaving),
+    (inference_mode, "__enter__", _entering),
+    (set_grad_enabled, "__enter__", _entering),
+    (set_grad_enabled, "__init__", _setting),
+    (api, "execute", _executing),
+]
+
+
+class _Replacement:
+    """Puts `_REPLACED` in and out; as with a `Tap`, what was put in and out often stays, and asks if it is wanted."""
+
+    def __init__(self) -> None:
+        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # as a Tap's
+        self._times = 0
+        self._before: list[Any] = []
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Put the replacements in, unless they are there."""
+        with self._lock:
+            self._users[thread.modes] = self._users.get(thread.modes, 0) + 1
+            if not self._before:
+                for owner, name, replacement in _REPLACED:
+                    self._before.append(vars(owner)[name])
+                    setattr(owner, name, replacement(vars(owner)[name]))
+
+    def close(self) -> None:
+        """Put back what was there, if nobody else records."""
+        with self._lock:
+            left = self._users.pop(thread.modes, 1) - 1
+            if left:
+                self._users[thread.modes] = left
+            if not self._users and self._times < Tap.STAYS:
+                self._times += 1
+                for owner, name, _ in reversed(_REPLACED):
+                    setattr(owner, name, self._before.pop())
+
+
+_TAPS = (_Replacement(), TENSORS, VERSIONS)
+
+
+class record_origins:  # noqa: N801 - a context manager
+    """Within it, note where tensors are made, detached, converted and written to, and where backward passes run.
+
+    What is noted is told by `pullback.explain`, by the errors of a backward pass (a saved tensor that was written to,
+    a graph that was freed) and by `pullback.inspect.memory`; also after the block was left, as long as the tensors
+    live. A context manager and a decorator, for the thread that enters it.
+
+    stack: note of every node the whole stack of calls, as anomaly mode does, and not only the line.
+
+    What it costs: some 12 microseconds for each tensor that is made, and 450 bytes for as long as that lives; a
+    backward pass walks its graph once more. The training step of a small network (784-256-256-10, batch 64) took 2.7 ms
+    instead of 1.9. Outside of it, nothing. (``python -m benchmarks.diagnosis`` measures it.)
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with pullback.autograd.record_origins():
+    ...     y = x.detach() * 2
+    >>> print(pullback.explain(y))
+    requires_grad is False, because of detach(): ...
+    """
+
+    def __init__(self, stack: bool = False) -> None:
+        self._level = 2 if stack else 1
+        self._outside: list[int] = []
+
+    def __enter__(self) -> None:
+        modes = thread.modes
+        self._outside.append(modes.recording)
+        if not modes.recording:
+            _switches.entered, _switches.called = [], None
+        for tap in _TAPS:
+            tap.open()
+        if _note_tensor not in modes.tells_tensors:
+            modes.tells_tensors = (*modes.tells_tensors, _note_tensor)
+            modes.tells_nodes = (*modes.tells_nodes, _note_node)
+        modes.recording = max(self._level, modes.recording)
+        changed()
+
+    def __exit__(self, *exc: object) -> None:
+        modes = thread.modes
+        modes.recording = self._outside.pop()
+        if not modes.recording:
+            modes.tells_tensors = tuple(f for f in modes.tells_tensors if f is not _note_tensor)
+            modes.tells_nodes = tuple(f for f in modes.tells_nodes if f is not _note_node)
+        changed()
+        for tap in _TAPS:
+            tap.close()
+
+    def __call__(self, fn: F) -> F:
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with record_origins(self._level == 2):
+                return fn(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+
+def is_recording_origins() -> bool:
+    """Whether origins are being recorded in this thread."""
+    return bool(thread.modes.recording)

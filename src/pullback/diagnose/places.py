@@ -1,0 +1,207 @@
+"""Where the user's code stands: the frames that are not this package's, as places, and what they call and name.
+
+Nothing here records anything: it looks at the stack of calls when it is asked, and at source files when it tells.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..tensor.tensor import Tensor
+
+Place = tuple[str, int, str]
+"""A file, a line and the name of a function."""
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
+"""How the names of this package's files begin, and of the code that `pullback.compile` writes."""
+
+
+def is_ours(frame: Any) -> bool:
+    """Whether a frame runs code of this package."""
+    return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def user_frames() -> Iterator[Any]:
+    """The frames of the user's code, innermost first: without those of this package."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if not is_ours(frame):
+            yield frame
+        frame = frame.f_back
+
+
+def locals_of(frame: Any) -> dict[str, Any]:
+    """The local variables of a frame, without the frame keeping what they hold now.
+
+    Before Python 3.13 a frame of a function keeps the dictionary it was asked for, and with it values whose variables
+    have changed since. It is emptied, unless a debugger or a profiler may write it back into the variables.
+    """
+    found = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # of a module, whose variables these are
+        return found
+    copy = dict(found)
+    if sys.version_info < (3, 13) and sys.gettrace() is None and sys.getprofile() is None:
+        found.clear()
+    return copy
+
+
+def place_of(frame: Any) -> Place:
+    """Where a frame stands."""
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+
+
+def user_place() -> list[Place]:
+    """The innermost line of the user's code, alone."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return [] if frame is None else [place_of(frame)]
+
+
+def user_stack() -> list[Place]:
+    """Where the user's code stands, innermost last."""
+    frame: Any = sys._getframe(1)
+    found = []
+    while frame is not None:  # written out: anomaly mode asks for every node
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    found.reverse()
+    return found
+
+
+def formatted(stack: Sequence[Place]) -> str:
+    """A stack as a traceback shows it."""
+    lines = []
+    for file, line, name in stack:
+        source = linecache.getline(file, line).strip()
+        lines.append(f'  File "{file}", line {line}, in {name}\n' + (f"    {source}\n" if source else ""))
+    return "".join(lines)
+
+
+def at(place: Place | None) -> str:
+    """A place in one line: ``file:line, in function: source``."""
+    if place is None:
+        return "a place outside of any file"
+    file, line, name = place
+    source = linecache.getline(file, line).strip()
+    inside = "" if name == "<module>" else f", in {name}"
+    return f"{file}:{line}{inside}" + (f": {source}" if source else "")
+
+
+def place_of_node(node: Any) -> Place | None:
+    """The line of the user's code that made a node, where that was recorded."""
+    stack = node.metadata.get("origin")
+    return stack[-1] if stack else None
+
+
+def named_tensors() -> Iterator[tuple[str, Tensor]]:
+    """The tensors in variables of the user's frames, innermost first: local and global ones, and attributes of self."""
+    for frame in user_frames():
+        for name, value in [*locals_of(frame).items(), *frame.f_globals.items()]:
+            if isinstance(value, Tensor):
+                if not name.startswith("_"):
+                    yield name, value
+            elif name == "self":
+                attributes = [*getattr(value, "__dict__", {}).items()]
+                yield from ((f"self.{k}", v) for k, v in attributes if isinstance(v, Tensor))
+
+
+def variables(matches: Callable[[Tensor], bool]) -> list[str]:
+    """The names of the user's variables that hold what `matches`, each once, at most a few."""
+    found: dict[str, None] = {}
+    for name, value in named_tensors():
+        if matches(value):
+            found[name] = None
+            if len(found) == _FEW:
+                break
+    return list(found)
+
+
+_FEW = 3
+
+
+# Calls ----------------------------------------------------------------------------------------------------------------
+
+
+def arguments(frame: Any) -> list[Any]:
+    """The arguments that the function of a frame was called with, those of lists, tuples and dicts one by one."""
+    code = frame.f_code
+    given = locals_of(frame)
+    found: list[Any] = []
+    count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (code.co_flags >> 3 & 1)
+    for name in code.co_varnames[:count]:
+        value = given.get(name)
+        if isinstance(value, (tuple, list)):
+            found += value
+        elif isinstance(value, dict):
+            found += value.values()
+        else:
+            found.append(value)
+    return found
+
+
+def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]:
+    """The tensors among some values, all but one."""
+    return [v for v in values if isinstance(v, Tensor) and v is not but]
+
+
+def title_of(frame: Any) -> str:
+    """What a user calls the function of a frame: the operation, or the method."""
+    # many functions are made by others, whose variables tell which operation they are
+    code, given = frame.f_code, locals_of(frame)
+    name = code.co_name
+    if name == "twin":
+        return f"{given.get('name')}_"
+    if name == "__new__":
+        return str(given["cls"].__name__)
+    if name == "convert":
+        return f"to({given.get('dtype')})"
+    if name in ("call", "method", "run"):
+        made_of = (getattr(given.get(key), "__name__", None) for key in ("make", "step", "fn", "body", "func"))
+        for told in (getattr(given.get("op"), "name", None), given.get("name"), *made_of):
+            if isinstance(told, str):
+                return told
+    return _methods().get(code, name)
+
+
+@functools.cache
+def _methods() -> dict[Any, str]:
+    """The names of Tensor's methods, by their code: many are defined under another name."""
+    codes = {name: getattr(method, "__code__", None) for name, method in vars(Tensor).items()}
+    times = Counter(codes.values())
+    return {code: name for name, code in codes.items() if code is not None and times[code] == 1}
+
+
+class Call:
+    """How the user's code came to a line of this package: where it stands, what it called, and with which tensors.
+
+    frame: a frame of the package. made: a tensor that is none of the operands. codes: the code objects of the frames
+    of the package, innermost first. outer: the frame of what the user called; above: that of the user's code.
+    """
+
+    __slots__ = ("above", "codes", "operands", "outer", "place")
+
+    def __init__(self, frame: Any, made: Tensor | None = None) -> None:
+        self.operands: list[Tensor] = []
+        self.codes: list[Any] = []
+        self.outer: Any = None
+        while frame is not None and is_ours(frame):
+            self.codes.append(frame.f_code)
+            if not self.operands:
+                self.operands = tensors_in(arguments(frame), made)
+            self.outer, frame = frame, frame.f_back
+        self.above = frame
+        self.place: Place | None = None if frame is None else place_of(frame)
+
+    def title(self) -> str:
+        """What was called."""
+        return "" if self.outer is None else title_of(self.outer)

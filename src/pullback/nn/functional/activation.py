@@ -1,0 +1,433 @@
+"""Activations: the nonlinear functions between layers.
+
+Those that are bent rather than curved choose by a mask what the slope is (`either`, `only`), so that what is not
+chosen may be infinite; torch's choice at the bends themselves. Those with exponentials are written so that nothing
+overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.masks import either, only
+from ...ops.elementwise.analysis import sigmoid, tanh
+from ...ops.elementwise.limits import relu as rectified
+from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
+from ...ops.make.random import uniform
+from ...table.calls import on
+from ...table.entry import alias, composite, pointwise
+from ...table.nodes import titled
+from ...table.operands import need_numbers, plain
+from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
+from ...tensor.arrays import writable
+from ...tensor.tensor import Tensor
+from .arguments import floating, refuse
+from .checks import applied, floats_only, with_twin
+
+alias("nn.functional.tanh", tanh)
+alias("nn.functional.sigmoid", sigmoid)
+
+
+@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``, written into `input` if so asked; its derivative at 0 is 0."""
+    return applied(inplace, rectified, input)
+
+
+# Bounded on both sides --------------------------------------------------------------------------------------------
+
+
+def _hardtanh_rule(g: Any, input: Any, min_val: float, max_val: float) -> Any:
+    x = plain(input)
+    return only(np.logical_not(np.logical_or(np.less_equal(x, min_val), np.greater_equal(x, max_val))), g)
+
+
+@pointwise(home="nn.functional", input=_hardtanh_rule)
+def _hardtanh(input: Any, min_val: float, max_val: float) -> Any:
+    if input.dtype.kind == "b" or (input.dtype.kind == "u" and min_val < 0):
+        raise refuse("hardtanh", "numbers that can be as small as min_val", errors.describe(input))
+    if input.dtype.kind == "c":
+        raise refuse("hardtanh", "real numbers, which have an order", errors.describe(input), error=NotImplementedError)
+    kind = input.dtype.type
+    return input.clip(kind(min_val), kind(max_val))
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: on_one(S(A(3), -2.5, 0.5), S(A(2, 3), min_val=0, max_val=2), domain="between"),
+    kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], -0.5, 3.0)],
+    refused=lambda: [*NOT_TENSORS, S(A(2), 1.0, -1.0), S(A(2), "x")],
+)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` limited to ``[min_val, max_val]``; its derivative at the bounds is 0."""
+    need_numbers("hardtanh", min_val=min_val, max_val=max_val)
+    if min_val > max_val:
+        raise refuse("hardtanh", "min_val <= max_val", f"{min_val} and {max_val}", error=ValueError)
+    return applied(inplace, _hardtanh, input, min_val, max_val)
+
+
+@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(input, 0), 6)``."""
+    return applied(inplace, _hardtanh, input, 0, 6)
+
+
+def _hardsigmoid_rule(g: Any, input: Any) -> Any:
+    x = plain(input)
+    return np.true_divide(only(np.logical_and(np.greater(x, -3), np.less(x, 3)), g), 6)
+
+
+@pointwise(home="nn.functional", input=_hardsigmoid_rule)
+def _hardsigmoid(input: Any) -> Any:
+    floats_only("hardsigmoid", input)
+    found = writable(np.add(input, 3))
+    np.clip(found, 0, 6, out=found)
+    found /= 6
+    return found
+
+
+_SIXTH = "torch's derivative is 1/6 in single precision, whatever the dtype"
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: on_one(),
+    kinks=CORNERS,
+    refused=NOT_TENSORS,
+    differs=lambda: [Differs(_SIXTH, check, "float64") for check in ("gradients", "second", "kinks")],
+)
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(input + 3, 0), 6) / 6``: `sigmoid` in three straight pieces."""
+    return applied(inplace, _hardsigmoid, input)
+
+
+def _hardswish_rule(g: Any, input: Any) -> Any:
+    x = plain(input)
+    inner = np.multiply(g, np.add(np.true_divide(input, 3), 0.5))
+    return either(np.less(x, 3), only(np.greater(x, -3), inner), g)
+
+
+@pointwise(home="nn.functional", input=_hardswish_rule)
+def _hardswish(input: Any) -> Any:
+    floats_only("hardswish", input)
+    found = writable(np.add(input, 3))
+    np.clip(found, 0, 6, out=found)
+    found *= input
+    found /= 6
+    return found
+
+
+@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * hardsigmoid(input)`` (Howard et al. 2019, arXiv:1905.02244)."""
+    return applied(inplace, _hardswish, input)
+
+
+# Shrinking ------------------------------------------------------------------------------------------------------------
+
+
+@pointwise(
+    home="nn.functional",
+    input=outside,
+    samples=lambda: on_one(*SHRINKS),
+    kinks=CORNERS,
+    refused=lambda: [*NOT_TENSORS, S(A(2), "x"), S(A(2), -1.0)],
+)
+def softshrink(input: Any, lambd: float = 0.5) -> Any:
+    """`input` moved towards 0 by `lambd`, and 0 where that would pass it."""
+    floats_only("softshrink", input)
+    need_numbers("softshrink", lambd=lambd)
+    if lambd < 0:
+        raise refuse("softshrink", "lambd to be at least 0", lambd)
+    return np.subtract(input, input.clip(-lambd, lambd))
+
+
+def _refuse_bool(name: str, input: Tensor) -> None:
+    if input._data.dtype.kind == "b":
+        raise refuse(name, "numbers", errors.describe(input), "convert it with .float()", NotImplementedError)
+
+
+@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS)
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    _refuse_bool("tanhshrink", input)
+    return input - tanh(input)
+
+
+@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS)
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``."""
+    _refuse_bool("softsign", input)
+    return input / (abs(input) + 1)
+
+
+@pointwise(
+    home="nn.functional",
+    input=lambda g, input, threshold: only(np.logical_not(np.less_equal(plain(input), threshold)), g),
+)
+def _threshold(input: Any, threshold: float, value: float) -> Any:
+    if input.dtype.kind not in "iuf":
+        raise refuse("threshold", "real numbers", errors.describe(input), error=NotImplementedError)
+    return either(np.logical_not(np.less_equal(input, threshold)), input, np.asarray(value, input.dtype))
+
+
+@composite(
+    home="nn.functional",
+    also="threshold",
+    samples=lambda: [S(A(2, 3), 0.1, 20.0), S(A(3), threshold=-1, value=2), S(A(), 0.0, 0.0), S(A(0), 1, 1)],
+    kinks=lambda: [S(CORNERS[0].args[0], 0.5, -2.0)],
+    refused=lambda: [S(A(2)), S(A(2), 1.0), S([1.0], 1.0, 1.0), S(A(2), "x", 1.0)],
+)
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """`input` where it is above `threshold`, else `value`."""
+    need_numbers("threshold", threshold=threshold, value=value)
+    return applied(inplace, _threshold, input, threshold, value)
+
+
+# Leaks ----------------------------------------------------------------------------------------------------------------
+
+
+@pointwise(home="nn.functional", input=lambda g, input, negative_slope: leak(g, input, negative_slope))
+def _leaky_relu(input: Any, negative_slope: float) -> Any:
+    floats_only("leaky_relu", input)
+    leak = np.multiply(input, negative_slope)
+    return np.maximum(input, leak) if 0 < negative_slope <= 1 else either(np.greater(input, 0), input, leak)
+
+
+_LEAKS = [S(A(2, 3), 0.3), S(A(3), negative_slope=-1.5), S(A(2), 1), S(A(2), 0.0)]
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: on_one(*_LEAKS),
+    kinks=CORNERS,
+    refused=lambda: [*NOT_TENSORS, S(A(2), "x")],
+)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """`input` where it is positive, else ``negative_slope * input``."""
+    need_numbers("leaky_relu", negative_slope=negative_slope)
+    return applied(inplace, _leaky_relu, input, negative_slope)
+
+
+@composite(
+    home="nn.functional",
+    also="rrelu",
+    samples=lambda: on_one(S(A(3), 0.2, 0.4), S(A(3), lower=0.5, upper=0.5)),
+    kinks=CORNERS,
+    refused=lambda: [*NOT_TENSORS, S(A(2), 0.5, 0.1), S(A(2), 0.5, 0.1, True)],
+)
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
+    need_numbers("rrelu", lower=lower, upper=upper)
+    if lower > upper:
+        raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
+    if not training:
+        return applied(inplace, _leaky_relu, input, (lower + upper) / 2)
+    floating("rrelu", input)
+    slopes = uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
+    return applied(inplace, _prelu, input, slopes)
+
+
+# Exponentials ---------------------------------------------------------------------------------------------------------
+
+
+def _elu_rule(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    # of what is not taken, the exponential could overflow
+    flat = np.less_equal(plain(input), 0)
+    slope = np.multiply(np.exp(np.multiply(only(flat, input), input_scale)), alpha * scale * input_scale)
+    return either(flat, np.multiply(g, slope), np.multiply(g, scale))
+
+
+@pointwise(home="nn.functional", input=_elu_rule)
+def _elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    floats_only("elu", input)
+    below = np.expm1(np.multiply(np.minimum(input, 0), input_scale))
+    below *= alpha * scale
+    return np.add(below, np.multiply(np.maximum(input, 0), scale))
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: on_one(S(A(2, 3), 0.5), S(A(3), alpha=2), S(A(3), -1.0)),
+    kinks=CORNERS,
+    refused=lambda: [*NOT_TENSORS, S(A(2), "x")],
+)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` where it is positive, else ``alpha * (exp(input) - 1)`` (Clevert et al. 2016, arXiv:1511.07289)."""
+    need_numbers("elu", alpha=alpha)
+    return applied(inplace, _elu, input, alpha, 1, 1)
+
+
+@composite(
+    home="nn.functional",
+    also="celu",
+    samples=lambda: on_one(S(A(2, 3), 0.5), S(A(3), alpha=2)),
+    kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], 2.0)],
+    refused=lambda: [*NOT_TENSORS, S(A(2), 0.0), S(A(2), "x")],
+)
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` where it is positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017, arXiv:1704.07483)."""
+    need_numbers("celu", alpha=alpha)
+    if not alpha:
+        raise refuse("celu", "alpha other than 0", alpha)
+    found = applied(inplace, _elu, input, alpha, 1, 1 / alpha)
+    return found if inplace else titled(found, "CeluBackward0")
+
+
+# The numbers for which mean 0 and variance 1 are a fixed point (Klambauer et al. 2017, arXiv:1706.02515)
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@composite(home="nn.functional", also="selu", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``1.0507 * elu(input, 1.6733)``, which keeps mean 0 and variance 1 from layer to layer."""
+    return applied(inplace, _elu, input, SELU_ALPHA, SELU_SCALE, 1)
+
+
+def _silu_rule(g: Any, input: Any) -> Any:
+    s = on(sigmoid, input)
+    return np.multiply(g, np.multiply(s, np.add(np.multiply(input, np.subtract(1, s)), 1)))
+
+
+@pointwise(home="nn.functional", input=_silu_rule)
+def _silu(input: Any) -> Any:
+    if input.dtype.kind != "c":
+        floats_only("silu", input)
+    found = on(sigmoid, input)
+    found *= input
+    return found
+
+
+@composite(home="nn.functional", samples=lambda: on_one(domain="real"), kinks=CORNERS, refused=NOT_TENSORS)
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * sigmoid(input)``, also called Swish.
+
+    >>> import pullback
+    >>> pullback.nn.functional.silu(pullback.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
+    return applied(inplace, _silu, input)
+
+
+def _halves(input: Any) -> tuple[Any, Any, Any]:
+    """What `mish` and its derivative are made of: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2)."""
+    x = np.minimum(input, 5.4 if plain(input).dtype == np.float16 else 40)  # the square of e**x is to be finite
+    e = np.exp(x)
+    return x, e, np.reciprocal(np.add(np.multiply(e, np.add(e, 2)), 2))
+
+
+def _mish_rule(g: Any, input: Any) -> Any:
+    # tanh(softplus(x)) = e (e + 2) / (e (e + 2) + 2), whose derivative is 4 e (e + 1) / (e (e + 2) + 2)**2
+    x, e, r = _halves(input)
+    slope = np.multiply(4, np.multiply(np.multiply(e, r), np.multiply(np.add(e, 1), r)))
+    return np.multiply(g, np.add(np.multiply(np.multiply(e, np.add(e, 2)), r), np.multiply(x, slope)))
+
+
+@pointwise(home="nn.functional", input=_mish_rule)
+def _mish(input: Any) -> Any:
+    floats_only("mish", input)
+    _, e, r = _halves(input)
+    return np.multiply(input, np.multiply(np.multiply(e, np.add(e, 2)), r))
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: on_one(),
+    kinks=CORNERS,
+    refused=NOT_TENSORS,
+    differs=lambda: [Differs("the derivative at infinity is 1, its limit; torch's is infinity times 0", "kinks")],
+)
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))`` (Misra 2019, arXiv:1908.08681)."""
+    return applied(inplace, _mish, input)
+
+
+def _times(input: Any, factor: float) -> Any:
+    """The product with a number, which is often 1."""
+    return input if factor == 1 else np.multiply(input, factor)
+
+
+def _softplus_rule(g: Any, input: Any, beta: float, threshold: float) -> Any:
+    scaled = _times(input, beta)
+    return either(np.greater(plain(scaled), threshold), g, np.multiply(g, on(sigmoid, scaled)))
+
+
+def _log_of_one_more(x: Any) -> Any:
+    """``log(1 + exp(-|x|))``."""
+    found = writable(np.absolute(x))
+    np.negative(found, out=found)
+    return np.log1p(np.exp(found, out=found), out=found)
+
+
+@pointwise(
+    home="nn.functional",
+    input=_softplus_rule,
+    samples=lambda: on_one(S(A(2, 3), 2.0), S(A(2, 3), 0.5, 1.1), S(A(3), beta=-1, threshold=5)),
+    kinks=CORNERS,
+    refused=lambda: [*NOT_TENSORS, S(A(2), "x")],
+)
+def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+    """``log(1 + exp(beta * input)) / beta``; `input` itself where ``beta * input > threshold``."""
+    floats_only("softplus", input)
+    need_numbers("softplus", beta=beta, threshold=threshold)
+    scaled = _times(input, beta)
+    smooth = _log_of_one_more(scaled)
+    smooth += np.maximum(scaled, 0)
+    if beta != 1:
+        smooth /= beta
+    return either(np.greater(scaled, threshold), input, smooth)
+
+
+@pointwise(
+    home="nn.functional",
+    node="LogSigmoidBackward0",
+    input=lambda g, input: np.multiply(g, on(sigmoid, np.negative(input))),
+    samples=lambda: on_one(),
+    kinks=CORNERS,
+    refused=NOT_TENSORS,
+)
+def logsigmoid(input: Any) -> Any:
+    """``log(sigmoid(input))``, which does not round to 0 or overflow."""
+    floats_only("logsigmoid", input)
+    return np.subtract(np.minimum(input, 0), _log_of_one_more(input))
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: [
+        S(A(4)),
+        S(A(2, 4)),
+        S(A(4, 3), 0),
+        S(A(2, 4, 3), dim=1),
+        S(A(2, 3, 2), -1),
+        S(A(0, 4)),
+        S(A(4, 0)),
+        S(A(4, 2, layout="T"), 0),
+    ],
+    refused=lambda: [S(A(3)), S(A()), S(A(2, 4), 2), S(A(4), nonsense=1)],
+)
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """``a * sigmoid(b)`` of the two halves of `input` along `dim` (Dauphin et al. 2017, arXiv:1612.08083)."""
+    floats_only("glu", input._data)
+    if not input._data.ndim:
+        raise refuse("glu", "an axis that can be halved", "a 0-d tensor")
+    n = input.size(dim)
+    if n % 2:
+        raise refuse("glu", f"an even size along dim {dim}, to be halved", n)
+    return input.narrow(dim, 0, n // 2) * sigmoid(input.narrow(dim, n // 2, n // 2))
+
+
+with_twin(relu)
+with_twin(selu, "selu_")
+with_twin(celu, "celu_")
+with_twin(rrelu, "rrelu_")
+with_twin(threshold, "threshold_")
+with_twin(elu)
+with_twin(hardtanh)
+with_twin(leaky_relu)

@@ -1,0 +1,1 @@
+"""Functions of images and signals: convolutions, poolings, paddings, resampling."""

@@ -1,0 +1,247 @@
+"""What all convolutions are: a trilinear form of an image, a weight and a result, without one of the three.
+
+The form is the sum over ``x[n, c, p + q] w[o, c, q] y[n, o, p]``: `_convolve` gives y's place from an image and a
+weight, `_spread` gives x's, `_correlate` gives w's. The adjoints of each are the other two, so there are derivatives of
+every order, and a transposed convolution is `_spread`.
+
+Each is a matrix product with the columns that the window sees, some images at a time: as many as keep these columns
+in the processor's cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....kernels.sliding import Array, Ints, Slide, add_windows, offsets, pad, windows
+from ....table.calls import on
+from ....table.entry import bilinear
+
+_COLUMNS = 1 << 18  # elements of the columns that are made at a time
+_GAP = 16
+
+
+class _Form(NamedTuple):
+    """The sizes of one trilinear form, its factors as the arrays ``x (B, N, C, *image)``, ``w (B, O, C/g, *kernel)``.
+
+    B, for a batch of forms, is 1 or the same number in all; only one of x and y may have it where w has not.
+    """
+
+    slide: Slide
+    groups: int
+    batch: int
+    images: int
+    inputs: int
+    outputs: int
+    image: Ints
+    kernel: Ints
+    places: Ints
+
+    @property
+    def window(self) -> int:
+        """How many numbers a window sees in one group."""
+        return self.inputs // self.groups * math.prod(self.kernel)
+
+    def blocks(self) -> Iterator[slice]:
+        """The images, some at a time."""
+        each = self.batch * self.groups * self.window * math.prod(self.places)
+        step = max(1, min(self.images, _COLUMNS // max(each, 1)))
+        for start in range(0, self.images, step):
+            yield slice(start, min(start + step, self.images))
+
+    def matrices(self, w: Array) -> Array:
+        """The weight as ``(B, G, O/g, window)``."""
+        return w.reshape(self.batch, self.groups, self.outputs // self.groups, self.window)
+
+    def maps(self, y: Array, block: slice) -> Array:
+        """Some of y's images as ``(B, G, O/g, images * places)``; a view if it is one image."""
+        count, places = block.stop - block.start, math.prod(self.places)
+        each = self.outputs // self.groups
+        grouped = y[:, block].reshape(self.batch, count, self.groups, each, places)
+        return grouped.transpose(0, 2, 3, 1, 4).reshape(self.batch, self.groups, each, count * places)
+
+    def empty_columns(self, block: slice, dtype: Any) -> Array:
+        """Memory for the columns of some images; between one row and the next is a gap.
+
+        Rows of 1024 numbers without one would all begin in the same few lines of the cache, at half the speed.
+        """
+        width = (block.stop - block.start) * math.prod(self.places)
+        return np.empty((self.batch, self.groups, self.window, width + _GAP), dtype)[..., :width]
+
+    def columns(self, x: Array) -> Iterator[tuple[slice, Array]]:
+        """The columns ``(B, G, window, images * places)`` of x, some images at a time; the memory is used again."""
+        space = len(self.image)
+        buffer = None
+        for block in self.blocks():
+            seen = windows(pad(x[:, block], self.slide), self.slide, self.kernel, self.places)
+            seen = _images_inside(seen, space)
+            if buffer is None or buffer.size != seen.size:
+                buffer = self.empty_columns(block, x.dtype)
+            np.copyto(buffer.reshape(seen.shape), seen)
+            yield block, buffer
+
+
+def _images_inside(seen: Array, space: int) -> Array:
+    """What windows see, ``(B, N, C, *kernel, *places)``, as ``(B, C, *kernel, N, *places)``."""
+    return seen.transpose(0, *range(2, 3 + space), 1, *range(3 + space, 3 + 2 * space))
+
+
+def _images_outside(seen: Array, space: int) -> Array:
+    """The inverse of `_images_inside`."""
+    return seen.transpose(0, 2 + space, *range(1, 2 + space), *range(3 + space, 3 + 2 * space))
+
+
+class Geometry(NamedTuple):
+    """How a convolution's window moves, and into how many groups its channels are divided."""
+
+    slide: Slide
+    groups: int
+
+    def form(self, batch: int, images: int, inputs: int, outputs: int, image: Ints, kernel: Ints) -> _Form:
+        places = self.slide.places(image, kernel)
+        return _Form(self.slide, self.groups, batch, images, inputs, outputs, image, kernel, places)
+
+
+def _precise(*arrays: Array) -> list[Array]:
+    """The arrays in a dtype that products are fast and precise in."""
+    return [a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays]
+
+
+def _flat_lead(array: Array, space: int, batch: Ints) -> Array:
+    """An array of `space` + 2 axes with the axes in front, broadcast to `batch`, as one."""
+    core = array.shape[array.ndim - space - 2 :]
+    if array.shape[: array.ndim - space - 2] != batch:
+        array = np.broadcast_to(array, batch + core)
+    return array.reshape(math.prod(batch), *core)
+
+
+def _joined_lead(image: Array, weight: Array, space: int) -> tuple[Ints, Array, Array]:
+    """An image and a weight with one axis of a batch each, and the shape of the batch.
+
+    Where the weight has no batch, that of the images is more images: their axis of a batch is of length 1.
+    """
+    lead, own = image.shape[: image.ndim - space - 2], weight.shape[: weight.ndim - space - 2]
+    if math.prod(own) == 1:
+        images = math.prod(image.shape[: -space - 1])
+        return (
+            lead,
+            image.reshape(1, images, *image.shape[-space - 1 :]),
+            weight.reshape(1, *weight.shape[-space - 2 :]),
+        )
+    batch = np.broadcast_shapes(lead, own)
+    return batch, _flat_lead(image, space, batch), _flat_lead(weight, space, batch)
+
+
+# What torch's node has saved. The bias is no part of ours.
+_SAVED = {
+    "bias_sym_sizes_opt": lambda: (0,),
+    "stride": lambda geometry: geometry.slide.stride,
+    "padding": lambda geometry: tuple(low for low, _ in geometry.slide.padding),
+    "dilation": lambda geometry: geometry.slide.dilation,
+    "groups": lambda geometry: geometry.groups,
+}
+
+
+@bilinear(
+    home="nn.functional",
+    node="ConvolutionBackward0",
+    saved={**_SAVED, "transposed": lambda: False, "output_padding": lambda geometry: (0,) * len(geometry.slide.stride)},
+    batch="leading",
+    input=lambda g, weight, geometry, input_shape: on(_spread, g, weight, geometry, _space(input_shape, geometry)),
+    weight=lambda g, input, geometry, weight_shape: _weights(input, g, geometry, weight_shape),
+)
+def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
+    """y of ``(..., N, C, *image)`` and ``(..., O, C/g, *kernel)``; what leads is a batch, of either or both."""
+    space, dtype = len(geometry.slide.stride), input.dtype
+    images = input.shape[-space - 2]
+    input, weight = _precise(input, weight)
+    lead, x, w = _joined_lead(input, weight, space)
+    form = geometry.form(len(x), x.shape[1], x.shape[2], w.shape[1], x.shape[3:], w.shape[3:])
+    y = np.empty((form.batch, form.images, form.outputs, *form.places), x.dtype)
+    matrices = form.matrices(w)
+    for block, columns in form.columns(x):
+        if block.stop - block.start == 1:
+            np.matmul(matrices, columns, out=form.maps(y, block))
+            continue
+        product = np.matmul(matrices, columns)
+        product = product.reshape(form.batch, form.outputs, block.stop - block.start, *form.places)
+        y[:, block] = np.swapaxes(product, 1, 2)
+    return y.reshape(*lead, images, form.outputs, *form.places).astype(dtype, copy=False)
+
+
+@bilinear(
+    home="nn.functional",
+    node="ConvolutionBackward0",
+    saved={**_SAVED, "transposed": lambda: True},
+    batch="leading",
+    input=lambda g, weight, geometry: on(_convolve, g, weight, geometry),
+    weight=lambda g, input, geometry, weight_shape: _weights(g, input, geometry, weight_shape),
+)
+def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
+    """x, of images of size `image`, of y as `input` and a weight."""
+    space, dtype = len(geometry.slide.stride), input.dtype
+    images = input.shape[-space - 2]
+    input, weight = _precise(input, weight)
+    lead, y, w = _joined_lead(input, weight, space)
+    inputs = w.shape[2] * geometry.groups
+    form = geometry.form(len(y), y.shape[1], inputs, w.shape[1], image, w.shape[3:])
+    x = np.empty((form.batch, form.images, inputs, *image), y.dtype)
+    matrices = np.swapaxes(form.matrices(w), -1, -2)
+    alone = form.groups == inputs == form.outputs
+    columns = padded = np.empty(0)
+    for block in form.blocks():
+        maps = form.maps(y, block)
+        if columns.shape[-1] != maps.shape[-1]:  # the first block, and the last if it is smaller
+            columns = form.empty_columns(block, y.dtype)
+            padded = np.empty((form.batch, block.stop - block.start, inputs, *form.slide.padded(image)), y.dtype)
+        padded.fill(0)
+        if alone:
+            _spread_alone(padded, y[:, block], w, form)
+        else:
+            np.matmul(matrices, maps, out=columns)
+            seen = columns.reshape(form.batch, inputs, *form.kernel, block.stop - block.start, *form.places)
+            add_windows(padded, _images_outside(seen, space), form.slide, form.kernel, form.places)
+        x[:, block] = padded[form.slide.inside(image)]
+    return x.reshape(*lead, images, inputs, *image).astype(dtype, copy=False)
+
+
+def _spread_alone(padded: Array, y: Array, w: Array, form: _Form) -> None:
+    """Add to padded images what each channel of y spreads where it is a group of its own: no columns are needed."""
+    each = w.reshape(form.batch, 1, form.inputs, math.prod(form.kernel), *[1] * len(form.kernel))
+    for k, (_, index) in enumerate(offsets(form.slide, form.kernel, form.places)):
+        padded[index] += y * each[:, :, :, k]
+
+
+@bilinear(
+    home="nn.functional",
+    batch="leading",
+    input=lambda g, other, geometry, input_shape: on(_spread, other, g, geometry, _space(input_shape, geometry)),
+    other=lambda g, input, geometry: on(_convolve, input, g, geometry),
+)
+def _correlate(input: Any, other: Any, geometry: Any, kernel: Any) -> Any:
+    """w, with kernels of size `kernel`, of x as `input` and y as `other`."""
+    space, dtype = len(geometry.slide.stride), input.dtype
+    input, other = _precise(input, other)
+    batch = np.broadcast_shapes(input.shape[: input.ndim - space - 2], other.shape[: other.ndim - space - 2])
+    x, y = (_flat_lead(a, space, batch) for a in (input, other))
+    form = geometry.form(len(x), x.shape[1], x.shape[2], y.shape[2], x.shape[3:], kernel)
+    w = np.zeros((form.batch, form.groups, form.outputs // form.groups, form.window), x.dtype)
+    for block, columns in form.columns(x):
+        w += np.matmul(form.maps(y, block), np.swapaxes(columns, -1, -2))
+    return w.reshape(*batch, form.outputs, form.inputs // form.groups, *kernel).astype(dtype, copy=False)
+
+
+def _weights(x: Any, y: Any, geometry: Geometry, shape: Ints) -> Any:
+    """w of x and y. If w has no batch and they have one, it is a sum over it: of more images, then."""
+    kernel = _space(shape, geometry)
+    if len(shape) == len(kernel) + 2 < len(np.shape(x)):
+        x, y = (np.reshape(a, (-1, *np.shape(a)[-len(kernel) - 1 :])) for a in (x, y))
+    return on(_correlate, x, y, geometry, kernel)
+
+
+def _space(shape: Ints, geometry: Geometry) -> Ints:
+    """The spatial part of the shape of an image or a weight."""
+    return tuple(shape[-len(geometry.slide.stride) :])

@@ -1,0 +1,186 @@
+"""Losses that compare a prediction with its target element by element.
+
+Each is the loss of one element, and then what `reduction` makes of them all. Losses that are likelihoods are in
+`likelihoods.py`, those of classes in `classes.py`, of pairs and triplets in `pairs.py`, of sequences in `ctc.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....ops.elementwise.powers import square
+from ....ops.reduce import sums
+from ....table.entry import composite, pointwise
+from ....table.operands import need_numbers
+from ....table.samples import A, S, V, inf, nan
+from ....tensor import dtypes
+from ....tensor.arrays import writable
+from ....tensor.tensor import Tensor
+from ..arguments import floating, refuse, tensors
+from .reduction import chosen_reduction, reduced, warn_of_broadcast
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def both(*more: Any, left: str = "between", right: str = "real") -> list[Any]:
+    """Samples of an input and a target, each reduction among them, and of these calls."""
+
+    def pair(*shape: int, layouts: Any = ("C", "C"), **kwargs: Any) -> Any:
+        return S(A(*shape, domain=left, layout=layouts[0]), A(*shape, domain=right, layout=layouts[1]), **kwargs)
+
+    return [
+        *(pair(2, 3, reduction=r) for r in REDUCTIONS),
+        pair(2, 3),
+        pair(),
+        pair(1),
+        pair(0, reduction="sum"),
+        pair(3, 2, layouts=("T", "step")),
+        *more,
+    ]
+
+
+NO_LOSS = [S(A(2), A(2), reduction="median"), S(A(2)), S(A(2), A(2), nonsense=1)]
+
+
+# Of the deviation -----------------------------------------------------------------------------------------------------
+
+
+def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f") -> Tensor:
+    tensors(name, input=input, target=target)
+    if dtypes.result_type([input._data, target._data]).kind not in kinds:
+        floating(name, input, target)
+    return input - target
+
+
+def _weighted(name: str, values: Tensor, weight: Tensor | None, like: Tensor, reduction: str) -> Tensor:
+    """As `reduced`, where each value counts as often as its weight says; the weights must be of the input's shape."""
+    if weight is None:
+        return reduced(values, reduction)
+    if weight._data.shape != like._data.shape:
+        raise refuse(
+            name,
+            f"weight to be of the input's size, {list(like._data.shape)}",
+            list(weight._data.shape),
+            error=ValueError,
+        )
+    if reduction == "mean":
+        return sums.sum(values * weight) / sums.sum(weight)
+    return reduced(values * weight, reduction)
+
+
+_WEIGHTS = [S(A(2, 3), A(2, 3), weight=A(2, 3, domain="positive"), reduction=r) for r in REDUCTIONS]
+_NO_WEIGHTS = [*NO_LOSS, S(A(2), A(3)), S(A(2), A(2), weight=A(3))]
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: both(S(A(2, 3), A(2, 3), None, False), *_WEIGHTS),
+    kinks=lambda: [S(V([1.0, inf]), V([1.0, 2.0]))],
+    refused=_NO_WEIGHTS,
+)
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """``(input - target)**2``, averaged over all elements.
+
+    weight: how often each element counts, in the mean as well.
+
+    >>> import pullback
+    >>> pullback.nn.functional.mse_loss(pullback.tensor([1.0, 2.0]), pullback.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
+    reduction = chosen_reduction("mse_loss", reduction, size_average, reduce)
+    deviation = _deviation("mse_loss", input, target, "f" if weight is None else "iufc")
+    warn_of_broadcast("mse_loss", input, target)
+    return _weighted("mse_loss", square(deviation), weight, input, reduction)
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: both(*_WEIGHTS),
+    kinks=lambda: [S(V([1.0, inf, 0.0, nan]), V([1.0, 2.0, 0.0, 1.0]))],
+    refused=_NO_WEIGHTS,
+)
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """``|input - target|``, averaged over all elements; its derivative where they are equal is 0.
+
+    weight: how often each element counts, in the mean as well.
+    """
+    reduction = chosen_reduction("l1_loss", reduction, size_average, reduce)
+    deviation = _deviation("l1_loss", input, target, "biufc")
+    warn_of_broadcast("l1_loss", input, target)
+    return _weighted("l1_loss", abs(deviation), weight, input, reduction)
+
+
+@pointwise(
+    home="nn.functional",
+    node="HuberLossBackward0",
+    saved={"reduction": lambda: 0},
+    input=lambda g, input, delta: np.multiply(g, np.clip(input, -delta, delta)),
+)
+def _huber(input: Any, delta: float) -> Any:
+    size = writable(np.absolute(input))
+    inner = size.clip(0, delta)  # several times as fast as np.minimum of an array and a number
+    size -= np.multiply(inner, 0.5)
+    size *= inner
+    return size
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: both(S(A(2, 3), A(2, 3), delta=0.5), S(A(2, 3), A(2, 3), "sum", 3), *_WEIGHTS[1:]),
+    kinks=lambda: [S(V([1.0, inf, 0.0, -1.0, -inf]), V([0.0] * 5), "none")],
+    refused=lambda: [*_NO_WEIGHTS, S(A(2), A(2), delta=0), S(A(2), A(2), delta="x")],
+)
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``."""
+    reduction = chosen_reduction("huber_loss", reduction)
+    need_numbers("huber_loss", delta=delta)
+    if delta <= 0:
+        raise refuse("huber_loss", "delta above 0", delta)
+    deviation = _deviation("huber_loss", input, target)
+    warn_of_broadcast("huber_loss", input, target)
+    losses = _huber(deviation, delta)
+    if weight is not None and reduction == "mean":  # torch divides by the number of elements here
+        return sums.mean(_weighted("huber_loss", losses, weight, input, "none"))
+    return _weighted("huber_loss", losses, weight, input, reduction)
+
+
+@composite(
+    home="nn.functional",
+    samples=lambda: both(S(A(2, 3), A(2, 3), beta=0.5), S(A(2, 3), A(2, 3), beta=0, reduction="sum")),
+    kinks=lambda: [S(V([1.0, inf, 0.0, -1.0, -inf]), V([0.0] * 5), reduction="none")],
+    refused=lambda: [*NO_LOSS, S(A(2), A(3)), S(A(2), A(2), beta=-1.0), S(A(2), A(2), beta="x")],
+)
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """``|input - target| - beta / 2``, and below `beta` the parabola that joins it: `huber_loss` over `beta`."""
+    reduction = chosen_reduction("smooth_l1_loss", reduction, size_average, reduce)
+    need_numbers("smooth_l1_loss", beta=beta)
+    if beta < 0:
+        raise refuse("smooth_l1_loss", "beta to be at least 0", beta)
+    deviation = _deviation("smooth_l1_loss", input, target, "f" if beta else "iufc")
+    warn_of_broadcast("smooth_l1_loss", input, target)
+    return reduced(_huber(deviation, beta) / beta if beta else abs(deviation), reduction)

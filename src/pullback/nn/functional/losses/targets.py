@@ -1,0 +1,63 @@
+"""Operations that look at targets: the classes of examples, as indices, which have to be checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....kernels.masks import only
+from ....kernels.positions import within
+from ....ops.reduce.picking import _place
+from ....table.calls import on
+from ....table.entry import Op, constant, linear
+from ....tensor.arrays import reshaped, taken_along
+from ....tensor.tensor import Tensor
+
+
+def _refuse_outside(found: Any, classes: int, error: type[Exception]) -> None:
+    if not within(found, classes):
+        outside = found[np.logical_or(np.less(found, 0), np.greater_equal(found, classes))]
+        raise error(
+            f"Target {int(outside[0])} is out of bounds: expected classes 0 to {classes - 1}.\n"
+            "  What to do: count the classes from 0, or pass ignore_index."
+        )
+
+
+def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) -> Any:
+    counted = np.not_equal(target, ignored)
+    shape = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
+    g, index = only(counted, np.negative(g)), np.where(counted, target, 0)
+    return on(_place, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
+
+
+def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: the axis of the batch comes first in both tensors, so `axis` moves on by one."""
+    input, target, axis, ignored = args
+    found: Tensor = op.call(level.lower(input), level.lower(target), axis + 1, ignored)
+    return found
+
+
+@linear(
+    home="nn.functional",
+    node="NllLossBackward0",
+    saved={"reduction": lambda: 0, "weight": lambda: None, "ignore_index": "ignored"},
+    input=_put_back,
+    batch=_in_front,
+)
+def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
+    """The values of `input` at the classes of the target along `axis`, negated; 0 for those that are ignored."""
+    counted = np.not_equal(target, ignored)
+    index = target if counted.all() else np.where(counted, target, 0)
+    _refuse_outside(index, input.shape[axis], IndexError)
+    shape = (*index.shape[:axis], 1, *index.shape[axis:])
+    picked = np.negative(taken_along(input, index.reshape(shape), axis)).reshape(index.shape)
+    return picked if index is target else np.where(counted, picked, 0)
+
+
+@constant(home="nn.functional", batch="leading")
+def _known_classes(target: Any, classes: int, ignored: Any) -> Any:
+    """The indices of classes, 0 in the place of those equal to `ignored`; RuntimeError if there is no such class."""
+    found = np.where(np.equal(target, ignored), 0, target).astype(np.int64, copy=False)
+    _refuse_outside(found, classes, RuntimeError)
+    return found

@@ -1,0 +1,183 @@
+"""What the normalisations have in common: mean 0 and variance 1 by groups, and a scale and a shift.
+
+All look at an array of three axes ``(a, c, b)``, and give the elements of each c mean 0 and variance 1: of a batch,
+``(N, C, *space)``, the c are the channels; of a layer they are all the leading axes, and a is 1. `_standardize` does
+that. Its derivative is a projection, `_project`, which is its own transpose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...kernels.sliding import Array
+from ...table.calls import on
+from ...table.entry import bilinear, special
+from ...tensor.arrays import added, summing
+
+# Sums over a and b ----------------------------------------------------------------------------------------------------
+
+
+def _total(x: Array) -> Array:
+    """The sum over a and b, ``(..., 1, c, 1)``."""
+    rows = added(x, -1, True) if x.shape[-1] != 1 else x
+    return added(rows, -3, True) if x.shape[-3] != 1 else rows
+
+
+def _total_product(x: Array, y: Array) -> Array:
+    """The sum of products over a and b."""
+    if x.shape[-1] == 1:
+        return np.einsum("...acb,...acb->...c", x, y)[..., None, :, None]
+    rows = np.vecdot(x, y)[..., None]
+    return np.add.reduce(rows, axis=-3, keepdims=True) if x.shape[-3] != 1 else rows
+
+
+def _mean(x: Any) -> Any:
+    count = np.shape(x)[-3] * np.shape(x)[-1] or 1
+    if type(x) is np.ndarray:
+        return _total(x) / x.dtype.type(count)
+    return np.true_divide(np.sum(x, axis=(-3, -1), keepdims=True), count)
+
+
+# To mean 0 and variance 1 ---------------------------------------------------------------------------------------------
+
+
+def _project_rule(g: Any, input: Any, direction: Any, scale: Any) -> Any:
+    # of <u, P v>, which is quadratic in the direction
+    along = np.multiply(g, _mean(np.multiply(input, direction)))
+    across = np.multiply(input, _mean(np.multiply(g, direction)))
+    return np.multiply(np.negative(scale), np.add(along, across))
+
+
+@special(
+    home="nn.functional",
+    batch="leading",
+    input=lambda g, direction, scale, center: on(_project, g, direction, scale, center),
+    direction=_project_rule,
+    scale=lambda g, scale, out, scale_shape: np.true_divide(on(_sum_product, g, out, scale_shape), scale),
+)
+def _project(input: Any, direction: Any, scale: Any, center: Any) -> Any:
+    """``(v - mean(v) - d mean(v d)) scale`` of a tangent v and a standardised d: what keeps the mean and the variance.
+
+    The scale, one for each c, commutes with it.
+    """
+    dtype, single = input.dtype, summing(input.dtype)
+    if dtype is not single:
+        input, direction, scale = (x.astype(single) for x in (input, direction, scale))
+    count = input.dtype.type(input.shape[-3] * input.shape[-1])
+    out = direction * (_total_product(input, direction) / -count)
+    out += input
+    if center:
+        out -= _total(input) / count
+    out *= scale
+    return out.astype(dtype, copy=False)
+
+
+def _inverse(variance: Any, eps: Any) -> Any:
+    return np.reciprocal(np.sqrt(np.add(variance, eps)))
+
+
+def _standardize_rule(g: Any, out0: Any, out2: Any, eps: Any, center: Any) -> Any:
+    scale, found = _inverse(out2, eps), 0.0
+    if g[0] is not None:
+        found = on(_project, g[0], out0, scale, center)
+    count = np.shape(out0)[-3] * np.shape(out0)[-1] or 1
+    if g[1] is not None and center:
+        found = np.add(found, np.true_divide(g[1], count))
+    if g[2] is not None:  # variance = mean(x x) less what the mean gives, and x = out0 / scale
+        found = np.add(found, np.multiply(out0, np.multiply(g[2], np.true_divide(2 / count, scale))))
+    return found
+
+
+def _standardize_tangents(tangents: Any, out0: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
+    t, scale = tangents[0], _inverse(out2, eps)
+    return [
+        on(_project, t, out0, scale, center),
+        np.multiply(_mean(t), float(center)),
+        np.multiply(_mean(np.multiply(out0, t)), np.true_divide(2, scale)),
+    ]
+
+
+@special(home="nn.functional", batch="leading", jvp=_standardize_tangents, input=_standardize_rule)
+def _standardize(input: Any, eps: Any, center: Any) -> Any:
+    """``(x - mean) / sqrt(variance + eps)`` of ``(..., a, c, b)``, and the mean and the variance over a and b.
+
+    Unless `center`, the mean is taken for 0, and the variance is the mean square.
+    """
+    dtype = input.dtype
+    x = input.astype(np.float32) if dtype == np.float16 else input
+    count = x.dtype.type(x.shape[-3] * x.shape[-1])
+    mean = _total(x) / count if center else np.zeros_like(x[..., :1, :, :1])
+    out = x - mean if center else x
+    variance = _total_product(out, out) / count
+    scale = _inverse(variance, eps)
+    out = np.multiply(out, scale, out=out if center else None)
+    return tuple(part.astype(dtype, copy=False) for part in (out, mean, variance))
+
+
+def _normalize_rule(g: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any) -> Any:
+    return _standardize_rule(g, np.multiply(np.subtract(input, out1), _inverse(out2, eps)), out2, eps, center)
+
+
+def _normalize_tangents(tangents: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
+    out0 = np.multiply(np.subtract(input, out1), _inverse(out2, eps))
+    return _standardize_tangents(tangents, out0, out2, eps, center)
+
+
+@special(home="nn.functional", batch="leading", jvp=_normalize_tangents, input=_normalize_rule)
+def _normalize(input: Any, eps: Any, center: Any) -> Any:
+    """`_standardize` for a first result that nobody scales: it may be written to, so the input is what is saved."""
+    return _standardize.op.forward(input, eps, center)
+
+
+# A scale and a shift --------------------------------------------------------------------------------------------------
+
+
+@bilinear(
+    home="nn.functional",
+    batch="leading",
+    input=lambda g, other: np.multiply(g, other),
+    other=lambda g, input: np.multiply(g, input),
+)
+def _sum_product(input: Any, other: Any, shape: Any) -> Any:
+    """``input * other`` summed to a shape of three axes it was broadcast from: ``(1, c, 1)``, ``(1, 1, b)``...
+
+    Axes before these three, of a batch, are left to the engine.
+    """
+    shape, single = shape[-3:], summing(input.dtype)
+    if input.dtype is not single:
+        return _sum_product.op.forward(input.astype(single), other.astype(single), shape).astype(input.dtype)
+    if shape[0] == 1 == shape[2] and input.shape == other.shape:
+        return _total_product(input, other)
+    kept = "".join(axis for axis, n in zip("acb", shape, strict=True) if n != 1)
+    found = np.einsum(f"...acb,...acb->...{kept}", input, other)
+    return found.reshape(*found.shape[: found.ndim - len(kept)], *shape)
+
+
+@special(
+    home="nn.functional",
+    batch="leading",
+    jvp=lambda tangents, input, scale: _affine_tangent(tangents, input, scale),
+    input=lambda g, scale: np.multiply(g, scale),
+    scale=lambda g, input, scale_shape: on(_sum_product, g, input, scale_shape),
+    shift=lambda g: g,
+)
+def _affine(input: Any, scale: Any, shift: Any) -> Any:
+    """``input * scale + shift`` of real numbers, of three axes each; the scale and the shift are repeated."""
+    out = input * scale
+    out += shift
+    return out
+
+
+def _affine_tangent(tangents: Any, input: Any, scale: Any) -> Any:
+    parts = [
+        None if tangents[0] is None else np.multiply(tangents[0], scale),
+        None if tangents[1] is None else np.multiply(tangents[1], input),
+        tangents[2],
+    ]
+    found: Any = 0.0
+    for part in parts:
+        if part is not None:
+            found = np.add(found, part)
+    return np.broadcast_to(found, np.shape(input)) if np.shape(found) != np.shape(input) else found

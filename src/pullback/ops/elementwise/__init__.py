@@ -1,0 +1,1 @@
+"""Operations that act on each element alone: arithmetic, analysis, comparisons, special functions."""

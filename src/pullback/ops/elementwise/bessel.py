@@ -1,0 +1,333 @@
+"""Bessel functions and their relatives, of whole orders.
+
+The derivative of one is a combination of its neighbours in the order, without a division by the argument: it is exact
+at 0, and so is every higher one. One operation, `_bessel`, holds all families and orders; the functions that torch
+names are its orders 0 and 1. torch has derivatives of `i0`, `i0e`, `i1`, `i1e` and `sinc` only.
+
+The identities are those of the NIST Handbook, chapter 10 (https://dlmf.nist.gov/10). SciPy computes the values, but for
+those of the spherical family, which NumPy can.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.calls import on
+from ...table.entry import composite, pointwise
+from ...table.nodes import titled
+from ...table.operands import FLOATS, REAL, floating, need, plain
+from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
+from ...tensor.tensor import Tensor
+
+# For each family: SciPy's functions of orders 0 and 1; the signs with which ``2 n / x`` times order n, and order n - 1,
+# make order n + 1; and the sign of the powers of ``x ** 2 / 4`` in the series near 0, if it is needed there.
+_FAMILIES = {
+    "j": ("j0", "j1", 1, -1, -1),
+    "y": ("y0", "y1", 1, -1, 0),
+    "i": ("i0", "i1", -1, 1, 1),
+    "k": ("k0", "k1", 1, 1, 0),
+    "i scaled": ("i0e", "i1e", -1, 1, 1),
+    "k scaled": ("k0e", "k1e", 1, 1, 0),
+}
+
+
+def scipy_special(name: str) -> Any:
+    """A function of scipy.special, or the error that SciPy is missing."""
+    try:
+        import scipy.special
+    except ImportError:
+        raise ImportError(
+            errors.message(
+                "special functions are computed by SciPy, which is not installed", do="pip install 'pullback[special]'"
+            )
+        ) from None
+    return getattr(scipy.special, name)
+
+
+def by_scipy(name: str, function: str, *args: Any) -> Any:
+    """What SciPy's `function` gives for floating point payloads of one dtype, in that dtype; `name`: the operation."""
+    first = need(name, FLOATS, next(a for a in args if hasattr(a, "dtype")))
+    return np.asarray(scipy_special(function)(*args)).astype(first.dtype, copy=False)
+
+
+def _value(family: str, n: int, x: Any) -> Any:
+    if family == "spherical":
+        return _spherical(x, n)
+    zeroth, first, by_n, below, sign = _FAMILIES[family]
+    if n < 2:
+        return by_scipy("bessel", first if n else zeroth, x)
+    before, found = by_scipy("bessel", zeroth, x), by_scipy("bessel", first, x)
+    for k in range(1, n):
+        before, found = found, by_n * 2 * k / x * found + below * before
+    return _near_zero(found, x, n, sign, family == "i scaled") if sign else found
+
+
+def _near_zero(found: Any, x: Any, n: int, sign: int, scaled: bool) -> Any:
+    """`found`, but where the recurrence would cancel, near 0, the sum of the power series."""
+    near, found = np.less(np.abs(x), n + 1), np.asarray(found)
+    z = x[near]
+    if z.size:
+        series = _series(0.5 * z, n, sign * 0.25 * z * z, lambda k: k, lambda k: k * (n + k))
+        found[near] = series * np.exp(-np.abs(z)) if scaled else series
+    return found
+
+
+def _series(x: Any, n: int, square: Any, lead: Any, by: Any) -> Any:
+    """``x ** n`` by all lead(k) up to n, times the sum of the powers of `square` by all by(k) up to the power."""
+    term = np.ones_like(x)
+    for k in range(1, n + 1):
+        term = term * x / lead(k)
+    total = term
+    for k in range(1, 12 + 2 * n):
+        term = term * square / by(k)
+        total = total + term
+    return total
+
+
+def _spherical(x: Any, n: int) -> Any:
+    """The spherical Bessel function of order n: a power series near 0, elsewhere a recurrence from lower orders."""
+    near = np.less(np.abs(x), n + 1.0) if n else np.equal(x, 0)  # sin(x) / x is exact everywhere else
+    far = np.where(near, 1, x) if np.any(near) else x
+    found = np.sin(far) / far
+    if n:
+        before, found = found, (found - np.cos(far)) / far
+    for k in range(1, n):
+        before, found = found, (2 * k + 1) / far * found - before
+    found, z = np.where(np.isinf(x), 0, found), x[near]
+    if z.size:
+        found[near] = _series(z, n, -0.5 * z * z, lambda k: 2 * k + 1, lambda k: k * (2 * (n + k) + 1))
+    return found
+
+
+def _slope(x: Any, family: str, n: int) -> Any:
+    """The derivative of order n of a family, from the argument alone: the result may have been written to."""
+
+    def order(k: int) -> Any:
+        return on(_bessel, x, family, k)
+
+    if family == "spherical":
+        return -order(1) if n == 0 else (n * order(n - 1) - (n + 1) * order(n + 1)) / (2 * n + 1)
+    if family in ("j", "y"):
+        return -order(1) if n == 0 else 0.5 * (order(n - 1) - order(n + 1))
+    mean = order(1) if n == 0 else 0.5 * (order(n - 1) + order(n + 1))
+    if family == "i":
+        return mean
+    if family == "k":
+        return -mean
+    return mean - np.sign(plain(x)) * order(n) if family == "i scaled" else order(n) - mean
+
+
+@pointwise(method=False, input=lambda g, input, family, n: g * _slope(input, family, n))
+def _bessel(input: Any, family: str, n: int) -> Any:
+    """The function of order n of a family."""
+    return _value(family, n, need("bessel", FLOATS if family != "spherical" else "fc", floating(input)))
+
+
+_NEAR = [S(V([0.0, -0.0, 1.0, -1.0, 1e-30, 0.5, 1.5, -30.0]))]  # torch has NaN at infinities
+_NO_DERIVATIVE = [Differs("torch has no derivative of it", check) for check in ("gradients", "second")]
+
+
+def _samples() -> list[Sample]:
+    return [*unary(), *_NEAR]
+
+
+def _positive() -> list[Sample]:
+    return [*unary("positive"), S(V([0.1, 0.5, 1.0, 1.5, 30.0]))]
+
+
+@composite(
+    also="special.i0",
+    inplace=True,
+    numpy={np.i0: lambda x: i0(x), "scipy.special.i0": lambda x: i0(x)},
+    samples=_samples,
+    refused=NO_UNARY,
+)
+def i0(input: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0."""
+    return titled(_bessel(input, "i", 0), "I0Backward0")
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.i0e": lambda x: i0e(x)},
+    samples=unary,
+    kinks=_NEAR,
+    refused=NO_UNARY,
+)
+def i0e(input: Tensor) -> Tensor:
+    """``exp(-|x|) i0(x)``, which does not overflow."""
+    return titled(_bessel(input, "i scaled", 0), "SpecialI0EBackward0")
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.i1": lambda x: i1(x)},
+    samples=_samples,
+    refused=NO_UNARY,
+)
+def i1(input: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1."""
+    return titled(_bessel(input, "i", 1), "SpecialI1Backward0")
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.i1e": lambda x: i1e(x)},
+    samples=unary,
+    kinks=_NEAR,
+    refused=NO_UNARY,
+)
+def i1e(input: Tensor) -> Tensor:
+    """``exp(-|x|) i1(x)``, which does not overflow."""
+    return titled(_bessel(input, "i scaled", 1), "SpecialI1EBackward0")
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.j0": lambda x: bessel_j0(x)},
+    samples=_samples,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def bessel_j0(input: Tensor) -> Tensor:
+    """The Bessel function of the first kind, of order 0."""
+    return _bessel(input, "j", 0)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.j1": lambda x: bessel_j1(x)},
+    samples=_samples,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def bessel_j1(input: Tensor) -> Tensor:
+    """The Bessel function of the first kind, of order 1."""
+    return _bessel(input, "j", 1)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.y0": lambda x: bessel_y0(x)},
+    samples=_positive,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def bessel_y0(input: Tensor) -> Tensor:
+    """The Bessel function of the second kind, of order 0; NaN below 0."""
+    return _bessel(input, "y", 0)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.y1": lambda x: bessel_y1(x)},
+    samples=_positive,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def bessel_y1(input: Tensor) -> Tensor:
+    """The Bessel function of the second kind, of order 1; NaN below 0."""
+    return _bessel(input, "y", 1)
+
+
+@composite(
+    home="special",
+    samples=_samples,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def modified_bessel_i0(input: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0: `i0`."""
+    return _bessel(input, "i", 0)
+
+
+@composite(
+    home="special",
+    samples=_samples,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def modified_bessel_i1(input: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1: `i1`."""
+    return _bessel(input, "i", 1)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.k0": lambda x: modified_bessel_k0(x)},
+    samples=_positive,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def modified_bessel_k0(input: Tensor) -> Tensor:
+    """The modified Bessel function of the second kind, of order 0; NaN below 0."""
+    return _bessel(input, "k", 0)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.k1": lambda x: modified_bessel_k1(x)},
+    samples=_positive,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def modified_bessel_k1(input: Tensor) -> Tensor:
+    """The modified Bessel function of the second kind, of order 1; NaN below 0."""
+    return _bessel(input, "k", 1)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.k0e": lambda x: scaled_modified_bessel_k0(x)},
+    samples=_positive,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
+    """``exp(x) modified_bessel_k0(x)``, which does not underflow."""
+    return _bessel(input, "k scaled", 0)
+
+
+@composite(
+    home="special",
+    numpy={"scipy.special.k1e": lambda x: scaled_modified_bessel_k1(x)},
+    samples=_positive,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
+    """``exp(x) modified_bessel_k1(x)``, which does not underflow."""
+    return _bessel(input, "k scaled", 1)
+
+
+@composite(
+    home="special",
+    samples=_samples,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
+)
+def spherical_bessel_j0(input: Tensor) -> Tensor:
+    """``sin(x) / x``, the spherical Bessel function of order 0; 1 at 0."""
+    need("spherical_bessel_j0", REAL, input._data)
+    return _bessel(input, "spherical", 0)
+
+
+# Airy's function, and its derivative, whose own derivative is x times the function
+@pointwise(
+    method=False,
+    input=lambda g, input, n: g * (on(_airy, input, 1) if n == 0 else input * on(_airy, input, 0)),
+)
+def _airy(input: Any, n: int) -> Any:
+    """Airy's function Ai (n = 0), or its derivative (n = 1)."""
+    x = need("airy_ai", FLOATS, floating(input))
+    found = np.asarray(scipy_special("airy")(x)[n]).astype(x.dtype, copy=False)
+    return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy has NaN
+
+
+@composite(home="special", samples=_samples, refused=NO_UNARY, differs=_NO_DERIVATIVE)
+def airy_ai(input: Tensor) -> Tensor:
+    """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
+    return _airy(input, 0)

@@ -1,0 +1,201 @@
+"""Comparisons, logic and bits, elementwise. Their results, bools and integers, have no derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...table.entry import constant
+from ...table.operands import INTEGERS, REAL, Operation, need, need_both
+from ...table.samples import EDGE_PAIRS, NO_PAIR, S, Sample, V, inf, integers, nan, pairs, unary
+
+
+def _compared() -> list[Sample]:
+    return [*pairs("real", None, 1, 0.5), S(V([1, 2, 0]), V([1, 3, 0]))]
+
+
+def _edges() -> list[Sample]:
+    return [S(*EDGE_PAIRS)]
+
+
+def _odd() -> list[Sample]:
+    return [*unary(), S(V([nan, inf, -inf, 0.0], "float64"))]
+
+
+def _bits() -> list[Sample]:
+    return [*pairs("real", None, 1, True), S(1, V([1, 2], "int64"))]
+
+
+eq = constant(
+    "eq",
+    np.equal,
+    "``input == other``, elementwise.",
+    dunder="eq",
+    inplace=True,
+    samples=_compared,
+    kinks=_edges,
+)
+ne = constant(
+    "ne",
+    np.not_equal,
+    "``input != other``, elementwise.",
+    also="not_equal",
+    dunder="ne",
+    inplace=True,
+    samples=_compared,
+    kinks=_edges,
+)
+lt: Operation = constant(
+    "lt",
+    lambda input, other: np.less(*need_both("lt", REAL, input, other)),
+    "``input < other``, elementwise.",
+    also="less",
+    dunder="lt",
+    inplace=True,
+    numpy={np.less: lambda x1, x2: lt(x1, x2)},
+    samples=_compared,
+    kinks=_edges,
+)
+le: Operation = constant(
+    "le",
+    lambda input, other: np.less_equal(*need_both("le", REAL, input, other)),
+    "``input <= other``, elementwise.",
+    also="less_equal",
+    dunder="le",
+    inplace=True,
+    numpy={np.less_equal: lambda x1, x2: le(x1, x2)},
+    samples=_compared,
+    kinks=_edges,
+)
+gt: Operation = constant(
+    "gt",
+    lambda input, other: np.greater(*need_both("gt", REAL, input, other)),
+    "``input > other``, elementwise.",
+    also="greater",
+    dunder="gt",
+    inplace=True,
+    numpy={np.greater: lambda x1, x2: gt(x1, x2)},
+    samples=_compared,
+    kinks=_edges,
+)
+ge: Operation = constant(
+    "ge",
+    lambda input, other: np.greater_equal(*need_both("ge", REAL, input, other)),
+    "``input >= other``, elementwise.",
+    also="greater_equal",
+    dunder="ge",
+    inplace=True,
+    numpy={np.greater_equal: lambda x1, x2: ge(x1, x2)},
+    samples=_compared,
+    kinks=_edges,
+)
+
+
+# Logic, of bools: of other numbers NumPy's logical functions are slow
+def _holding(*values: Any) -> Any:
+    return (v if getattr(v, "dtype", np.dtype(bool)).kind == "b" else np.not_equal(v, 0) for v in values)
+
+
+logical_and: Callable[..., Any] = constant(
+    "logical_and",
+    lambda input, other: np.logical_and(*_holding(input, other)),
+    "Whether both are nonzero.",
+    inplace=True,
+    numpy={np.logical_and: lambda x1, x2: logical_and(x1, x2)},
+    kinks=_edges,
+)
+logical_or: Callable[..., Any] = constant(
+    "logical_or",
+    lambda input, other: np.logical_or(*_holding(input, other)),
+    "Whether either is nonzero.",
+    inplace=True,
+    numpy={np.logical_or: lambda x1, x2: logical_or(x1, x2)},
+    kinks=_edges,
+)
+logical_xor: Callable[..., Any] = constant(
+    "logical_xor",
+    lambda input, other: np.logical_xor(*_holding(input, other)),
+    "Whether exactly one is nonzero.",
+    inplace=True,
+    numpy={np.logical_xor: lambda x1, x2: logical_xor(x1, x2)},
+    kinks=_edges,
+)
+logical_not = constant("logical_not", np.logical_not, "Whether it is zero.", inplace=True)
+
+# Bits
+bitwise_and = constant(
+    "bitwise_and",
+    np.bitwise_and,
+    "``input & other``, of bools and integers.",
+    dunder="and",
+    inplace=True,
+    samples=_bits,
+    refused=integers(NO_PAIR),
+)
+bitwise_or = constant(
+    "bitwise_or",
+    np.bitwise_or,
+    "``input | other``, of bools and integers.",
+    dunder="or",
+    inplace=True,
+    samples=_bits,
+    refused=integers(NO_PAIR),
+)
+bitwise_xor = constant(
+    "bitwise_xor",
+    np.bitwise_xor,
+    "``input ^ other``, of bools and integers.",
+    dunder="xor",
+    inplace=True,
+    samples=_bits,
+    refused=integers(NO_PAIR),
+)
+bitwise_not = constant("bitwise_not", np.invert, "``~input``, of bools and integers.", dunder="invert", inplace=True)
+bitwise_left_shift: Operation = constant(
+    "bitwise_left_shift",
+    lambda input, other: np.left_shift(*need_both("bitwise_left_shift", INTEGERS, input, other)),
+    "``input << other``, of integers; 0 when all bits have been shifted out.",
+    dunder="lshift",
+    inplace=True,
+    numpy={np.left_shift: lambda x1, x2: bitwise_left_shift(x1, x2)},
+    samples=lambda: [*_bits(), S(V([5, -5, 1, -1, 8], "int64"), V([1, 1, 63, 64, 2], "int64"))],
+    refused=integers(NO_PAIR),
+)
+bitwise_right_shift: Operation = constant(
+    "bitwise_right_shift",
+    lambda input, other: np.right_shift(*need_both("bitwise_right_shift", INTEGERS, input, other)),
+    "``input >> other``, of integers: rounded down, and 0 or -1 when all bits have been shifted out.",
+    dunder="rshift",
+    inplace=True,
+    numpy={np.right_shift: lambda x1, x2: bitwise_right_shift(x1, x2)},
+    samples=lambda: [*_bits(), S(V([5, -5, 1, -1, 8], "int64"), V([1, 1, 63, 64, 2], "int64"))],
+    refused=integers(NO_PAIR),
+)
+
+# What kind of number it is
+isnan = constant("isnan", np.isnan, "Whether it is NaN.", samples=_odd)
+isinf = constant("isinf", np.isinf, "Whether it is infinite.", samples=_odd)
+isfinite = constant("isfinite", np.isfinite, "Whether it is neither infinite nor NaN.", samples=_odd)
+isposinf: Operation = constant(
+    "isposinf",
+    lambda input: np.equal(need("isposinf", REAL, input), np.inf),
+    "Whether it is positive infinity.",
+    numpy={np.isposinf: lambda x: isposinf(x)},
+    samples=_odd,
+)
+isneginf: Operation = constant(
+    "isneginf",
+    lambda input: np.equal(need("isneginf", REAL, input), -np.inf),
+    "Whether it is negative infinity.",
+    numpy={np.isneginf: lambda x: isneginf(x)},
+    samples=_odd,
+)
+isreal: Operation = constant(
+    "isreal",
+    np.isreal,
+    "Whether its imaginary part is 0, as that of every real number.",
+    numpy={np.isreal: lambda x: isreal(x), np.iscomplex: lambda x: logical_not(isreal(x))},
+    samples=lambda: [*unary(), S(V([1 + 2j, 3, 0j], "complex128"))],
+)

@@ -1,0 +1,333 @@
+"""Special functions: those of the gamma, the error and the normal distribution's families, zeta, and ``x log y``.
+
+SciPy computes them (the extra "special"; an error that names it where it is missing), except for `entr`, `xlogy` and
+`xlog1py`, which NumPy can. Functions of SciPy that are called on a Tensor, ``scipy.special.erf(t)``, come here as well.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.calls import on
+from ...table.entry import composite, elementwise, pointwise
+from ...table.nodes import titled
+from ...table.operands import FLOATS, NUMBERS, REAL, Operation, floating, index_of, is_number, need, need_both, plain
+from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
+from ...tensor.tensor import Tensor
+from .bessel import by_scipy, scipy_special
+
+_TEN_DIGITS = "torch's trigamma function is exact to ten digits only"
+_TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
+_ROOT_TWO_PI = math.sqrt(2 * math.pi)
+
+
+# x log y
+def _of(function: Any, value: Any) -> Any:
+    """``function(value)``; of a number a number, which leaves the dtype of a product alone."""
+    return function(float(value)).item() if is_number(value) else function(value)
+
+
+def _times(name: str, input: Any, factor: Any, other: Any) -> Any:
+    """``input * factor``, and 0 where `input` is 0, unless `other` is NaN."""
+    need_both(name, REAL, input, other)
+    return np.where(np.logical_and(np.equal(input, 0), ~np.isnan(other)), 0, np.multiply(input, factor))
+
+
+def _by_factor(g: Any, input: Any, other: Any, logarithm: Any, edge: int) -> Any:
+    # 0 where the product is 0 whatever the factor: its argument is replaced, or the next derivative would be 0 / 0
+    corner = np.logical_and(np.equal(plain(input), 0), np.less_equal(plain(other), edge))
+    if is_number(other):
+        return np.where(corner, 0, g * _of(logarithm, other))
+    return g * logarithm(np.where(corner, edge + 1, other))
+
+
+def _entr(input: Any) -> Any:
+    need("entr", FLOATS, input)
+    return np.where(np.equal(input, 0), 0, np.where(np.less(input, 0), -inf, -input * np.log(input)))
+
+
+entr: Operation = elementwise(
+    "entr",
+    _entr,
+    "``-x log(x)``, 0 at 0 and -inf below: the entropy of a probability.",
+    home="special",
+    floats=True,
+    domain="positive",
+    numpy={"scipy.special.entr": lambda x: entr(x)},
+    input=lambda g, input: g * (-1 - np.log(input)),
+    kinks=[S(V(EDGES))],
+)
+xlogy: Operation = elementwise(
+    "xlogy",
+    lambda input, other: _times("xlogy", input, _of(np.log, other), other),
+    "``input * log(other)``, and 0 where `input` is 0, unless `other` is NaN.",
+    also="special.xlogy",
+    floats=True,
+    numpy={"scipy.special.xlogy": lambda x, y: xlogy(x, y)},
+    input=lambda g, input, other: _by_factor(g, input, other, np.log, 0),
+    other=lambda g, input, other: g * (input / other),
+    samples=lambda: [*pairs("real", "positive", 2, 0.5), S(2, A(3, domain="positive"))],
+    kinks=lambda: [S(*EDGE_PAIRS)],
+)
+xlog1py: Operation = elementwise(
+    "xlog1py",
+    lambda input, other: _times("xlog1py", input, _of(np.log1p, other), other),
+    "``input * log(1 + other)``, and 0 where `input` is 0, unless `other` is NaN.",
+    node="SpecialXlog1PyBackward0",
+    home="special",
+    floats=True,
+    numpy={"scipy.special.xlog1py": lambda x, y: xlog1py(x, y)},
+    input=lambda g, input, other: _by_factor(g, input, other, np.log1p, -1),
+    other=lambda g, input, other: g * (input / (other + 1)),
+    samples=lambda: [*pairs("real", "positive", 2, 0.5), S(2, A(3, domain="positive"))],
+    kinks=lambda: [S(*EDGE_PAIRS)],
+)
+
+
+# The gamma function's family
+def _log_gamma(input: Any) -> Any:
+    """Infinite at both ends, as C's lgamma is; SciPy's goes to minus infinity at the lower one."""
+    found = by_scipy("lgamma", "gammaln", input)
+    np.copyto(found, np.inf, where=np.isneginf(input))
+    return found
+
+
+lgamma: Operation = elementwise(
+    "lgamma",
+    _log_gamma,
+    "``log |Gamma(input)|``.",
+    also="special.gammaln",
+    floats=True,
+    numpy={"scipy.special.gammaln": lambda x: lgamma(x)},
+    input=lambda g, input: g * on(digamma, input),
+    kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 30.0, 800.0, inf, -inf, nan]))],
+    differs=[Differs(_TEN_DIGITS, "second", "float64")],
+)
+digamma: Operation = elementwise(
+    "digamma",
+    lambda input: by_scipy("digamma", "psi", input),
+    "The derivative of `lgamma`.",
+    also="special.digamma special.psi",
+    floats=True,
+    numpy={"scipy.special.psi": lambda x: digamma(x)},
+    input=lambda g, input: g * on(_polygamma, input, 1),
+    differs=[Differs(_TEN_DIGITS, check, "float64") for check in ("gradients", "second")],
+)
+
+
+@pointwise(method=False, input=lambda g, input, n: g * on(_polygamma, input, n + 1))
+def _polygamma(input: Any, n: int) -> Any:
+    """``(-1) ** (n + 1) n! zeta(n + 1, x)``, the derivative of order n of `digamma`."""
+    x = need("polygamma", FLOATS, floating(input))
+    return np.asarray(scipy_special("polygamma")(n, x)).astype(x.dtype, copy=False)
+
+
+@composite(
+    also="special.polygamma",
+    method=False,
+    inplace=True,
+    samples=lambda: [
+        *(S(n, A(2, 3, domain="positive")) for n in (0, 1, 2, 5)),
+        S(1, A(domain="positive")),
+        S(3, A(0)),
+        S(0, A(3)),
+    ],
+    refused=[S(-1, A(3)), S(1.5, A(3)), S(A(3), 1), S(1, 2.0), S(1)],
+    differs=[
+        Differs(_TEN_DIGITS, "values", "float64", "(1"),
+        *(Differs(_TEN_DIGITS, check, "float64", "(0") for check in ("gradients", "second")),
+    ],
+)
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The derivative of order `n` of `digamma`: ``polygamma(0, x)`` is ``digamma(x)``.
+
+    >>> import pullback
+    >>> pullback.polygamma(1, pullback.tensor([1.0, 2.0]))
+    tensor([1.6449, 0.6449])
+    """
+    n = index_of("polygamma", "n", n)
+    if n < 0:
+        raise RuntimeError(errors.message("polygamma(n, x) does not support negative n", found=str(n)))
+    return titled(digamma(input), "PolygammaBackward0", n=0) if n == 0 else _polygamma(input, n)
+
+
+Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[method-assign]
+
+
+@composite(
+    also="special.multigammaln",
+    inplace=True,
+    samples=lambda: [
+        *(S(A(*shape, domain="above one"), p) for shape in ((), (2, 3), (0,)) for p in (1, 2, 3)),
+        S(A(3, 2, domain="above one", layout="T"), p=2),
+    ],
+    refused=[S(A(3), 0), S(A(3)), S(A(3), 1.5), S([1.0], 1)],
+    differs=[Differs(_TEN_DIGITS, "second", "float64")],
+)
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The multivariate `lgamma`: ``p (p - 1) / 4 log(pi) + sum of lgamma(input - j / 2)`` over j from 0 to p - 1."""
+    p = index_of("mvlgamma", "p", p)
+    if p < 1:
+        raise RuntimeError(errors.message("mvlgamma()", expected="p of at least 1", found=str(p)))
+    need("mvlgamma", NUMBERS, input._data)
+    total = lgamma(input)
+    for j in range(1, p):
+        total = total + lgamma(input - 0.5 * j)
+    return total + p * (p - 1) / 4 * math.log(math.pi)
+
+
+def _no_derivative(name: str, argument: str) -> Any:
+    raise NotImplementedError(
+        errors.message(
+            f"the derivative for {name}() by {argument} is not implemented",
+            do=f"call .detach() on {argument}",
+        )
+    )
+
+
+def _density(a: Any, x: Any) -> Any:
+    """The derivative of the regularised incomplete gamma function: ``x**(a-1) exp(-x) / Gamma(a)``."""
+    a = _beside(a, x)
+    return np.exp(on(xlogy, a - 1, x) - x - on(lgamma, a))
+
+
+def _beside(value: Any, x: Any) -> Any:
+    """A number, or whole numbers, as an operand of the dtype of x."""
+    return value + np.zeros_like(x)
+
+
+_POSITIVE = [S(V([1, 2, 2], "int64"), A(2, 3, domain="positive")), S(V(2, "int64"), A(3, domain="positive"))]
+_FIRST = [
+    Differs("as in torch, there is no derivative by the first argument", check, sample="([")
+    for check in ("slopes", "forward")
+]
+igamma: Operation = elementwise(
+    "igamma",
+    lambda input, other: by_scipy("igamma", "gammainc", input, other),
+    "The regularised lower incomplete gamma function ``P(input, other)``; no derivative by `input`.",
+    also="special.gammainc",
+    numpy={"scipy.special.gammainc": lambda a, x: igamma(a, x)},
+    input=lambda g: _no_derivative("igamma", "input"),
+    other=lambda g, input, other: g * _density(input, other),
+    samples=lambda: [*pairs("positive"), *_POSITIVE],
+    kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],
+    differs=_FIRST,
+)
+igammac: Operation = elementwise(
+    "igammac",
+    lambda input, other: by_scipy("igammac", "gammaincc", input, other),
+    "The regularised upper incomplete gamma function, ``1 - igamma(input, other)``; no derivative by `input`.",
+    also="special.gammaincc",
+    numpy={"scipy.special.gammaincc": lambda a, x: igammac(a, x)},
+    input=lambda g: _no_derivative("igammac", "input"),
+    other=lambda g, input, other: -g * _density(input, other),
+    samples=lambda: [*pairs("positive"), *_POSITIVE],
+    kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],
+    differs=_FIRST,
+)
+zeta: Operation = elementwise(
+    "zeta",
+    lambda input, other: by_scipy("zeta", "zeta", input, other),
+    "The Hurwitz zeta function, the sum of ``(k + other) ** -input`` over k from 0; no derivative by `input`.",
+    home="special",
+    floats=True,
+    input=lambda g: _no_derivative("zeta", "input"),
+    other=lambda g, input, other: g * (-input * on(zeta, _beside(input, other) + 1, other)),
+    samples=lambda: [
+        *pairs("above one", "positive"),
+        S(2.5, A(2, 3, domain="positive")),
+        S(V([2, 3], "int64"), A(2, domain="positive")),
+        S(A(3, domain="above one"), 2),
+    ],
+    differs=_FIRST,
+)
+
+# The error function's family
+erf: Operation = elementwise(
+    "erf",
+    lambda input: by_scipy("erf", "erf", input),
+    "``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`.",
+    also="special.erf",
+    floats=True,
+    numpy={"scipy.special.erf": lambda x: erf(x)},
+    input=lambda g, input: g * (_TWO_BY_ROOT_PI * np.exp(-input * input)),
+    kinks=[S(V(EDGES))],
+)
+erfc: Operation = elementwise(
+    "erfc",
+    lambda input: by_scipy("erfc", "erfc", input),
+    "``1 - erf(input)``, exact for large numbers.",
+    also="special.erfc",
+    floats=True,
+    numpy={"scipy.special.erfc": lambda x: erfc(x)},
+    input=lambda g, input: g * (-_TWO_BY_ROOT_PI * np.exp(-input * input)),
+    kinks=[S(V(EDGES))],
+)
+erfcx: Operation = elementwise(
+    "erfcx",
+    lambda input: by_scipy("erfcx", "erfcx", input),
+    "``exp(input ** 2) erfc(input)``, which does not underflow.",
+    home="special",
+    floats=True,
+    numpy={"scipy.special.erfcx": lambda x: erfcx(x)},
+    input=lambda g, input, out: g * (2 * input * out - _TWO_BY_ROOT_PI),
+    kinks=[S(V([0.0, -0.0, 1.0, -1.0, 30.0, nan]))],
+)
+erfinv: Operation = elementwise(
+    "erfinv",
+    lambda input: by_scipy("erfinv", "erfinv", input),
+    "The inverse of `erf`, infinite at -1 and 1, NaN beyond.",
+    also="special.erfinv",
+    floats=True,
+    domain="small",
+    numpy={"scipy.special.erfinv": lambda x: erfinv(x)},
+    input=lambda g, input: g * (np.exp(np.square(on(erfinv, input))) / _TWO_BY_ROOT_PI),  # `out` may be written to
+    kinks=[S(V([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, nan]))],
+)
+
+# The normal distribution's
+ndtr: Operation = elementwise(
+    "ndtr",
+    lambda input: by_scipy("ndtr", "ndtr", input),
+    "The normal distribution function: the area under its density up to `input`.",
+    home="special",
+    floats=True,
+    numpy={"scipy.special.ndtr": lambda x: ndtr(x)},
+    input=lambda g, input: g * (np.exp(-0.5 * input * input) / _ROOT_TWO_PI),
+    kinks=[S(V(EDGES))],
+)
+
+
+def _log_ndtr_rule(g: Any, input: Any) -> Any:
+    # exp(-x**2 / 2) / sqrt(2 pi) / ndtr(x): above 0 as it stands, for there erfcx is soon infinite, and below by erfcx
+    above = np.greater(plain(input), 0)
+    high, low = np.where(above, input, 0), np.where(above, 0, input)
+    normal = np.exp(-0.5 * np.square(high)) / (0.5 * _ROOT_TWO_PI * on(erfc, high * -math.sqrt(0.5)))
+    return g * np.where(above, normal, 2 / _ROOT_TWO_PI / on(erfcx, low * -math.sqrt(0.5)))
+
+
+log_ndtr: Operation = elementwise(
+    "log_ndtr",
+    lambda input: by_scipy("log_ndtr", "log_ndtr", input),
+    "The logarithm of `ndtr`, exact far below 0.",
+    home="special",
+    floats=True,
+    numpy={"scipy.special.log_ndtr": lambda x: log_ndtr(x)},
+    input=_log_ndtr_rule,
+    kinks=[S(V([0.0, 1.0, -1.0, 30.0, -30.0, nan]))],
+)
+ndtri: Operation = elementwise(
+    "ndtri",
+    lambda input: by_scipy("ndtri", "ndtri", input),
+    "The inverse of `ndtr`, infinite at 0 and 1, NaN beyond.",
+    home="special",
+    floats=True,
+    domain="between 0 and 1",
+    numpy={"scipy.special.ndtri": lambda x: ndtri(x)},
+    input=lambda g, out: g * (np.exp(0.5 * out * out) * _ROOT_TWO_PI),
+    kinks=[S(V([0.0, 1.0, 0.5, -1.0, 2.0, nan]))],
+)

@@ -1,0 +1,195 @@
+"""Powers and roots.
+
+The derivative of a power is 0 where the exponent is 0, and that by the exponent is 0 at the base 0: the limits, which
+the bare expressions, ``0 * inf``, do not give.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...table.entry import _publish, composite, elementwise
+from ...table.operands import NUMBERS, Operation, is_number, need, plain
+from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
+from ...tensor import dtypes
+from ...tensor.tensor import NUMPY, Tensor
+
+
+def _square(input: Any) -> Any:
+    return np.square(input, dtype=np.int64) if input.dtype.kind == "b" else np.square(input)
+
+
+square: Operation = elementwise(
+    "square",
+    _square,
+    "``input ** 2``.",
+    node="PowBackward0",
+    saved={"exponent": lambda: 2},
+    numpy={np.square: lambda x: square(x)},
+    input=lambda g, input: g * (2 * input),
+    kinks=[S(V(EDGES)), S(V([0.0, 0.0]))],
+)
+sqrt = elementwise(
+    "sqrt",
+    np.sqrt,
+    "The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``, infinite at 0.",
+    floats=True,
+    domain="positive",
+    input=lambda g, out: g / (2 * out),
+    kinks=[S(V(EDGES))],
+)
+rsqrt = elementwise(
+    "rsqrt",
+    lambda input: np.reciprocal(np.sqrt(input)),
+    "``1 / sqrt(input)``.",
+    floats=True,
+    domain="positive",
+    input=lambda g, out: g * (-0.5 * out * out * out),
+    kinks=[S(V(EDGES))],
+)
+_cbrt = elementwise(  # NumPy's alone
+    "_cbrt",
+    np.cbrt,
+    "The real cube root.",
+    floats=True,
+    method=False,
+    input=lambda g, out: g / (3 * out * out),
+)
+
+
+def _raised(x: Any, n: Any) -> Any:
+    """``x ** n`` for a number n; the small powers by products, which are faster, and the same as torch's."""
+    if n == 2:
+        return np.square(x)
+    if n == 3:
+        return np.multiply(np.square(x), x)
+    if n == 0.5:
+        return np.sqrt(x)
+    if n == -0.5:
+        return np.reciprocal(np.sqrt(x))
+    if n == -1:
+        return np.reciprocal(x)
+    if n == -2:
+        return np.reciprocal(np.square(x))
+    return np.power(x, n)
+
+
+_NEGATIVE = (
+    "Integers to negative integer powers are not allowed.\n  What to do: convert the base first, e.g. x.float() ** n."
+)
+
+
+def _refuse_exponent(place: int, value: int, dtype: np.dtype[Any]) -> None:
+    if place == 1 and value < 0:
+        raise RuntimeError(_NEGATIVE)
+    if place == 1:
+        dtypes.refuse_overflow(value, dtype)
+
+
+def _power(input: Any, other: Any) -> Any:
+    if not hasattr(input, "dtype"):
+        return np.power(input, other)
+    need("pow", NUMBERS, input)
+    if input.dtype.kind in "fcV":
+        if is_number(other):
+            return _raised(input, other)
+        return np.power(input, other) if other.ndim else _raised(input, other.item())
+    if not np.any(np.less(other, 0)):
+        return np.power(input, other)
+    if not other.ndim:
+        raise RuntimeError(_NEGATIVE)
+    # Among many exponents torch lets negative ones be, and gives the integer part of the result: 0, but for 1 and -1.
+    whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
+    return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
+
+
+def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
+    # d/dx x**n = n x**(n-1), and 0 where n is 0: also at x = 0, where the expression would be 0 * inf
+    if is_number(other):
+        return g * (other * _raised(input, other - 1)) if other != 0 else np.zeros_like(g)
+    degenerate = np.logical_and(np.equal(plain(other), 0), np.logical_not(np.greater(np.abs(plain(input)), 0)))
+    return g * (other * np.power(np.where(degenerate, 1, input), np.subtract(other, 1.0)))
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) if is_number(value) else value.dtype.kind == "c"
+
+
+def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
+    # d/dn x**n = x**n log x, and 0 at x = 0 where n >= 0, the limit
+    if out.dtype.kind == "c" and not _is_complex(input):  # the logarithm of a negative number is complex
+        input = np.add(input, 0j)
+    if is_number(input) and input != 0:
+        return g * (out * np.log(input).item())
+    zero = np.logical_and(np.equal(plain(input), 0), np.greater_equal(np.real(plain(other)), 0))
+    if is_number(input):
+        return np.where(zero, 0, g * (out * -np.inf))
+    return g * (out * np.log(np.where(zero, 1, input)))
+
+
+pow = elementwise(
+    "pow",
+    _power,
+    "``input ** exponent``, broadcast.",
+    dunder="pow",
+    fits=_refuse_exponent,
+    node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
+    cut=True,
+    numpy={},
+    input=_pow_by_base,
+    other=_pow_by_exponent,
+    samples=lambda: [
+        *pairs("positive", "small", 2, 3, 0.5, -1, 0, 1, 0.5 + 1j),
+        S(2, A(2, 3)),
+        S(0.5, A(3)),
+        *(S(A(2, 3), n) for n in (2, 3, -2, 4)),
+        *(S(A(3, domain="positive"), n) for n in (-0.5, 2.5)),
+        S(A(2, 3, domain="positive"), exponent=A(3)),
+        S(A(3, domain="positive"), V([2, 3, 0], "int64")),
+        *(S(base, V([0.5 + 1j, -0.3 + 2j], "complex128")) for base in (-2.0, V([-1.0, 0.5], "float64"))),
+    ],
+    kinks=lambda: [
+        S(*EDGE_PAIRS),
+        *(S(V(EDGES), n) for n in (0, 1, 2, 3, -1, -2, 1.5, np.inf)),
+        *(S(V([0.0, 1.0, 30.0, np.inf, np.nan]), n) for n in (0.5, -0.5)),
+        *(S(n, V(EDGES)) for n in (0.0, 1.0, 2.0, np.inf)),
+    ],
+    refused=[*NO_PAIR, S(V([1, 2], "int64"), -1)],
+    differs=[
+        Differs(
+            "a 0-d exponent is treated as the number it holds, which torch refuses where it is negative",
+            "values",
+            "int64",
+            "[] small",
+        )
+    ],
+)
+_pow = pow
+
+
+def _public_pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """``input ** exponent``, broadcast; the derivatives are 0 where the exponent or the base is 0.
+
+    >>> import pullback
+    >>> pullback.pow(2, pullback.tensor([1.0, 3.0]))
+    tensor([2., 8.])
+    """
+    return _pow(input, exponent, out=out)
+
+
+pow = NUMPY[np.power] = _publish(pow.op, _public_pow, _public_pow)  # type: ignore[attr-defined]
+
+
+@composite(
+    inplace=True,
+    numpy={np.float_power: lambda x1, x2: float_power(x1, x2)},
+    samples=lambda: [*pairs("positive", "small", 2, -1, 0.5, 1j), S(2, A(2, 3)), S(A(3), exponent=3)],
+    refused=NO_PAIR,
+)
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent`` in double precision, whatever the dtypes."""
+    kinds = {dtypes.result_type([v._data if isinstance(v, Tensor) else v]).kind for v in (input, exponent)}
+    double = dtypes.complex128 if "c" in kinds else dtypes.float64
+    return pow(*(v.to(double) if isinstance(v, Tensor) else v for v in (input, exponent)))

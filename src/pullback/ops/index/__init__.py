@@ -1,0 +1,1 @@
+"""Elements at positions: read, gathered, replaced, added to."""

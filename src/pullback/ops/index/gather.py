@@ -1,0 +1,489 @@
+"""Selection by positions and masks: gathered along an axis, taken from the flattened tensor, where a mask is True.
+
+`x[index]` itself is in `subscripts.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.positions import INT64, add_at, along, positions, vector
+from ...table.batching import by_mask, by_positions, by_row, in_rows, looped, read
+from ...table.calls import on
+from ...table.entry import composite, constant, linear
+from ...table.samples import A, Differs, S, V, index, mask
+from ...tensor import dtypes
+from ...tensor.arrays import summing, wrap_axis
+from ...tensor.tensor import Tensor, wrap
+from ..elementwise.limits import where
+from ..make.conversion import to
+from ..shape.reshape import expand, reshape, sizes
+from .subscripts import _add_up, _full, _index
+
+if TYPE_CHECKING:
+    from ...interpreters.batched import Vmap
+    from ...table.entry import Op
+
+
+def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any]:
+    """What positions along an axis select from, as a shape, axis and index of as many axes; at least of one axis each.
+
+    RuntimeError where the numbers of axes differ, or where the index goes on beyond the shape along another axis.
+    """
+    axis = wrap_axis(dim, len(shape))
+    found = positions(name, index, shape[axis] if shape else 1, RuntimeError)
+    if not found.size:
+        return shape, axis, found
+    shape, found = shape or (1,), found if found.ndim else found.reshape(1)
+    if found.ndim != len(shape):
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): Index tensor must have the same number of dimensions as input tensor",
+                found=f"{list(index.shape)} and {list(shape)}",
+            )
+        )
+    if found.shape != shape and any(
+        m > n for i, (m, n) in enumerate(zip(found.shape, shape, strict=True)) if i != axis
+    ):
+        raise RuntimeError(
+            f"Size does not match at dimension: expected index {list(found.shape)} to be no larger than self "
+            f"{list(shape)} apart from dimension {axis}"
+        )
+    return shape, axis, found
+
+
+@linear(method=False, batch=by_positions, input=lambda g, dim, index: on(gather, g, dim, index))
+def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` to which `input` is added where `gather` with these positions takes it from: its adjoint."""
+    out = np.zeros(shape, dtype=summing(input.dtype))
+    full, axis, found = one_axis("gather", shape, index, dim)
+    if found.size:
+        np.add.at(out.reshape(-1), along(found, axis, full).reshape(-1), input.reshape(-1))
+    return out.astype(input.dtype, copy=False)
+
+
+@linear(
+    batch=by_positions,
+    input=lambda g, dim, index, input_shape: on(_scatter_sum, g, dim, index, input_shape),
+    samples=lambda: [
+        S(A(3, 4), 1, index(4, 3, 2)),
+        S(A(3, 4), 0, index(3, 2, 4)),
+        S(A(3, 4), -1, index(4, 3, 6)),
+        S(A(5), 0, index(5, 8)),
+        S(A(), 0, index(1)),
+        S(A(), 0, V([0, 0], "int64")),
+        S(A(3), 0, index(3)),
+        S(A(3, 4), 0, index(3, 1, 2)),
+        S(A(2, 3, 2), 1, index(3, 2, 4, 2)),
+        S(A(3, 2, layout="T"), dim=0, index=index(3, 2, 2)),
+        S(A(3, 4, layout="step"), 1, V([[0, 0, 3]] * 3, "int32")),
+        S(A(3), 0, index(3, 0)),
+        S(A(3, 2), 0, index(3, 0, 9)),
+        S(A(3, 4), 1, index(4, 3, 2), sparse_grad=False),
+    ],
+    refused=lambda: [
+        S(A(3, 4), 2, index(3, 2, 2)),
+        S(A(3), 0, V([3], "int64")),
+        S(A(3), 0, V([-1], "int64")),
+        S(A(3), 0, V([0.0], "float64")),
+        S(A(3), 0, V([0], "int16")),
+        S(A(3, 4), 0, index(3, 2)),
+        S(A(2, 2), 0, index(2, 2, 3)),
+        S(A(3), 0, [0]),
+        S(A(3), 0),
+    ],
+)
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`.
+
+    `index` has as many axes as `input` and is not longer, except along `dim`. Gradients of positions that occur more
+    than once add up. RuntimeError for positions that do not exist, negative ones included.
+
+    >>> import pullback
+    >>> pullback.gather(pullback.tensor([[1, 2], [3, 4]]), 1, pullback.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    shape, axis, found = one_axis("gather", input.shape, index, dim)
+    if not found.size:
+        return np.empty(index.shape, input.dtype)
+    if input.flags.c_contiguous:
+        return input.reshape(-1).take(along(found, axis, shape)).reshape(index.shape)
+    grids = np.ogrid[tuple(slice(n) for n in found.shape)]
+    return input[tuple(found if i == axis else grid for i, grid in enumerate(grids))].reshape(index.shape)
+
+
+@composite(
+    numpy={
+        np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(
+            arr, indices if isinstance(indices, Tensor) else wrap(np.asarray(indices)), axis
+        )
+    },
+    samples=lambda: [
+        S(A(3, 4), index(4, 3, 2), 1),
+        S(A(3, 4), index(12, 5)),
+        S(A(3, 4), index(4, 1, 2), dim=-1),
+        S(A(3, 1), index(3, 2, 4), 0),
+        S(A(3, 4), V([[-1], [0], [-4]], "int64"), 1),
+    ],
+    refused=lambda: [
+        S(A(3, 4), index(3, 2), 0),
+        S(A(3), V([3], "int64"), 0),
+        S(A(3), V([0.0], "float64"), 0),
+        S(A(3, 4), index(3, 2, 2), 1),
+    ],
+    differs=lambda: [
+        Differs("positions beyond the end are refused; torch takes their remainder", "refused", sample="[3], 0")
+    ],
+)
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor.
+
+    Negative positions are counted from the end.
+    """
+    flat = dim is None
+    if flat:
+        input, indices, dim = reshape(input, -1), reshape(indices, -1), 0
+    shape, found = input._data.shape, indices._data.shape
+    if len(shape) != len(found):
+        raise RuntimeError(
+            errors.message(
+                "take_along_dim(): input and indices should have the same number of dimensions",
+                found=f"{list(shape)} and {list(found)}",
+            )
+        )
+    axis = wrap_axis(dim, len(shape))
+    if indices._data.dtype != np.int64 and not flat:
+        raise RuntimeError(
+            errors.message(
+                "take_along_dim(): dtype of indices should be Long, that is int64",
+                found=str(indices.dtype),
+                do="convert it with .long()",
+            )
+        )
+    if indices._data.dtype.kind == "i":
+        indices = where(indices < 0, indices + shape[axis], indices)
+    one = [(*s[:axis], 1, *s[axis + 1 :]) for s in (shape, found)]
+    text = errors.broadcast_message(one)
+    if text:
+        raise RuntimeError(text)
+    full = np.broadcast_shapes(*one)
+    before, after = full[:axis], full[axis + 1 :]
+    return gather(expand(input, (*before, shape[axis], *after)), axis, expand(indices, (*before, found[axis], *after)))
+
+
+# Slices, elements -----------------------------------------------------------------------------------------------------
+
+
+def straight(index: Any, dim: int) -> tuple[Any, ...]:
+    """The positions along axis `dim` as an index, everything along the axes before it."""
+    return (*[None] * dim, np.reshape(index, (-1,)))
+
+
+def _index_select_rule(g: Any, dim: Any, index: Any, input_shape: Any) -> Any:
+    if not input_shape:
+        return np.reshape(g, ())
+    return on(_add_up, g, straight(index, wrap_axis(dim, len(input_shape))), input_shape)
+
+
+def _select_all(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    source, dim, index = op.padded(args, kwargs)
+    if not level.varies(index) or not source._data.ndim:
+        return by_row(level, op, args, kwargs)
+    return read(level, _index.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
+
+
+@linear(
+    batch=_select_all,
+    input=_index_select_rule,
+    samples=lambda: [
+        S(A(3, 4), 1, index(4, 5)),
+        S(A(3, 4), 0, index(3, 2)),
+        S(A(3, 4), -1, index(4, 1)),
+        S(A(5), 0, index(5, 0)),
+        S(A(3, 2, layout="T"), 0, index(3, 4)),
+        S(A(2, 3, 2), dim=1, index=index(3, 4)),
+        S(A(3, 4), 0, index(3)),
+        S(A(3, 4), 0, V([2, 0], "int32")),
+        S(A(), 0, index(1, 1)),
+    ],
+    refused=lambda: [
+        S(A(3), 1, index(3, 1)),
+        S(A(3), 0, V([3], "int64")),
+        S(A(3), 0, V([-1], "int64")),
+        S(A(3), 0, V([0.0], "float64")),
+        S(A(3), 0, index(3, 1, 1)),
+        S(A(3), 0, [0]),
+    ],
+)
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists; none is negative.
+
+    >>> import pullback
+    >>> pullback.index_select(pullback.tensor([[1, 2], [3, 4]]), 1, pullback.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
+    axis = wrap_axis(dim, input.ndim)
+    found = vector("index_select", index, input.shape[axis] if input.ndim else 1)
+    return input.take(found, axis) if input.ndim else np.array(input)
+
+
+def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: the adjoint of the below."""
+    input, index, shape = args
+    found = _add_up(level.lower(input), in_rows(level, index), (level.size, math.prod(shape)))
+    return found.reshape(level.size, *shape)
+
+
+def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: elements of rows, each of the batch flattened; of one row, if it is the same for each."""
+    input, index = op.padded(args, kwargs)
+    if not level.varies(input):
+        return op.call(level.value(input), level.value(index))
+    if isinstance(index, Tensor) and index._data.dtype != np.int64:
+        return looped(level, op, args, kwargs)  # which refuses it
+    return _index(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))
+
+
+@linear(method=False, batch=_take_sum_of_each, input=lambda g, index: on(take, g, index))
+def _take_sum(input: Any, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` to which `input` is added where `take` takes it from."""
+    out = np.zeros(shape, dtype=summing(input.dtype))
+    add_at(out.reshape(-1), (index,), input)
+    return out.astype(input.dtype, copy=False)
+
+
+@linear(
+    batch=_take_of_each,
+    input=lambda g, index, input_shape: on(_take_sum, g, index, input_shape),
+    numpy={np.take: lambda a, indices, axis=None, mode="raise": _numpy_take(a, indices, axis, mode)},
+    samples=lambda: [
+        S(A(3, 4), index(12, 2, 3)),
+        S(A(3, 4), V(-1, "int64")),
+        S(A(3), V([0, -3, 2, 0], "int64")),
+        S(A(), V([0], "int64")),
+        S(A(0, 2), index(1, 0)),
+        S(A(3, 2, layout="T"), index(6, 4)),
+    ],
+    refused=lambda: [
+        S(A(3, 4), V([12], "int64")),
+        S(A(3, 4), V([-13], "int64")),
+        S(A(3, 4), V([0], "int32")),
+        S(A(3, 4), V([0.0], "float64")),
+        S(A(0), V([0], "int64")),
+        S(A(3), [0]),
+    ],
+)
+def take(input: Any, index: Any) -> Any:
+    """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`.
+
+    >>> import pullback
+    >>> pullback.take(pullback.tensor([[1, 2], [3, 4]]), pullback.tensor([0, -1]))
+    tensor([1, 4])
+    """
+    return input.take(positions("take", index, input.size, negative=True, dtypes=(INT64,)))
+
+
+def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:
+    """numpy.take, whose positions may be negative and of any shape."""
+    found = indices if isinstance(indices, Tensor) else np.asarray(indices)
+    if axis is None:
+        a, axis = reshape(a, -1), 0
+    axis = wrap_axis(axis, a.ndim)
+    if mode != "raise":
+        n, found = a._data.shape[axis], found.detach().numpy() if isinstance(found, Tensor) else found
+        found = found % n if mode == "wrap" else np.clip(found, 0, n - 1)
+    return a[(*[_full] * axis, found)]
+
+
+# Masks --------------------------------------------------------------------------------------------------------------
+
+
+def check_mask(name: str, mask: Any) -> None:
+    """Refuse a mask that is not a bool tensor."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="mask to be a bool Tensor", found=errors.describe(mask)))
+    check_bool(name, mask._data)
+
+
+def check_bool(name: str, mask: Any) -> None:
+    """Refuse a mask that is not of bools."""
+    if mask.dtype.kind != "b":
+        raise RuntimeError(
+            errors.message(
+                f"{name}() only supports boolean masks: expected BoolTensor for mask",
+                found=errors.describe(mask),
+                do="compare, e.g. mask != 0",
+            )
+        )
+
+
+@linear(method=False, input=lambda g, mask: on(masked_select, g, mask))
+def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
+    """Zeros of `shape` with the elements of `input`, one after the other, where `mask` is True."""
+    out = np.zeros(shape, dtype=input.dtype)
+    out[np.broadcast_to(mask, shape)] = input
+    return out
+
+
+@linear(
+    batch=by_mask,
+    input=lambda g, mask, input_shape: on(
+        _masked_place, g, mask, np.broadcast_shapes(np.shape(mask), tuple(input_shape))
+    ),
+    samples=lambda: [
+        S(A(2, 3), mask(2, 3)),
+        S(A(2, 3), mask(3)),
+        S(A(3), mask(2, 1)),
+        S(A(), mask(3)),
+        S(A(2, 3), V(True, "bool")),
+        S(A(0), mask(0)),
+        S(A(3, 2, layout="T"), mask(3, 2)),
+    ],
+    refused=lambda: [S(A(3), mask(2)), S(A(3), A(3)), S(A(3), [True] * 3), S(A(3))],
+)
+def masked_select(input: Any, mask: Any) -> Any:
+    """The elements where `mask`, a bool tensor, is True, one after the other; the two broadcast.
+
+    >>> import pullback
+    >>> x = pullback.tensor([3, 1, 2])
+    >>> pullback.masked_select(x, x > 1)
+    tensor([3, 2])
+    """
+    if not isinstance(mask, np.ndarray):
+        raise TypeError(
+            errors.message("masked_select()", expected="mask to be a bool Tensor", found=errors.describe(mask))
+        )
+    check_bool("masked_select", mask)
+    values, chosen = np.broadcast_arrays(input, mask)
+    # one axis: NumPy's loop over several is slower
+    return values.reshape(-1)[np.flatnonzero(chosen)]
+
+
+@constant(
+    method=True,
+    batch="refused",
+    numpy={np.nonzero: lambda a: nonzero(a, as_tuple=True), np.flatnonzero: lambda a: nonzero(reshape(a, -1))[:, 0]},
+    samples=lambda: [
+        S(V([[0.0, 2.0], [3.0, 0.0]])),
+        S(V([[0.0, 2.0], [3.0, 0.0]]), as_tuple=True),
+        S(A(3), as_tuple=False),
+        S(A()),
+        S(A(), as_tuple=True),
+        S(V(0.0)),
+        S(A(0, 2)),
+        S(A(3, 2, layout="T")),
+    ],
+    refused=lambda: [S([1.0]), S(A(2), True), S(A(2), nonsense=1)],
+)
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis.
+
+    >>> import pullback
+    >>> pullback.nonzero(pullback.tensor([[0, 2], [3, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    found = np.nonzero(np.atleast_1d(input))
+    return found if as_tuple else np.stack(found[: input.ndim], 1) if input.ndim else np.empty((found[0].size, 0), int)
+
+
+@constant(
+    samples=lambda: [
+        *(S(V([[0.0, 2.0], [3.0, 0.0], [1.0, 1.0]]), size=n) for n in (0, 2, 4, 6)),
+        S(V([0, 1, 2]), size=4, fill_value=7),
+        S(A(2, 2, layout="T"), size=1),
+        S(A(), size=2),
+        S(A(0, 2), size=1),
+    ],
+    refused=lambda: [S([1.0], size=1), S(A(2)), S(A(2), size=-1), S(A(2), size="1"), S(A(2), 3)],
+)
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape.
+
+    >>> import pullback
+    >>> pullback.nonzero_static(pullback.tensor([0, 2, 3]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
+    if not isinstance(size, int):
+        raise TypeError(errors.message("nonzero_static()", expected="size to be an int", found=errors.describe(size)))
+    if size < 0:
+        raise RuntimeError(errors.message("nonzero_static()", expected="size of at least 0", found=str(size)))
+    rows = np.argwhere(input)[:size]
+    found = np.full((size, input.ndim), fill_value, np.int64)
+    found[: len(rows)] = rows
+    return found
+
+
+@composite(
+    numpy={np.argwhere: lambda a: argwhere(a)},
+    samples=lambda: [S(V([[0.0, 2.0], [3.0, 0.0]])), S(A(3)), S(A()), S(V(0.0)), S(A(0, 2))],
+    refused=lambda: [S([1.0])],
+)
+def argwhere(input: Tensor) -> Tensor:
+    """`nonzero`, by NumPy's name."""
+    return nonzero(input)
+
+
+@composite(
+    method=False,
+    numpy={np.unravel_index: lambda indices, shape: unravel_index(indices, shape)},
+    samples=lambda: [
+        S(V(5, "int64"), (3, 4)),
+        S(V([5, 7], "int64"), (3, 4)),
+        S(V([5, -12, 13], "int64"), [3, 4]),
+        S(V([[5]], "int32"), 6),
+        S(index(1, 0), shape=(3, 4)),
+    ],
+    refused=lambda: [S(V([5.0], "float64"), (3, 4)), S(V([True], "bool"), (3, 4)), S(V([5], "int64"), (3, -4))],
+)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Flat positions in a tensor of `shape` as a tensor of positions along each axis."""
+    if indices._data.dtype.kind not in "iu":
+        raise TypeError(
+            errors.message(
+                "unravel_index(): expected 'indices' to be integer", found=errors.describe(indices), do="use .long()"
+            )
+        )
+    if isinstance(shape, (tuple, list)) and not all(hasattr(n, "__index__") for n in shape):
+        raise TypeError(f"unravel_index(): expected 'shape' sequence to only contain ints, but got {shape}")
+    if isinstance(shape, Tensor):
+        raise TypeError("unravel_index(): expected 'shape' to be int or sequence of ints, but got Tensor")
+    lengths = sizes((shape,))
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {shape}")
+    found = []
+    indices = to(indices, np.int64)
+    for n in reversed(lengths):
+        found.append(indices % n)
+        indices = indices // n
+    return tuple(reversed(found))
+
+
+# Numbers to be written ----------------------------------------------------------------------------------------------
+
+
+def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
+    """A number, or a 0-d tensor, with the dtype of the tensor it is to be written into."""
+    found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    if found._data.dtype.kind not in "biufcV":
+        raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
+    if found._data.ndim:
+        raise RuntimeError(
+            errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value))
+        )
+    whole = "c" if name.startswith("index_fill") else "cb"
+    if found._data.dtype.kind == "c" and t._data.dtype.kind not in whole:
+        raise RuntimeError(
+            errors.message(f"{name}()", expected=f"a Scalar that fits {t.dtype}", found=errors.describe(value))
+        )
+    if isinstance(found._data, np.ndarray) and not (name == "fill_" and isinstance(value, Tensor)):
+        dtypes.refuse_overflow(found.item(), t._data.dtype)
+    return to(found, t.dtype)

@@ -1,0 +1,314 @@
+"""Slices at positions along an axis: added to, filled, replaced, combined.
+
+Each is out of place, and has an in-place twin that writes to as much of the memory as it changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.positions import INT64, add_at, vector
+from ...table.batching import by_row
+from ...table.calls import on
+from ...table.entry import composite, constant, linear
+from ...table.nodes import titled
+from ...table.samples import A, Differs, S, V, index
+from ...tensor.arrays import reshaped, wrap_axis
+from ...tensor.tensor import Tensor
+from ..shape.reshape import expand, reshape
+from .gather import fitting_number, index_select, straight
+from .scatter import scatter_reduce
+from .subscripts import overwrite, twin
+
+
+def refuse_dtypes(name: str, input: Tensor, source: Any) -> None:
+    """Refuse a source that is no tensor of the dtype of the tensor it is to be written to."""
+    if not isinstance(source, (Tensor, np.ndarray)):
+        raise TypeError(errors.message(f"{name}()", expected="source to be a Tensor", found=errors.describe(source)))
+    if source.dtype != (input.dtype if isinstance(source, Tensor) else input._data.dtype):
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): self and source expected to have the same dtype",
+                found=f"{input.dtype} and {source.dtype}",
+                do="convert one of them with .to(dtype)",
+            )
+        )
+
+
+# Slices along an axis -------------------------------------------------------------------------------------------------
+
+_SLICES = [
+    S(A(3, 4), 0, V([2, 0], "int64"), A(2, 4)),
+    S(A(3, 4), 1, V([3], "int64"), A(3, 1)),
+    S(A(3, 4), -1, V(2, "int64"), A(3, 1)),
+    S(A(5), 0, V([3, 1], "int64"), A(2)),
+    S(A(2, 3, 2), dim=1, index=V([2, 0], "int64"), source=A(2, 2, 2)),
+    S(A(3), 0, index(3, 0), A(0)),
+    S(A(), 0, V(0, "int64"), A()),
+    S(A(3, 2, layout="T"), 0, V([2, 1], "int64"), A(2, 2, layout="step")),
+]
+_REPEATED = [S(A(3, 2), 0, V([1, 1, 0, 1], "int64"), A(4, 2)), S(A(2, 9), 0, V([1, 0, 1], "int32"), A(3, 9))]
+_NO_SLICES = [
+    S(A(3, 4), 2, V([0], "int64"), A(1, 4)),
+    S(A(3), 0, V([3], "int64"), A(1)),
+    S(A(3), 0, V([-1], "int64"), A(1)),
+    S(A(3), 0, V([0.0], "float64"), A(1)),
+    S(A(3), 0, V([0], "int16"), A(1)),
+    S(A(3, 4), 0, V([[0]], "int64"), A(1, 4)),
+    S(A(3, 4), 0, V([0, 1], "int64"), A(1, 4)),
+    S(A(3, 4), 0, V([0], "int64"), A(1, 3)),
+    S(A(3, 4), 0, V([0], "int64"), A(1, 4, dtype="float64")),
+    S(A(3), 0, V([0], "int64"), 1.0),
+    S(A(3), 0, [0], A(1)),
+    S(A(3), 0, V([0], "int64")),
+]
+
+
+def _slices(name: str, out: Any, dim: int, index: Any, source: Any, mismatch: type[Exception], **how: Any) -> Any:
+    """The array (of at least one axis), the index into it, and the values of an operation on slices."""
+    axis = wrap_axis(dim, out.ndim)
+    found = vector(name, index, out.shape[axis] if out.ndim else 1, **how)
+    if not isinstance(source, np.ndarray):
+        return out.reshape(out.shape or (1,)), straight(found, axis), source
+    # a number for a row of one, or the other way round, is for index_copy() the same
+    one = name == "index_copy" and source.size == 1 and {source.ndim, out.ndim} == {0, 1}
+    if source.ndim != out.ndim and not one:
+        raise mismatch(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(out.shape)} source.shape = {list(source.shape)}"
+        )
+    target, values = np.atleast_1d(out), np.atleast_1d(source)
+    if values.shape[axis] != found.size:
+        raise mismatch(
+            f"{name}(): Number of indices ({found.size}) should be equal to source.size(dim): ({values.shape[axis]}), "
+            f"for dim: {axis}"
+        )
+    if target.shape[:axis] + target.shape[axis + 1 :] != values.shape[:axis] + values.shape[axis + 1 :]:
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(out.shape)} source.shape = {list(source.shape)}"
+        )
+    return target, straight(found, axis), values
+
+
+def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
+    kind = IndexError if out.ndim < 2 else RuntimeError
+    target, at, values = _slices("index_add", out, dim, index, source, RuntimeError, outside=kind)
+    add_at(target, at, values if alpha == 1 else np.multiply(values, out.dtype.type(alpha)))
+
+
+@linear(
+    method=False,
+    batch=by_row,
+    input=lambda g: g,
+    source=lambda g, dim, index, alpha: on(index_select, g, dim, index) * np.conj(alpha),
+)
+def _index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    out = np.array(input)
+    _add_slices(out, dim, index, source, alpha)
+    return out
+
+
+def _check_alpha(input: Tensor, alpha: Any) -> Any:
+    """A factor that fits a tensor."""
+    if isinstance(alpha, float) and input._data.dtype.kind in "iub":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return fitting_number("index_add", input, alpha)._data.item()
+
+
+@composite(
+    samples=lambda: [*_SLICES, *_REPEATED, S(A(3), 0, V([2, 2], "int64"), A(2), alpha=2)],
+    refused=lambda: [*_NO_SLICES, S(A(3), 0, V([0], "int64"), A(1), 2), S(A(3), 0, V([0], "int64"), A(1), alpha="x")],
+)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists.
+
+    >>> import pullback
+    >>> pullback.zeros(3).index_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
+    tensor([1., 0., 2.])
+    """
+    refuse_dtypes("index_add", input, source)
+    return _index_add(input, dim, index, source, _check_alpha(input, alpha))
+
+
+def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """`index_add`, written into this tensor, which is returned."""
+    refuse_dtypes("index_add_", self, source)
+    return overwrite(self, _index_add.op, dim, index, source, _check_alpha(self, alpha), change=_add_slices)
+
+
+def _fill_slices(out: Any, dim: int, index: Any, value: Any) -> None:
+    value = value if not isinstance(value, np.ndarray) else value[()]
+    target, at, _ = _slices(
+        "index_fill",
+        out,
+        dim,
+        index,
+        value,
+        RuntimeError,
+        negative=True,
+        rank=RuntimeError,
+        dtypes=(INT64,),
+        wrong=IndexError,
+    )
+    _put_slices(target, at, value)
+
+
+def _put_slices(target: Any, at: Any, values: Any) -> None:
+    target[tuple(slice(None) if p is None else p for p in at)] = values
+
+
+@linear(
+    method=False,
+    batch=by_row,
+    input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
+    value=lambda g, dim, index: g - on(_index_fill, g, dim, index, 0.0),  # each slice once
+)
+def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    out = np.array(input)
+    _fill_slices(out, dim, index, value)
+    return out
+
+
+def _filled(name: str, input: Tensor, dim: int, value: Any) -> tuple[int, Any]:
+    """The axis, counted from 0, and the value to fill slices with: a 0-d tensor, or a number that fits."""
+    axis = wrap_axis(dim, input._data.ndim)
+    found = fitting_number(name, input, value)
+    return axis, found if isinstance(value, Tensor) else found._data.item()
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), 0, V([2, 0], "int64"), 1.5),
+        S(A(3, 4), 1, V([3, -1, -4], "int64"), 2),
+        S(A(3, 4), -1, V(2, "int64"), A()),
+        S(A(3), 0, V([1, 1], "int64"), A()),
+        S(A(2, 3, 2), dim=1, index=V([0], "int64"), value=0),
+        S(A(3), 0, index(3, 0), 1),
+        S(A(), 0, V(0, "int64"), 3),
+        S(A(3, 2, layout="T"), 0, V([2], "int64"), True),
+    ],
+    refused=lambda: [
+        S(A(3, 4), 2, V([0], "int64"), 1),
+        S(A(3), 0, V([3], "int64"), 1),
+        S(A(3), 0, V([-4], "int64"), 1),
+        S(A(3), 0, V([0], "int32"), 1),
+        S(A(3), 0, V([0.0], "float64"), 1),
+        S(A(3), 0, V([[0]], "int64"), 1),
+        S(A(3), 0, V([0], "int64"), A(1)),
+        S(A(3), 0, V([0], "int64"), 1j),
+        S(A(3), 0, V([0], "int64"), "x"),
+        S(A(3), 0, [0], 1),
+    ],
+)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` whose positions `index` lists.
+
+    >>> import pullback
+    >>> pullback.index_fill(pullback.arange(4), 0, pullback.tensor([1, -1]), 0)
+    tensor([0, 0, 2, 0])
+    """
+    axis, filling = _filled("index_fill", input, dim, value)
+    return titled(_index_fill(input, axis, index, filling), f"IndexFillBackward{int(isinstance(value, Tensor))}")
+
+
+def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """`index_fill`, written into this tensor, which is returned."""
+    axis, filling = _filled("index_fill_", self, dim, value)
+    return overwrite(self, _index_fill.op, axis, index, filling, change=_fill_slices)
+
+
+def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
+    _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=(INT64,)))
+
+
+@linear(
+    method=False,
+    batch=by_row,
+    input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
+    source=lambda g, dim, index, source_shape: reshaped(on(index_select, g, dim, index), source_shape),
+)
+def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    out = np.array(input)
+    _copy_slices(out, dim, index, source)
+    return out
+
+
+@composite(samples=_SLICES, refused=_NO_SLICES)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """`input` with the slices of `source` in the place of its slices along `dim` whose positions `index` lists.
+
+    Of positions that occur more than once the last wins; the gradient goes to all of them, as in torch.
+    """
+    refuse_dtypes("index_copy", input, source)
+    return _index_copy(input, dim, index, source)
+
+
+def _index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """`index_copy`, written into this tensor, which is returned."""
+    refuse_dtypes("index_copy_", self, source)
+    return overwrite(self, _index_copy.op, dim, index, source, change=_copy_slices)
+
+
+_COMBINED = [
+    S(*s.args, how, **({} if own else {"include_self": False}))
+    for s in (
+        S(A(3, 2), 0, V([1, 1, 0], "int64"), A(3, 2, domain="distinct")),
+        S(A(2, 3), -1, V([0, 2], "int64"), A(2, 2, domain="distinct")),
+        S(A(3), 0, index(3, 0), A(0)),
+    )
+    for how in ("prod", "mean", "amax", "amin")
+    for own in (True, False)
+]
+
+
+@composite(
+    samples=lambda: [*_COMBINED, S(A(3), dim=0, index=V([1], "int64"), source=A(1), reduce="amax")],
+    refused=lambda: [
+        *(S(*s.args, "amax") for s in _NO_SLICES),
+        S(A(3), 0, V([0], "int64"), A(1), "sum"),
+        S(A(3), 0, V([0], "int64"), A(1)),
+    ],
+    differs=lambda: [Differs("torch has no kernel for it", "values", dtype) for dtype in ("bool", "complex128")],
+)
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or
+    "amin"; without `include_self`, combined with each other alone. See `scatter_reduce`."""
+    refuse_dtypes("index_reduce", input, source)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.\n"
+            "  What to do: choose one of them, or index_add() for the sum."
+        )
+    index = _checked(input, dim, index, source)
+    shape, axis = source._data.shape, wrap_axis(dim, input._data.ndim)
+    if len(shape) > 1:
+        row = reshape(index, tuple(-1 if i == axis else 1 for i in range(len(shape))))
+        index = expand(row, shape)
+    found = scatter_reduce(input, axis, index, source, reduce, include_self=include_self)
+    return found if reduce == "mean" else titled(found, "IndexReduceBackward0")
+
+
+@constant(method=False)
+def _checked(input: Any, dim: int, index: Any, source: Any) -> Any:
+    """The positions of slices, once it is known that they and the slices fit."""
+    _slices("index_reduce", input, dim, index, source, RuntimeError)
+    return np.array(index)
+
+
+def _index_reduce_(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`index_reduce`, written into this tensor, which is returned."""
+    return overwrite(self, index_reduce.op, dim, index, source, reduce, include_self=include_self)
+
+
+twin("index_add", _index_add_)
+twin("index_fill", _index_fill_)
+twin("index_copy", _index_copy_)
+twin("index_reduce", _index_reduce_)

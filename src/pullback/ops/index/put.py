@@ -1,0 +1,387 @@
+"""Elements replaced: at flat positions, at positions along several axes, where a mask is True, in a view.
+
+Each is out of place, and most have an in-place twin that writes to as much of the memory as it changes.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.positions import INT64, add_at, indexed_shape, positions
+from ...table.batching import in_rows, looped, written
+from ...table.calls import apply, on
+from ...table.entry import alias, composite, linear
+from ...table.nodes import titled
+from ...table.samples import A, S, V, index, inf, mask, nan
+from ...tensor import dtypes
+from ...tensor.arrays import broadcasts_to, wrap_axis
+from ...tensor.tensor import Tensor
+from ..elementwise.limits import where
+from ..shape.reshape import reshape
+from .gather import check_mask, fitting_number, take
+from .index_add import refuse_dtypes
+from .subscripts import (
+    _getitem,
+    _index,
+    _index_put,
+    _put_through,
+    arrays_of,
+    overwrite,
+    tensors_of,
+    twin,
+    two_steps,
+    write,
+)
+
+# Flat positions -------------------------------------------------------------------------------------------------------
+
+
+def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
+    found = positions("put", index, out.size, negative=True, dtypes=(INT64,)).reshape(-1)
+    if isinstance(source, np.ndarray):
+        if source.size != found.size:
+            raise IndexError(
+                "put(): Expected source and index to have the same number of elements, but got source.numel() = "
+                f"{source.size}, index.numel() = {found.size}"
+            )
+        source = source.reshape(-1)
+    work = np.ascontiguousarray(out).reshape(-1)
+    if accumulate:
+        np.add.at(work, found, source)
+    else:
+        work[found] = source
+    if not np.may_share_memory(work, out):
+        out[...] = work.reshape(out.shape)
+
+
+def _put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: written into rows, each of the batch flattened."""
+    input, index, source, accumulate = op.padded(args, kwargs)
+    if isinstance(source, Tensor):
+        if index._data.dtype != np.int64 or source._data.size != index._data.size:
+            return looped(level, op, args, kwargs)  # which refuses it
+        source = level.lower(source).reshape(level.size, *index._data.shape)
+    rows = level.lower(input).reshape(level.size, input._data.size)
+    write = _index_put_add if accumulate else _index_put
+    return write(rows, source, (), in_rows(level, index)).reshape(level.size, *input._data.shape)
+
+
+@linear(
+    method=False,
+    batch=_put_of_each,
+    input=lambda g, index, accumulate: g if accumulate else on(_put, g, index, 0.0, False),
+    source=lambda g, index, source_shape: np.reshape(on(take, g, index), source_shape),
+)
+def _put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    out = np.array(input)
+    _put_into(out, index, source, accumulate)
+    return out
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), V([2, -1], "int64"), A(2)),
+        S(A(3, 4), V([[2, 0], [11, 5]], "int64"), A(4)),
+        S(A(3), V(1, "int64"), A()),
+        S(A(3), V([0, 1, 1, 0], "int64"), A(4), accumulate=True),
+        S(A(3), V([0, 2], "int64"), A(2), True),
+        S(A(), V([0], "int64"), A(1)),
+        S(A(0, 2), index(1, 0), A(0)),
+        S(A(3, 2, layout="T"), index=V([4], "int64"), source=A(1)),
+    ],
+    refused=lambda: [
+        S(A(3), V([3], "int64"), A(1)),
+        S(A(3), V([-4], "int64"), A(1)),
+        S(A(3), V([0], "int32"), A(1)),
+        S(A(3), V([0], "int64"), A(2)),
+        S(A(3), V([0], "int64"), A(1, dtype="float64")),
+        S(A(0), V([0], "int64"), A(1)),
+        S(A(3), V([0], "int64"), 1.0),
+        S(A(3), [0], A(1)),
+    ],
+)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`.
+
+    Negative positions are counted from the end. Of positions that occur more than once the last wins.
+    """
+    refuse_dtypes("put", input, source)
+    return _put(input, index, source, accumulate)
+
+
+def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """`put`, written into this tensor, which is returned."""
+    refuse_dtypes("put_", self, source)
+    return overwrite(self, _put.op, index, source, accumulate, change=_put_into)
+
+
+# Positions along several axes -----------------------------------------------------------------------------------------
+
+
+def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
+    add_at(out[first], arrays_of(second), values)
+
+
+@linear(
+    method=False,
+    node="IndexPutBackward0",
+    saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: True},
+    batch=written,
+    input=lambda g: g,
+    values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
+)
+def _index_put_add(input: Any, values: Any, first: Any, second: Any) -> Any:
+    """A copy of `input` with `values` added at positions in a view of it, which may repeat."""
+    out = np.array(input)
+    _add_at(out, values, first, second)
+    return out
+
+
+def _two_steps(input: Tensor, indices: Any, values: Any) -> Any:
+    """The two steps (see `subscripts.py`) of the index that `index_put` is given."""
+    if not isinstance(indices, (tuple, list)) or not all(isinstance(i, (Tensor, np.ndarray)) for i in indices):
+        raise TypeError(
+            errors.message("index_put()", expected="indices to be a tuple of Tensors", found=errors.describe(indices))
+        )
+    if not indices:
+        raise RuntimeError(errors.message("index_put()", expected="at least one tensor of indices", found="none"))
+    refuse_dtypes("index_put", input, values)
+    # with an axis, so that they stay positions: without axes they would be numbers
+    number = [isinstance(i, Tensor) and not i.ndim and i.dtype is not dtypes.bool for i in indices]
+    parts = tuple(reshape(i, (1,)) if one else i for i, one in zip(indices, number, strict=True))
+    first, second = two_steps(parts, input._data.shape)
+    lengths = input._data.shape if Ellipsis in first else (1,) * first.count(None) + input._data.shape
+    shape = indexed_shape(lengths, second or ())
+    if not broadcasts_to(values._data.shape, shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values._data.shape)} cannot be broadcast to indexing result "
+            f"of shape {list(shape)}"
+        )
+    return first, second
+
+
+_AT = [
+    S(A(3, 4), (V([2, 0], "int64"),), A(4)),
+    S(A(3, 4), (V([2, -1], "int64"), V([0, 3], "int64")), A(2)),
+    S(A(3, 4), [V([[2], [0]], "int64"), V([0, 3], "int32")], A()),
+    S(A(3, 4), (mask(3, 4),), A(1)),
+    S(A(3, 4), (V([True, False, True], "bool"), V([0, 3], "int64")), A(2)),
+    S(A(3, 4), (V(1, "int64"),), A(4)),
+    S(A(3), (index(3, 0),), A(0)),
+    S(A(3, 2, layout="T"), (V([2], "int64"),), A(1, 2)),
+]
+
+
+@composite(
+    samples=lambda: [
+        *_AT,
+        *(S(*s.args, accumulate=True) for s in _AT),
+        S(A(3, 4), (V([0, 0, -3], "int64"), V([1, 1, 1], "int64")), A(3), True),
+        S(A(3, 4), (V([0, 0], "int64"),), A(), True),
+    ],
+    refused=lambda: [
+        S(A(3), (V([3], "int64"),), A()),
+        S(A(3), (V([-4], "int64"),), A()),
+        S(A(3), (V([0.0], "float64"),), A()),
+        S(A(3), (V([0], "int64"),), A(1, dtype="float64")),
+        S(A(3), (V([0, 1], "int64"),), A(3)),
+        S(A(3), (V([0], "int64"), V([0], "int64")), A()),
+        S(A(3), V([0], "int64"), A()),
+        S(A(3), (0,), A()),
+        S(A(3), (), A()),
+        S(A(3), (V([0], "int64"),), 1.0),
+        S(A(3), (mask(2),), A()),
+    ],
+)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `values` at ``input[indices]``, for a tuple of tensors; added to it if `accumulate`.
+
+    >>> import pullback
+    >>> at = pullback.tensor([2, 0, 2])
+    >>> pullback.zeros(3).index_put((at,), pullback.tensor(1.0), accumulate=True)
+    tensor([1., 0., 2.])
+    """
+    first, second = _two_steps(input, indices, values)
+    return (_index_put_add if accumulate else _index_put)(input, values, first, second)
+
+
+def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`index_put`, written into this tensor, which is returned."""
+    first, second = _two_steps(self, indices, values)
+    if not accumulate:
+        write(self, tuple(indices), values)
+        return self
+    return overwrite(self, _index_put_add.op, values, first, second, change=_add_at)
+
+
+# Masks ----------------------------------------------------------------------------------------------------------------
+
+
+@composite(
+    samples=lambda: [
+        S(A(2, 3), mask(2, 3), 1.5),
+        S(A(2, 3), mask(3), 0),
+        S(A(2, 3), mask(), A()),
+        S(A(3), mask(2, 3), 2),
+        S(A(0), mask(0), 1),
+        S(A(3, 2, layout="T"), mask(2), -inf),
+    ],
+    kinks=lambda: [S(V([inf, nan, 1.0]), V([True, True, False], "bool"), 0.0)],
+    refused=lambda: [S(A(3), A(3), 1.0), S(A(3), mask(2), 1.0), S(A(3), mask(3), A(3)), S(A(3), mask(3), "x")],
+)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True.
+
+    >>> import pullback
+    >>> x = pullback.tensor([1.0, -2.0])
+    >>> x.masked_fill(x < 0, 0)
+    tensor([1., 0.])
+    """
+    check_mask("masked_fill", mask)
+    found = where(mask, fitting_number("masked_fill", input, value), input)
+    return titled(found, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+
+
+@linear(method=False, input=lambda g, mask, input_shape: on(_masked_first, g, mask, input_shape))
+def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
+    """Zeros of `shape` with the first elements of `input`, one after the other, where `mask` is True."""
+    out = np.zeros(shape, dtype=input.dtype)
+    chosen = np.broadcast_to(mask, shape)
+    count = int(np.count_nonzero(chosen))
+    if count > input.size:
+        raise RuntimeError(
+            errors.message(
+                "masked_scatter(): Number of elements of source < number of ones in mask",
+                expected=f"{count} or more",
+                found=str(input.size),
+            )
+        )
+    out[chosen] = input.reshape(-1)[:count]
+    return out
+
+
+@linear(method=False, input=lambda g, mask, input_shape: on(_masked_spread, g, mask, input_shape))
+def _masked_first(input: Any, mask: Any, shape: Any) -> Any:
+    """Zeros of `shape` that begin with the elements of `input` where `mask` is True."""
+    out = np.zeros(shape, dtype=input.dtype)
+    found = input[np.broadcast_to(mask, input.shape)]
+    out.reshape(-1)[: found.size] = found
+    return out
+
+
+@composite(
+    samples=lambda: [
+        S(A(2, 3), V([[True, False, True], [False, True, True]], "bool"), A(4)),
+        S(A(2, 3), mask(3), A(2, 4)),
+        S(A(3), mask(2, 1), A(7)),
+        S(A(2), V(True, "bool"), A(2)),
+        S(A(0), mask(0), A(0)),
+        S(A(3, 2, layout="T"), mask(3, 2), A(2, 3, layout="T")),
+    ],
+    refused=lambda: [
+        S(A(3), V([True, False, True], "bool"), A(1)),
+        S(A(3), A(3), A(3)),
+        S(A(3), mask(2), A(3)),
+        S(A(3), mask(3), A(3, dtype="float64")),
+        S(A(3), mask(3), 1.0),
+        S(A(3), [True] * 3, A(3)),
+    ],
+)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`input` with the elements of `source`, one after the other, where `mask` is True; the mask broadcasts."""
+    check_mask("masked_scatter", mask)
+    refuse_dtypes("masked_scatter", input, source)
+    shapes = [input._data.shape, mask._data.shape]
+    text = errors.broadcast_message(shapes)
+    if text:
+        raise RuntimeError(text)
+    return where(mask, _masked_spread(source, mask, np.broadcast_shapes(*shapes)), input)
+
+
+def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`masked_scatter`, written into this tensor, which is returned."""
+    return overwrite(self, masked_scatter.op, mask, source)
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
+
+
+def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: Any) -> Tensor:
+    """`input` with `src` in the place of the view ``op(input, *args)``, whose shape it has."""
+    if not isinstance(src, (Tensor, np.ndarray)):
+        raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
+    if tuple(src.shape) != tuple(shape):
+        raise RuntimeError(
+            errors.message(f"{name}()", expected=f"src of shape {list(shape)}", found=str(list(src.shape)))
+        )
+    return apply(_put_through.op, (input, src, ((op, args),)), {})
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), A(4), 0, 1),
+        S(A(3, 4), A(3), -1, -2),
+        S(A(2, 3, 2), A(2, 2), dim=1, index=0),
+        S(A(3), A(), 0, 2),
+        S(A(3, 2, layout="T"), A(3), 1, 1),
+        S(A(3), V(1, "int64"), 0, 0),
+    ],
+    refused=lambda: [
+        S(A(3, 4), A(3), 0, 1),
+        S(A(3), A(), 0, 3),
+        S(A(3), A(), 1, 0),
+        S(A(3), 1.0, 0, 0),
+        S(A(3), A(), 0),
+    ],
+)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """`input` with `src` in the place of the slice at position `index` along `dim`."""
+    shape, axis = input._data.shape, wrap_axis(dim, input._data.ndim)
+    if not shape or not -shape[axis] <= index < shape[axis]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
+    place = (*(slice(None),) * axis, operator.index(index))
+    found = put_through("select_scatter", input, src, shape[:axis] + shape[axis + 1 :], _getitem.op, place)
+    return titled(found, "SelectScatterBackward0")
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), A(2, 4), 0, 1),
+        S(A(3, 4), A(2, 4), start=1),
+        S(A(3, 4), A(3, 2), 1, 0, 4, 2),
+        S(A(3, 4), A(3, 2), -1, -2),
+        S(A(3, 4), A(3, 4)),
+        S(A(3, 4), A(0, 4), 0, 2, 1),
+        S(A(3), A(2), dim=0, end=-1),
+        S(A(3, 2, layout="T"), A(1, 2), 0, 0, 1),
+    ],
+    refused=lambda: [
+        S(A(3, 4), A(4), 0, 1),
+        S(A(3, 4), A(1, 4), 0, 1),
+        S(A(3, 4), A(3, 2), 1, 0, 4, -2),
+        S(A(3), A(2), 1, 0, 2),
+        S(A(3), 1.0),
+    ],
+)
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """`input` with `src` in the place of the slices along `dim` from `start` to `end`, every `step`-th of them."""
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    shape, axis = input._data.shape, wrap_axis(dim, input._data.ndim)
+    part = slice(start, end, step)
+    n = len(range(*part.indices(shape[axis])))
+    place = (*(slice(None),) * axis, part)
+    found = put_through("slice_scatter", input, src, (*shape[:axis], n, *shape[axis + 1 :]), _getitem.op, place)
+    return titled(found, "SliceScatterBackward0")
+
+
+twin("put", _put_)
+twin("index_put", _index_put_)
+twin("masked_scatter", _masked_scatter_)
+alias("index_put_", _index_put_)

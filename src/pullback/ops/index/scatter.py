@@ -1,0 +1,389 @@
+"""Scattering: values put, added or combined at positions along an axis, one for each element. The reverse of `gather`.
+
+`scatter` writes, so of positions that occur more than once the last wins; its gradient goes to all of them, as in
+torch. The others combine. All of them work on flat positions (see `positions.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.positions import along
+from ...table.batching import by_positions
+from ...table.calls import on
+from ...table.entry import composite, constant, linear, special
+from ...table.nodes import titled
+from ...table.operands import plain
+from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
+from ...tensor.tensor import Tensor
+from ..make.of_size import full
+from .gather import _scatter_sum, fitting_number, gather, one_axis
+from .subscripts import overwrite, twin
+
+
+def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> None:
+    """Write to `out`, at positions along `dim`, what `how` (a ufunc, or None: the last wins) makes of it and `src`."""
+    shape, axis, found = one_axis(name, out.shape, index, dim)
+    if isinstance(src, np.ndarray):
+        if src.dtype != out.dtype:
+            raise RuntimeError(
+                errors.message(
+                    f"{name}(): Expected self.dtype to be equal to src.dtype",
+                    found=f"{out.dtype} and {src.dtype}",
+                    do="convert one of them with .to(dtype)",
+                )
+            )
+        if found.size and src.shape != index.shape and not src.size == found.size == 1:
+            # what is larger than the index has been cut to its shape
+            kind = IndexError if 0 < src.ndim < found.ndim else RuntimeError
+            raise kind(
+                f"{name}(): Expected index {list(index.shape)} to have as many dimensions as src {list(src.shape)} and "
+                "to be no larger"
+            )
+    if not found.size:
+        return
+    places = along(found, axis, shape).reshape(-1)
+    values = src.reshape(-1) if isinstance(src, np.ndarray) else src
+    work = np.ascontiguousarray(out).reshape(-1)
+    if how is None:
+        work[places] = values
+    else:
+        how.at(work, places, values)
+    if not np.may_share_memory(work, out):
+        out[...] = work.reshape(out.shape)
+
+
+def _cut(src: Any, index: Any) -> Any:
+    """The part of `src` that positions are for, which may be fewer than its elements."""
+    if isinstance(src, Tensor) and isinstance(index, Tensor):
+        have, want = src._data.shape, index._data.shape
+        if have != want and len(have) == len(want) and all(n <= m for n, m in zip(want, have, strict=True)):
+            return src[tuple(slice(n) for n in want)]
+    return src
+
+
+# Putting --------------------------------------------------------------------------------------------------------------
+
+_SCATTER = [
+    S(A(3, 4), 0, V([[0, 2], [1, 1]], "int64"), A(2, 2)),
+    S(A(3, 4), 1, V([[0, 1], [3, 2], [1, 0]], "int64"), A(3, 2)),
+    S(A(3, 4), -1, V([[0, 1, 2, 3]], "int64"), A(1, 4)),
+    S(A(5), 0, V([3, 1], "int32"), A(2)),
+    S(A(2, 3, 2), 1, V([[[2, 0]], [[1, 1]]], "int64"), A(2, 1, 2)),
+    S(A(3), 0, index(3, 0), A(0)),
+    S(A(3, 2), 0, index(3, 0, 2), A(0, 2)),
+    S(A(), 0, V(0, "int64"), A()),
+    S(A(), 0, V([0], "int64"), A(1)),
+    S(A(3), 0, V(1, "int64"), A()),
+    S(A(3, 2, layout="T"), 0, V([[2, 0]], "int64"), A(1, 2, layout="step")),
+    S(A(3, 2, layout="readonly"), dim=1, index=V([[1, 0]], "int64"), src=A(1, 2)),
+]
+_REPEATED = [S(A(3), 0, V([1, 1, 0, 1], "int64"), A(4)), S(A(2, 3), 1, V([[0, 0, 2], [1, 1, 1]], "int64"), A(2, 3))]
+_NO_SCATTER = [
+    S(A(3, 4), 2, index(3, 2, 2), A(2, 2)),
+    S(A(3), 0, V([3], "int64"), A(1)),
+    S(A(3), 0, V([-1], "int64"), A(1)),
+    S(A(3), 0, V([0.0], "float64"), A(1)),
+    S(A(3), 0, V([0], "int16"), A(1)),
+    S(A(3, 4), 0, index(3, 2), A(2)),
+    S(A(3, 4), 0, index(3, 2, 5), A(2, 5)),
+    S(A(3), 0, index(3, 2), A(1)),
+    S(A(3), 0, index(3, 2), A(2, dtype="float64")),
+    S(A(3), 0, [0], A(1)),
+    S(A(3), 0, index(3, 2)),
+]
+_LARGER = "elements of src that no position is for have the gradient 0; torch fails in the backward pass"
+_NOT_THERE = "torch has no derivative of scatter() with reduce="
+
+
+def _in_backward(reason: str, sample: str) -> list[Differs]:
+    return [Differs(reason, check, sample=sample) for check in ("gradients", "second")]
+
+
+def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
+    _combine("scatter", None, out, dim, index, src)
+
+
+@linear(
+    method=False,
+    batch=by_positions,
+    input=lambda g, dim, index: on(_scatter, g, dim, index, 0.0),
+    src=lambda g, dim, index: on(gather, g, dim, index),
+)
+def _scatter(input: Any, dim: int, index: Any, src: Any) -> Any:
+    out = np.array(input)
+    _scatter_into(out, dim, index, src)
+    return out
+
+
+def _scatter_arguments(input: Tensor, index: Any, src: Any, value: Any, reduce: str | None) -> Any:
+    """What is to be scattered: a tensor, or a number that fits."""
+    if (src is None) == (value is None):
+        raise TypeError("scatter() takes src, a Tensor, or value, a number: one of them")
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError(
+            errors.message("scatter()", expected='reduce to be "add" or "multiply"', found=errors.describe(reduce))
+        )
+    given = value if src is None else src
+    if not isinstance(given, Tensor):
+        given = fitting_number("scatter", input, given)._data.item()
+        return given if reduce is None else full(index._data.shape, given, dtype=input.dtype)
+    return _cut(given, index)
+
+
+@composite(
+    samples=lambda: [
+        *_SCATTER,
+        S(A(3, 4), 0, index(3, 2, 2), 1.5),
+        S(A(3, 4), 1, index(3, 2, 2), value=2),
+        S(A(3), 0, index(3, 0), 1),
+        S(A(3), 0, V([0, 2], "int64"), A(3)),
+        S(A(3, 3), 0, V([[0, 2]], "int64"), A(2, 3)),
+        *(S(A(3), 0, V([0, 2, 0], "int64"), A(3), reduce=r) for r in ("add", "multiply")),
+        *(S(A(3), 0, V([0, 2, 0], "int64"), 2, reduce=r) for r in ("add", "multiply")),
+    ],
+    refused=lambda: [
+        *_NO_SCATTER,
+        S(A(3), 0, index(3, 2), "x"),
+        S(A(3), 0, index(3, 2), 1j),
+        S(A(3), 0, index(3, 2), A(2), reduce="sum"),
+        S(A(3, 2), 0, index(3, 1, 2), A(2)),
+    ],
+    differs=lambda: [
+        *_in_backward(_LARGER, "[0, 2], [3])"),
+        *_in_backward(_LARGER, "[2, 3])"),
+        *_in_backward(_NOT_THERE, "reduce="),
+    ],
+)
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """``out[index[i][j]][j] = src[i][j]`` for ``dim=0``, and so on; elsewhere `input`. `src` may be a number.
+
+    `index` has as many axes as `input` and `src`, and is not longer than they are, except along `dim` of `input`. Of
+    positions that occur more than once the last wins. reduce: "add" or "multiply" instead.
+
+    >>> import pullback
+    >>> pullback.zeros(3).scatter(0, pullback.tensor([2, 0]), pullback.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
+    given = _scatter_arguments(input, index, src, value, reduce)
+    if reduce is None:
+        return titled(_scatter(input, dim, index, given), f"ScatterBackward{int(not isinstance(given, Tensor))}")
+    if reduce == "add":
+        return scatter_add(input, dim, index, given)
+    return scatter_reduce(input, dim, index, given, "prod")
+
+
+def _scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """`scatter`, written into this tensor, which is returned."""
+    given = _scatter_arguments(self, index, src, value, reduce)
+    if reduce is None:
+        return overwrite(self, _scatter.op, dim, index, given, change=_scatter_into)
+    if reduce == "add":
+        return _scatter_add_(self, dim, index, given)
+    return _scatter_reduce_(self, dim, index, given, "prod")
+
+
+# Combining ------------------------------------------------------------------------------------------------------------
+
+
+def _add_into(out: Any, dim: int, index: Any, src: Any) -> None:
+    _combine("scatter_add", np.add, out, dim, index, src)
+
+
+@linear(method=False, batch=by_positions, input=lambda g: g, src=lambda g, dim, index: on(gather, g, dim, index))
+def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+    out = np.array(input)
+    _add_into(out, dim, index, src)
+    return out
+
+
+def _refuse_number(name: str, src: Any) -> None:
+    if not isinstance(src, (Tensor, np.ndarray)):
+        raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
+
+
+@composite(
+    samples=lambda: [*_SCATTER, *_REPEATED, S(A(3), 0, V([0, 0], "int64"), A(3))],
+    refused=lambda: [*_NO_SCATTER, S(A(3), 0, index(3, 2), 1.0)],
+    differs=lambda: _in_backward(_LARGER, "[0, 0], [3])"),
+)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, from `input`; positions may repeat.
+
+    >>> import pullback
+    >>> pullback.zeros(3).scatter_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
+    tensor([1., 0., 2.])
+    """
+    return _scatter_add(input, dim, index, _cut(src, index))
+
+
+def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """`scatter_add`, written into this tensor, which is returned."""
+    _refuse_number("scatter_add_", src)
+    return overwrite(self, _scatter_add.op, dim, index, _cut(src, index), change=_add_into)
+
+
+_HOW = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+@constant(method=False, batch=by_positions)
+def _occurrences(index: Any, dim: int, shape: Any, start: int) -> Any:
+    """How often each position of a tensor of `shape` is in `index`, and `start` more; at least 1."""
+    out = np.full(shape, start, dtype=np.int64)
+    _combine("scatter_reduce", np.add, out, dim, index, 1)
+    return np.maximum(out, 1)
+
+
+def _by_input(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce: Any) -> Any:
+    if reduce != "prod":
+        mine, _, number = _winners(input, dim, index, src, out)
+        return np.where(mine, g / number, 0)
+    zero = np.equal(plain(input), 0)
+    factor = np.where(zero, 1, input)
+    return g * np.conj(on(_scatter_combine, factor, dim, index, src, "prod") / factor)
+
+
+def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce: Any) -> Any:
+    if reduce != "prod":
+        _, theirs, number = _winners(input, dim, index, src, out)
+        return np.where(theirs, on(gather, g / number, dim, index), 0)
+    # The product divided by the factor. Of a factor that is 0: the product of all others, which if there is one more 0
+    # among them is written with that, so that the derivative of this gradient is right.
+    zero = np.equal(plain(src), 0)
+    factor = np.where(zero, 1, src)
+    shape = tuple(np.shape(input))
+    zeros = on(gather, on(_scatter_sum, np.where(zero, np.ones_like(src), 0), dim, index, shape), dim, index)
+    rest = on(gather, on(_scatter_sum, np.where(zero, src, 0), dim, index, shape), dim, index) - src
+    rest = np.where(np.equal(plain(zeros), 1), 1, np.where(np.equal(plain(zeros), 2), rest, 0))
+    others = on(gather, g * np.conj(on(_scatter_combine, input, dim, index, factor, "prod")), dim, index)
+    return np.where(zero, others * np.conj(rest), on(gather, g * np.conj(out), dim, index) / np.conj(factor))
+
+
+def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
+    """Where `input` and where `src` is the extreme, and how many of both share each."""
+    out = plain(out)
+    mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, index))
+    ones = on(_scatter_sum, np.where(theirs, np.ones_like(src), 0), dim, index, tuple(np.shape(input)))
+    return mine, theirs, np.where(mine, ones + 1, ones)
+
+
+@special(method=False, batch=by_positions, input=_by_input, src=_by_src)
+def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    """The product or the extremes of `input` and the elements of `src` with its positions."""
+    if reduce != "prod" and input.dtype.kind == "c" and index.size:
+        raise NotImplementedError(f'scatter_reduce(): "{reduce}" is not defined for complex numbers')
+    out = np.array(input)
+    _combine("scatter_reduce", _HOW[reduce], out, dim, index, src)
+    return out
+
+
+def _neutral(reduce: str, dtype: Any) -> Any:
+    """What changes nothing when it is combined with anything."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    if dtype.kind == "b":
+        return reduce == "amin"
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
+    return -np.inf if reduce == "amax" else np.inf
+
+
+_REDUCTIONS = [
+    S(A(3), 0, V([1, 1, 0, 1], "int64"), A(4, domain="distinct")),
+    S(A(2, 3), 1, V([[0, 0, 2], [1, 1, 1]], "int64"), A(2, 3, domain="distinct")),
+    S(A(3), 0, index(3, 0), A(0)),
+    S(A(), 0, V(0, "int64"), A()),
+    S(A(3, 2, layout="T"), 0, V([[2, 0], [2, 1]], "int64"), A(2, 2, layout="step")),
+]
+
+
+def reductions(*names: str) -> list[Sample]:
+    """The calls above with each of some reductions, each with the values that were there and without."""
+    return [
+        S(*s.args, name, **({} if own else {"include_self": False}))
+        for s in _REDUCTIONS
+        for name in names
+        for own in (True, False)
+    ]
+
+
+@composite(
+    samples=lambda: [
+        *reductions("sum", "prod", "mean", "amax", "amin"),
+        S(A(3), 0, V([0, 0], "int64"), A(2), reduce="mean", include_self=True),
+        S(V([1, 2, 3], "int32"), 0, V([0, 0], "int64"), V([5, -6], "int32"), "mean"),
+        S(A(3), 0, V([0, 0], "int64"), A(3), "prod"),
+    ],
+    kinks=lambda: (
+        [
+            S(V([1.0, 2.0, 3.0]), 0, V([0, 0, 1, 2, 2], "int64"), V([1.0, 0.0, 2.0, 4.0, 4.0]), how)
+            for how in ("amax", "amin", "prod")
+        ]
+        + [
+            S(V([0.0, 2.0, 0.0]), 0, V([0, 0, 1, 1, 1, 2], "int64"), V([2.0, 0.0, 0.0, 0.0, 3.0, 5.0]), "prod"),
+            S(V([1.0, nan]), 0, V([0, 1, 0], "int64"), V([nan, 1.0, 2.0]), "sum"),
+            S(V([1.0, inf]), 0, V([0, 1, 0], "int64"), V([-inf, 1.0, 2.0]), "amax"),
+        ]
+    ),
+    refused=lambda: [
+        *(S(*s.args, "sum", **s.kwargs) for s in _NO_SCATTER[:-1]),
+        S(A(3), 0, index(3, 2), A(2), "add"),
+        S(A(3), 0, index(3, 2), A(2)),
+        S(A(3), 0, index(3, 2), 1.0, "sum"),
+        S(A(3, dtype="bool"), 0, index(3, 2), A(2, dtype="bool"), "mean"),
+        S(A(3, dtype="complex64"), 0, index(3, 2), A(2, dtype="complex64"), "amax"),
+    ],
+    differs=lambda: _in_backward(_LARGER, "[0, 0], [3], 'prod')"),
+)
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or
+    "amin"; without `include_self`, of these elements alone, where there are any.
+
+    The gradient of an extreme is shared among all elements equal to it; that of a product is right with zeros.
+
+    >>> import pullback
+    >>> at = pullback.tensor([0, 0, 1])
+    >>> pullback.zeros(2).scatter_reduce(0, at, pullback.tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
+    tensor([2., 5.])
+    """
+    _refuse_number("scatter_reduce", src)
+    if reduce not in ("sum", "mean", *_HOW):
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}\n"
+            "  What to do: choose one of them."
+        )
+    dtype = input._data.dtype
+    if reduce == "mean" and dtype.kind == "b":
+        raise NotImplementedError('scatter_reduce(): "mean" is not defined for bool')
+    src = _cut(src, index)
+    given = {"reduce": reduce, "include_self": bool(include_self)}
+    if not include_self:
+        input = _scatter(input, dim, index, _neutral(reduce, dtype))
+    if reduce in _HOW:
+        return titled(_scatter_combine(input, dim, index, src, reduce), "ScatterReduceBackward0", **given)
+    total = _scatter_add(input, dim, index, src)
+    if reduce == "sum":
+        return titled(total, "ScatterReduceBackward0", **given)
+    number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
+    return (total // number).to(input.dtype) if dtype.kind in "iu" else total / number
+
+
+def _scatter_reduce_(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`scatter_reduce`, written into this tensor, which is returned."""
+    return overwrite(self, scatter_reduce.op, dim, index, src, reduce, include_self=include_self)
+
+
+twin("scatter", _scatter_)
+twin("scatter_add", _scatter_add_)
+twin("scatter_reduce", _scatter_reduce_)

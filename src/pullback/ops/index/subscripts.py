@@ -1,0 +1,513 @@
+"""Indexing: `x[index]` and `x[index] = value`, and the one way in which operations write to the memory of a tensor.
+
+An index is read in two steps, as torch reads it. The first takes what gives a view: integers, slices, None, Ellipsis.
+The second takes the arrays of positions, one or None for each axis that is left; a mask counts as the positions of its
+True. So ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.positions import add_at, indexed_shape
+from ...table.batching import added_up, by, prefixed, read, through, written
+from ...table.calls import apply, on, record
+from ...table.entry import linear
+from ...table.levels import any_lifted
+from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
+from ...tensor import dtypes
+from ...tensor.arrays import broadcasts_to, summing
+from ...tensor.modes import LEVELS, thread
+from ...tensor.overrides import dispatch, overriding
+from ...tensor.tensor import Lifted, Tensor, wrap
+from ...tensor.views import refuse_memory
+from ..shape.reshape import _contiguous
+
+_full = slice(None)
+_WHOLE = (Ellipsis,)
+
+
+# What an index says -------------------------------------------------------------------------------------------------
+
+
+def _plain_part(part: Any) -> Any:
+    """One part of an index as NumPy takes it; a tensor of positions inside of a transform as it is."""
+    if part is None or part is Ellipsis or isinstance(part, (bool, int)):
+        return part
+    if isinstance(part, slice):
+        try:
+            start, stop, step = [None if v is None else operator.index(v) for v in (part.start, part.stop, part.step)]
+        except TypeError:
+            raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+        if step is not None and step <= 0:
+            raise ValueError(
+                errors.message(
+                    "slice",
+                    expected="a step greater than zero",
+                    found=f"step {step}",
+                    do="reverse an axis with flip(dim)",
+                )
+            )
+        return slice(start, stop, step)
+    array = part._data if isinstance(part, Tensor) else np.asarray(part)
+    if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
+        array = array.astype(np.int64)
+    usable = not isinstance(part, Tensor) or array.dtype in _OF_TENSORS or array.ndim == 0
+    if array.dtype.kind not in "iub" or not usable:
+        raise IndexError(
+            errors.message(
+                "index",
+                expected="integers, slices, None, Ellipsis, or tensors of int64, int32 or bool",
+                found=errors.describe(part),
+                do="use a mask such as x > 0, or positions with .long()",
+            )
+        )
+    if array.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype uint8 is now deprecated, please use a dtype bool instead: a mask such as x > 0, or "
+            "x.bool(). As in torch, it is taken for a mask, not for positions.",
+            stacklevel=errors.callers_level(),
+        )
+        return part.bool() if isinstance(part, Lifted) else array.astype(np.bool_)
+    if isinstance(part, Lifted):
+        return part
+    return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
+
+
+def plain_index(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple of integers, slices, None, Ellipsis and arrays."""
+    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, _MAKE_A_TUPLE) for i in index):
+        warnings.warn(
+            "A list of sequences as an index is read as a tuple, x[tuple(index)], as torch does it for now; NumPy, "
+            "and torch to come, read it as one array. Write x[tuple(index)] or x[pullback.tensor(index)].",
+            stacklevel=errors.callers_level(),
+        )
+        index = tuple(index)
+    parts = index if isinstance(index, tuple) else (index,)
+    return tuple([_plain_part(p) for p in parts])
+
+
+_OF_TENSORS = tuple(map(np.dtype, ("int64", "int32", "bool", "uint8")))
+_MAKE_A_TUPLE = (list, tuple, range, np.ndarray, Tensor, slice, type(None), type(Ellipsis))
+
+Parts = tuple[Any, ...]
+
+
+def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
+    """An index into a tensor of `shape` as the part that gives a view of it, and an array of positions or None for
+    each of the leading axes of that view (None in all where there is no array)."""
+    if type(index) is Tensor and index._data.dtype == np.int64 and index._data.ndim and shape:
+        return _WHOLE, (index._data,)  # as below, without delay
+    parts = plain_index(index)
+    if not any(isinstance(p, (np.ndarray, bool, Tensor)) for p in parts):
+        return parts, None
+    taken = sum(map(_width, parts))
+    if taken > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}: there are {taken}")
+    if sum(p is Ellipsis for p in parts) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    first: list[Any] = []
+    second: list[Any] = []
+    axis = 0
+    for part in parts:
+        width = len(shape) - taken if part is Ellipsis else _width(part)
+        if part is Ellipsis:
+            first += [_full] * width
+            second += [None] * width
+        elif isinstance(part, bool):
+            first.append(None)
+            second.append(np.zeros(int(part), np.int64))
+        elif isinstance(part, (np.ndarray, Tensor)):
+            first += [_full] * width or [None]
+            second += _positions_of(part, shape[axis : axis + width], axis)
+        else:
+            first.append(part)
+            second += [] if isinstance(part, int) else [None]
+        axis += width
+    while second[-1] is None:
+        second.pop()
+    return (_WHOLE if all(p == _full for p in first) else tuple(first)), tuple(second)
+
+
+def _gives_a_view(parts: Parts) -> bool:
+    """Whether an index certainly gives a view, and is as NumPy takes it: most are, so they need not be gone through."""
+    for part in parts:
+        if type(part) is slice:
+            if not (type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS and part.step is None):
+                return False
+        elif not (type(part) is int or part is None or part is Ellipsis):
+            return False
+    return True
+
+
+_BOUNDS = (int, type(None))
+
+
+def _width(part: Any) -> int:
+    """How many axes a part of an index is about."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    return part.ndim if isinstance(part, (np.ndarray, Tensor)) and _is_mask(part) else 1
+
+
+def _is_mask(part: Any) -> bool:
+    """Whether an array or a Tensor is one of bools."""
+    return (part._data if isinstance(part, Tensor) else part).dtype.kind == "b"
+
+
+def _positions_of(part: Any, lengths: Sequence[int], axis: int) -> Sequence[Any]:
+    """An array of positions as it is; a mask as the positions of its True along each of its axes."""
+    if not _is_mask(part):
+        return [part]
+    for i, (n, wanted) in enumerate(zip(part.shape, lengths, strict=True)):
+        if n != wanted:
+            raise IndexError(
+                f"The shape of the mask {list(part.shape)} at index {i} does not match the shape of the indexed "
+                f"tensor, which has length {wanted} along dimension {axis + i}"
+            )
+    if isinstance(part, Tensor):
+        return [part]
+    return np.nonzero(part) if part.ndim else [np.zeros(int(part), np.int64)]
+
+
+def arrays_of(indices: Parts) -> Parts:
+    """Positions that may be tensors or masks, which stand for several axes, as arrays."""
+    if not any(isinstance(p, Tensor) for p in indices):
+        return indices
+    found: list[Any] = []
+    for part in indices:
+        data = part._data if isinstance(part, Tensor) else part
+        found += [data] if data is None or data.dtype.kind != "b" else _positions_of(data, data.shape, 0)
+    return tuple(found)
+
+
+def tensors_of(indices: Parts) -> Parts:
+    """Positions as torch's nodes have them: tensors, and None."""
+    return tuple([None if p is None else wrap(p) for p in arrays_of(indices)])
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+
+
+@linear(
+    method=False,
+    batch=by(lambda full, index, shape: (*prefixed(full, index), (full[0], *shape))),
+    input=lambda g, index: on(_getitem, g, index),
+)
+def _place(input: Any, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
+    out = np.zeros(shape, dtype=input.dtype)
+    out[index] = input
+    return out
+
+
+def _last_step(index: Any, rank: int) -> tuple[Any, int]:
+    """The last of the steps that an index stands for, each of which is a node in torch, and its dimension there."""
+    steps = [i for i, part in enumerate(index) if part is not Ellipsis and part != _full]
+    last = steps[-1] if steps else index.index(_full) if _full in index else 0
+    taken = sum(part is not None and part is not Ellipsis for part in index)
+    widths = [rank - taken if part is Ellipsis else int(part is None or isinstance(part, slice)) for part in index]
+    return index[last] if index else Ellipsis, sum(widths[:last])
+
+
+def _node_of_getitem(node: Any) -> str:
+    """What torch calls the last step of an index."""
+    part, _ = _last_step(node.saved_as("index"), 0)
+    if part is None or part is Ellipsis:
+        return "AliasBackward0" if part is Ellipsis else "UnsqueezeBackward0"
+    return "SliceBackward0" if isinstance(part, slice) else "SelectBackward0"
+
+
+def _slice_of(index: Any) -> slice:
+    part, _ = _last_step(index, 0)
+    if not isinstance(part, slice):
+        raise AttributeError("the last step of the index is no slice: it has no start, end and step")
+    return part
+
+
+def _outside(error: IndexError, input: Any) -> IndexError:
+    """NumPy's error about an index, in the words of torch."""
+    shape = f"; the tensor has shape {list(input.shape)}."
+    if not input.ndim:
+        return IndexError(
+            f"invalid index of a 0-dim tensor: {error}{shape}\n  What to do: take its number with .item()."
+        )
+    found = str(error).replace("for axis", "for dimension")
+    if "non-empty take from an empty" in found:
+        found = "a position is out of bounds for dimension with size 0"
+    return IndexError(f"index: {found}{shape}")
+
+
+@linear(
+    method=False,
+    view=True,
+    node=_node_of_getitem,
+    saved={
+        "dim": lambda index, input_shape: _last_step(index, len(input_shape))[1],
+        "index": lambda index: _last_step(index, 0)[0],
+        "start": lambda index: _slice_of(index).start or 0,
+        "end": lambda index: sys.maxsize if _slice_of(index).stop is None else _slice_of(index).stop,
+        "step": lambda index: _slice_of(index).step or 1,
+    },
+    batch=by(prefixed),
+    input=lambda g, index, input_shape: on(_place, g, index, input_shape),
+)
+def _getitem(input: Any, index: Any) -> Any:
+    """`input[index]`, for an index that gives a view."""
+    try:
+        found = input[index]
+        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
+        return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
+    except IndexError as error:
+        raise _outside(error, input) from None
+
+
+@linear(method=False, batch=added_up, input=lambda g, indices: on(_index, g, indices))
+def _add_up(input: Any, indices: Any, shape: Any) -> Any:
+    """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
+    out = np.zeros(shape, dtype=summing(input.dtype))
+    add_at(out, arrays_of(indices), input)
+    return out.astype(input.dtype, copy=False)
+
+
+@linear(
+    method=False,
+    saved={"indices": lambda indices: tensors_of(indices)},
+    batch=read,
+    input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape),
+)
+def _index(input: Any, indices: Any) -> Any:
+    """What lies at positions: an array of them, or None, for each leading axis."""
+    found = arrays_of(indices)
+    try:
+        if all(p is None for p in found[:-1]):  # along one axis
+            return input.take(found[-1], len(found) - 1)
+        return input[tuple([_full if p is None else p for p in found])]
+    except IndexError as error:
+        raise _outside(error, input) from None
+
+
+def _subscript(self: Tensor, index: Any) -> Tensor:
+    if LEVELS.n and (kinds := overriding((self, index))):
+        return dispatch(kinds, _subscript, (self, index), {})
+    if type(index) is int:
+        return apply(_getitem.op, (self, (index,)), {})
+    parts = index if type(index) is tuple else (index,)
+    first, second = (parts, None) if _gives_a_view(parts) else two_steps(index, self._data.shape)
+    if second is None:
+        return apply(_getitem.op, (self, first), {})
+    out = self if first is _WHOLE else apply(_getitem.op, (self, first), {})
+    if self._requires_grad and thread.modes.grad_enabled:
+        # whoever holds the positions may change them before the gradient goes back to where they were
+        second = tuple([np.array(p) if isinstance(p, np.ndarray) else p for p in second])
+    return apply(_index.op, (out, second), {})
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+def _viewed(input: Any, steps: Any) -> Any:
+    """What the operations `steps`, each with its arguments, make of `input`, one after the other."""
+    if _in_pairs(steps):
+        input = on(_contiguous, input)
+    return functools.reduce(lambda found, step: on(step[0].call, found, *step[1]), steps, input)
+
+
+def _in_pairs(steps: Any) -> bool:
+    """Whether one of the operations sees pairs of numbers as complex ones, which only some memory allows."""
+    return any(op.name == "view_as_complex" for op, _ in steps)
+
+
+@linear(
+    method=False,
+    node="CopySlices",
+    batch=through,
+    input=lambda g, steps: on(_put_through, g, 0.0, steps),
+    values=lambda g, steps: _viewed(g, steps),
+)
+def _put_through(input: Any, values: Any, steps: Any) -> Any:
+    """A copy of `input` with `values` written into a view of it that `steps` lead to, or at positions in that view."""
+    # numbers that are seen as complex ones have to lie side by side
+    out, positions = np.array(input, order="C" if _in_pairs(steps) else "K"), None
+    if steps[-1][0] is _index.op:
+        *steps, (_, (positions,)) = steps
+    view = _followed(out, steps)
+    if np.may_share_memory(view, out) or not out.size:
+        _assign(view, None if positions is None else arrays_of(positions), values)
+        return out
+    # on a copy that does not lie in memory as the original did, one of the steps had to make another copy
+    places = _followed(np.arange(out.size).reshape(out.shape), steps)
+    out = np.array(input, order="C")
+    if positions is not None:
+        places = _index.op.forward(places, positions)
+    out.reshape(-1)[places] = values
+    return out
+
+
+def _followed(input: Any, steps: Any) -> Any:
+    """The view of an array that `steps` lead to, or a copy of it."""
+    return functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, input)
+
+
+@linear(
+    method=False,
+    saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: False},
+    batch=written,
+    input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
+    values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
+)
+def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
+    """A copy of `input` with `values` at positions in a view of it."""
+    out = np.array(input)
+    _assign(out[first], arrays_of(second), values)
+    return out
+
+
+def _assign(target: Any, indices: Parts | None, values: Any) -> None:
+    target[_WHOLE if indices is None else tuple([_full if p is None else p for p in indices])] = values
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    if LEVELS.n and (kinds := overriding((self, index, value))):
+        dispatch(kinds, _setitem, (self, index, value), {})
+        return
+    write(self, index, value)
+
+
+_subscript.__name__, _setitem.__name__ = "__getitem__", "__setitem__"
+
+
+def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
+    """What is to be written to ``t[index]`` as a Tensor or an array; or the error that it cannot be."""
+    source = value if isinstance(value, Tensor) else value if hasattr(value, "dtype") else np.asarray(value)
+    dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
+    if dtype.kind not in "biufcV":
+        raise TypeError(
+            errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
+        )
+    if second is not None and isinstance(value, Tensor) and dtype != t._data.dtype:
+        masks = [p for p in (index if isinstance(index, tuple) else (index,)) if isinstance(p, (Tensor, np.ndarray))]
+        if value._data.size != 1 or len(masks) != 1 or not _is_mask(masks[0]):
+            raise RuntimeError(
+                errors.message(
+                    "Index put requires the source and destination dtypes match",
+                    expected=f"a tensor of {t.dtype}",
+                    found=str(value.dtype),
+                    do=f"convert it with .to({t.dtype})",
+                )
+            )
+    if type(value) in (int, float) and t._data.dtype.kind in "iu":
+        dtypes.refuse_overflow(value, t._data.dtype)
+    if dtype.kind == "c" and t._data.dtype.kind not in "cb":
+        if not isinstance(value, Tensor) or isinstance(value, Lifted):
+            raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
+        return value._data.real
+    return source
+
+
+def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
+    """``t[index] = value``, recorded where either requires grad. one_value: it is a number for all of `t`."""
+    first, second = two_steps(index, t._data.shape)
+    steps = ((_getitem.op, (first,)),)
+    target = t._data if isinstance(t, Lifted) else _getitem.op.forward(t._data, first)
+    source = _source(t, value, index, second)
+    numbers = source._data.size if isinstance(source, Tensor) else source.size
+    same = second is not None or (numbers == 1 and not (isinstance(source, Tensor) and source._requires_grad))
+    refuse_memory(target if second is None else t._data, one_value, same)
+    refuse_turn(t, (value,))
+    if LEVELS.n and any_lifted((t, source, second or ())):
+        args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
+        _write_lifted(t, _put_through.op if second is None else _index_put.op, args if second else (args[0], steps))
+        return
+    source = source._data if isinstance(source, Tensor) else source
+    shape = target.shape if second is None else indexed_shape(target.shape, second)
+    while source.ndim > len(shape) and source.shape[0] == 1:
+        source = source[0]
+    if not broadcasts_to(source.shape, shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        )
+    _assign(target, second, source)
+    base, way = way_to(t)
+    mask = 0
+    if thread.modes.grad_enabled:
+        mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
+    if not mask:
+        t._bump()
+    elif second is not None and not way:
+        take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
+    else:
+        way += steps if second is None else (*steps, (_index.op, (second,)))
+        take_history(base, record(_put_through.op, mask, (base, value, way), base._data))
+
+
+def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    """Write ``op(t, *args)`` into `t`, where one of them is a tensor of a transform."""
+    result = op.call(before_write(t), *args, **(kwargs or {}))
+    put(t, result)
+    take_history(t, result)
+
+
+def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None = None, **kwargs: Any) -> Tensor:
+    """Write ``op(t, *args)`` into `t`, which is returned: what the in-place twin of an operation does.
+
+    change: does it on the memory, ``change(array, *args)``, faster than all of the result can be computed; it must
+    raise what it has to raise before it writes. For operations whose rules need neither the input nor the result.
+    """
+    refuse_write(t, args)
+    if LEVELS.n and any_lifted((t, *args)):
+        _write_lifted(t, op, args, kwargs)
+        return t
+    given = [i for i, a in enumerate((t, *args)) if isinstance(a, Tensor) and a._requires_grad]
+    recorded = thread.modes.grad_enabled and bool(given)
+    if change is None:
+        result = op.call(before_write(t) if recorded else t, *args, **kwargs)
+        _refuse_other(op.name, t, result)
+        put(t, result)
+        take_history(t, result)
+        return t
+    try:
+        change(t._data, *(a._data if isinstance(a, Tensor) else a for a in args), **kwargs)
+    except (ValueError, TypeError) as error:
+        raise errors.translate(f"{op.name}_", (t._data,), error) from None
+    full = op.padded((t, *args), kwargs)
+    mask = sum(bit for i, bit in op.bits if i in given) if recorded and t._data.dtype.kind in "fcV" else 0
+    if mask:
+        take_history(t, record(op, mask, full, t._data))
+    else:
+        t._bump()
+    return t
+
+
+def _refuse_other(name: str, t: Tensor, result: Tensor) -> None:
+    """Refuse a result that does not fit into the tensor it is to be written to."""
+    if result._data.shape != t._data.shape:
+        raise RuntimeError(
+            errors.message(
+                f"{name}_()", expected=f"a result of shape {list(t._data.shape)}", found=errors.describe(result)
+            )
+        )
+    if dtypes.CATEGORY[result._data.dtype.kind] > dtypes.CATEGORY[t._data.dtype.kind]:
+        raise RuntimeError(
+            errors.message(f"{name}_()", expected=f"a result that fits {t.dtype}", found=errors.describe(result))
+        )
+
+
+def twin(name: str, call: Callable[..., Tensor]) -> None:
+    """Make `call` the in-place method ``name_`` of Tensor."""
+    call.__name__ = call.__qualname__ = f"{name}_"
+    setattr(Tensor, f"{name}_", call)
+
+
+Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

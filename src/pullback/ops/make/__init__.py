@@ -1,0 +1,1 @@
+"""Tensors from data, of a size, converted to another dtype, drawn at random."""

@@ -1,0 +1,338 @@
+"""Converting tensors to another dtype: `Tensor.to` in all its forms, and a method for each dtype."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.batching import by, unchanged
+from ...table.calls import apply
+from ...table.entry import alias, composite, constant, linear
+from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
+from ...tensor import dtypes
+from ...tensor.modes import LEVELS
+from ...tensor.overrides import chosen, dispatch, overriding
+from ...tensor.tensor import Tensor
+
+Order = str | tuple[int, ...]
+"""In which order axes lie in memory: NumPy's letter for it, or the axes, that with the widest steps first."""
+
+
+class memory_format:  # noqa: N801 - torch's name
+    """In which order the axes of a result lie in memory: as those of the tensor it is made from, one after another, or
+    (`channels_last`, of 4 axes, and `channels_last_3d`, of 5) the second one last.
+
+    >>> import pullback
+    >>> pullback.ones(2, 3).T.double().stride()
+    (1, 3)
+    >>> pullback.ones(2, 3).T.to(pullback.float64, memory_format=pullback.contiguous_format).stride()
+    (2, 1)
+    >>> pullback.ones(1, 2, 3, 4).contiguous(memory_format=pullback.channels_last).stride()
+    (24, 1, 8, 2)
+    """
+
+    __slots__ = ("axes", "name", "order")
+
+    def __init__(self, name: str, order: Order) -> None:
+        self.name, self.order = name, order
+        self.axes = None if isinstance(order, str) else order
+
+    def __repr__(self) -> str:
+        return f"pullback.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+preserve_format = memory_format("preserve_format", "K")
+contiguous_format = memory_format("contiguous_format", "C")
+channels_last = memory_format("channels_last", (0, 2, 3, 1))
+channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
+
+
+def order_of(format: Any, like: Tensor | None = None) -> Any:
+    """The order that a memory format stands for; None is to preserve that of the tensor that a result is `like`.
+
+    One whose elements overlap in memory has none.
+    """
+    overlaps = like is not None and isinstance(like._data, np.ndarray) and 0 in like._data.strides
+    if format is None or format is preserve_format:
+        return "C" if overlaps else "K"
+    if not isinstance(format, memory_format):
+        raise TypeError(
+            errors.message(
+                "memory_format",
+                expected="pullback.preserve_format, contiguous_format, channels_last or channels_last_3d",
+                found=errors.describe(format),
+            )
+        )
+    return format.order
+
+
+def laid_out(array: Any, order: Order) -> Any:
+    """A copy of an array whose axes lie in memory in that order; RuntimeError if it has not as many."""
+    if isinstance(order, str):
+        return np.array(array, order=order)  # type: ignore[call-overload]
+    if array.ndim != len(order):
+        form = "channels_last" if len(order) == 4 else "channels_last_3d"
+        raise RuntimeError(f"required rank {len(order)} tensor to use {form} format; found {array.ndim} axes")
+    made = np.transpose(np.empty([array.shape[axis] for axis in order], array.dtype), np.argsort(order))
+    made[...] = array
+    return made
+
+
+def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
+    return (dtype, order) if order == "K" else None
+
+
+@linear(
+    method=False,
+    batch=by(_same_order),
+    input=lambda g: g,
+    numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype, copy=copy)} if hasattr(np, "astype") else {},
+)
+def _to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
+    return cast(input, dtype, order)
+
+
+def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
+    """A copy of an array in another dtype, with torch's warning where it loses the imaginary part."""
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
+        array = np.real(array)
+    return laid_out(array.astype(dtype), order) if isinstance(order, tuple) else array.astype(dtype, order)
+
+
+def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
+    """What the arguments of `to` ask for: a dtype (None: none), and whether to make a copy at any rate."""
+    places = [*args]
+    if places and isinstance(places[0], Tensor):
+        if dtype is not None or device is not None:
+            raise _no_such_form(args)
+        dtype = places.pop(0).dtype
+    else:
+        if places and isinstance(places[0], (str, dtypes.device)) and not _is_dtype(places[0]):
+            device = _once(args, device, places.pop(0))
+        elif places and places[0] is None:
+            places.pop(0)
+        if places and _is_dtype(places[0]):
+            dtype = _once(args, dtype, places.pop(0))
+        elif places and places[0] is None:
+            places.pop(0)
+    if len(places) > 2 or not all(isinstance(p, bool) for p in places):
+        raise _no_such_form(args)
+    dtypes.check_device(device)
+    return dtype, copy or (len(places) == 2 and places[1])
+
+
+def _is_dtype(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in dtypes.NAMES
+    return isinstance(value, (dtypes.dtype, np.dtype, type))
+
+
+def _once(args: tuple[Any, ...], named: Any, found: Any) -> Any:
+    if named is not None:
+        raise _no_such_form(args)
+    return found
+
+
+def _no_such_form(args: tuple[Any, ...]) -> TypeError:
+    return TypeError(
+        errors.message(
+            "to()",
+            expected="(dtype), (device, dtype) or (other tensor), then perhaps non_blocking and copy",
+            found=", ".join(errors.describe(a) for a in args),
+        )
+    )
+
+
+_TARGETS = ("float64", "float32", "float16", "complex64", "complex128", "int32", "int64", "bool")
+
+
+def _samples() -> list[Sample]:
+    return [
+        *(s for s in unary()),
+        *(S(A(2, 3), D(name)) for name in _TARGETS),
+        S(A(3, 2, layout="T"), D("float32")),
+        S(A(2), "cpu"),
+        S(A(2), "cpu", D("float64")),
+        S(A(2), D("float32"), True),
+        S(A(2), D("float32"), False, True),
+        S(A(2), dtype=D("float64")),
+        S(A(2), D("float64"), copy=True),
+        S(A(2), A(1, dtype="float64")),
+        S(A(2), A(1, dtype="complex64"), True, True),
+        S(A(2), None),
+        S(A(2), None, D("float64")),
+        S(A(2), None, None, True),
+        S(A(2), float),
+        S(A(2), complex),
+        S(A(2), device="cpu", dtype=D("float64"), copy=True),
+        S(A(2), "cpu", dtype=D("float64")),
+    ]
+
+
+@composite(
+    out=False,
+    samples=_samples,
+    kinks=lambda: [S(V([nan, inf, 1.5]), D("float32")), S(V([nan, 0.0, 1.5]), D("bool"))],
+    refused=lambda: [
+        S(A(2), 2.5),
+        S(A(2), "gpu"),
+        S(A(2), "nonsense"),
+        S(A(2), nonsense=1),
+        S(A(2), D("float32"), D("float64")),
+        S(A(2), "cpu", "cpu"),
+        S(A(2), D("float32"), True, True, True),
+        S(A(2), A(2), A(2)),
+        S(A(2), A(2), dtype=D("float32")),
+        S(A(2), D("float32"), dtype=D("float32")),
+        S(A(2), memory_format="x"),
+    ],
+    differs=[
+        Differs("torch takes a number for a tensor of its dtype; we refuse it as a mistake", "refused", sample="2.5")
+    ],
+)
+def to(
+    input: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``).
+
+    Also ``to(device, dtype)``; each form takes ``non_blocking`` and ``copy`` behind. The tensor itself if nothing
+    changes and `copy` is False. RuntimeError for a device other than the CPU.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5, -2.5]).to(pullback.int64)
+    tensor([ 1, -2])
+    """
+    dtype, copy = _target(args, dtype, device, copy)
+    return converted(input, input._data.dtype if dtype is None else dtypes.to_numpy(dtype), copy, memory_format)
+
+
+def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor with NumPy's dtype `found`: itself, if it has it and no `copy` is wanted."""
+    order = order_of(memory_format, input)
+    if found == input._data.dtype and not copy and _lies_so(input, memory_format):
+        return input
+    return apply(_to_copy.op, (input, found, order), {})
+
+
+def _lies_so(t: Tensor, format: memory_format | None) -> bool:
+    """Whether a tensor is of a format already, as far as `to` cares: any that is not of another is contiguous."""
+    if format is contiguous_format:
+        return t.is_contiguous() or not any(t.is_contiguous(f) for f in (channels_last, channels_last_3d))
+    return format is None or format.axes is None or t.is_contiguous(format)
+
+
+def _conversion(name: str, dtype: dtypes.dtype) -> None:
+    def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        if LEVELS.n and (kinds := overriding((self,))):
+            found: Tensor = dispatch(kinds, convert, (self,), chosen(memory_format=memory_format))
+            return found
+        return converted(self, dtype.numpy, False, memory_format)
+
+    convert.__name__ = name
+    convert.__qualname__ = f"Tensor.{name}"
+    convert.__doc__ = f"The tensor as {dtype!r}."
+    setattr(Tensor, name, convert)
+
+
+for _name in ("bool", "half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bfloat16"):
+    _conversion(_name, getattr(dtypes, _name))
+_conversion("byte", dtypes.uint8)
+_conversion("char", dtypes.int8)
+
+
+@constant(method=False, view=True, batch=by(unchanged))
+def _view_as_dtype(input: Any, dtype: Any) -> Any:
+    """The same bytes read as numbers of another dtype: what `view` gives of a dtype."""
+    mine, other = input.dtype.itemsize, dtype.itemsize
+    names = f"to view {dtypes.BY_NUMPY[input.dtype]} as {dtypes.BY_NUMPY[dtype]} (different element sizes)"
+    if mine != other:
+        if not input.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        if input.strides[-1] != mine and input.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {input.strides[-1] // mine}")
+        if other > mine and input.shape[-1] * mine % other:
+            raise RuntimeError(f"self.size(-1) must be divisible by {other // mine} {names}, but got {input.shape[-1]}")
+        if other > mine and input.__array_interface__["data"][0] % other:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {other // mine} {names}")
+        for axis, (n, step) in enumerate(zip(input.shape[:-1], input.strides, strict=False)):
+            if n > 1 and step % other and other > mine:
+                raise RuntimeError(
+                    f"self.stride({axis}) must be divisible by {other // mine} {names}, but got {step // mine}"
+                )
+    return input.view(dtype)
+
+
+def _type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor with the dtype of `other`."""
+    if not isinstance(other, Tensor):
+        raise TypeError(errors.message("type_as()", expected="a Tensor", found=errors.describe(other)))
+    return to(self, other)
+
+
+def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself: it lies on the CPU."""
+    order_of(memory_format)
+    return self
+
+
+def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Refused: there is no GPU here."""
+    dtypes.check_device("cuda" if device is None else device)
+    return self
+
+
+for _name, _method in {"type_as": _type_as, "cpu": _cpu, "cuda": _cuda}.items():
+    _method.__name__ = _name
+    _method.__qualname__ = f"Tensor.{_name}"
+    setattr(Tensor, _name, _method)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype of an arithmetic operation on two tensors or numbers.
+
+    >>> import pullback
+    >>> pullback.result_type(pullback.tensor([1, 2]), 1.0)
+    pullback.float32
+    """
+    values = [t._data if isinstance(t, Tensor) else t for t in (tensor1, tensor2)]
+    for value in values:
+        if not hasattr(value, "dtype") and not isinstance(value, (bool, int, float, complex)):
+            raise TypeError(
+                errors.message("result_type()", expected="tensors or numbers", found=errors.describe(value))
+            )
+    return dtypes.BY_NUMPY[dtypes.result_type(values)]
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not 0; RuntimeError if there is not exactly one."""
+    return bool(_tensor("is_nonzero", input))
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return _tensor("is_signed", input).dtype.is_signed
+
+
+def _tensor(name: str, input: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
+    return input
+
+
+for _question in (is_nonzero, is_signed):
+    setattr(Tensor, _question.__name__, _question)
+    alias(_question.__name__, _question)
+alias("result_type", result_type)

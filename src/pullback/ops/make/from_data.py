@@ -1,0 +1,443 @@
+"""Tensors from values that are there already: numbers, nested sequences, arrays, buffers, tensors of other libraries.
+
+`tensor` copies, `as_tensor` and `asarray` share memory where they can, `from_numpy`, `frombuffer` and `from_dlpack`
+always do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.entry import alias
+from ...tensor import dtypes
+from ...tensor.modes import LEVELS
+from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
+from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from .conversion import cast, to
+
+_NUMBERS = frozenset((bool, int, float, complex))
+_COPY = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}."
+)
+
+
+def finish(data: Any, device: Any, requires_grad: bool, layout: Any = None, pin_memory: bool = False) -> Tensor:
+    """A tensor around an array, as the arguments say that all functions of creation share."""
+    check_place(device, layout, pin_memory)
+    t = data if isinstance(data, Tensor) else wrap(data)
+    if requires_grad is not False:
+        if not isinstance(requires_grad, bool):
+            raise TypeError(errors.message("requires_grad", expected="a bool", found=errors.describe(requires_grad)))
+        t.requires_grad = True
+    return t
+
+
+def check_place(device: Any, layout: Any, pin_memory: Any) -> None:
+    """Refuse a device other than the CPU, a layout other than `strided`, and memory pinned for a GPU."""
+    dtypes.check_device(device)
+    if layout is not None and getattr(layout, "name", "") != "strided":
+        raise NotImplementedError(
+            errors.message(
+                "layout", expected="pullback.strided", found=str(layout), do="make a sparse tensor by sparse_coo_tensor"
+            )
+        )
+    if pin_memory:
+        raise RuntimeError(
+            errors.message("pin_memory", expected="False: there is no GPU to copy to", do="leave pin_memory out")
+        )
+
+
+# Numbers and nested sequences -----------------------------------------------------------------------------------------
+
+
+def _plain(data: Any, found: set[Any]) -> Any:
+    """Nested sequences as nested lists that NumPy reads; the types, or the dtypes, of their leaves go into `found`."""
+    if isinstance(data, Tensor):
+        if data._data.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if data.requires_grad:
+            warnings.warn(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first.",
+                stacklevel=errors.callers_level(),
+            )
+        found.add(data._data.dtype)
+        return data.item()
+    if isinstance(data, (np.ndarray, np.generic)):
+        found.add(_checked(np.asarray(data)).dtype)
+        return data
+    if not _is_sequence(data):
+        found.add(type(data))
+        return data
+    if not isinstance(data, (list, tuple)):
+        data = list(data)
+    kinds = set(map(type, data))
+    if kinds <= _NUMBERS:  # the common case, and the only one that may be long
+        found |= kinds
+        return data
+    nested = [_is_sequence(d) for d in data]
+    if any(nested) and not all(nested):
+        raise TypeError(
+            errors.message(
+                "tensor(): a number beside a sequence is not a sequence, and self-referential lists are incompatible",
+                expected="them to be nested equally deep",
+            )
+        )
+    return [_plain(d, found) for d in data]
+
+
+def _is_sequence(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return True
+    if isinstance(data, (Tensor, np.ndarray)):
+        return isinstance(data, np.ndarray) and data.ndim > 0
+    return hasattr(type(data), "__getitem__") and hasattr(type(data), "__len__") and not isinstance(data, _NO_SEQUENCES)
+
+
+_NO_SEQUENCES = (str, bytes, dict, np.generic)
+
+
+def _dtype_of(kinds: set[Any]) -> np.dtype[Any]:
+    """The dtype for leaves of these types: that of the highest of them."""
+    found: np.dtype[Any] | None = None
+    for kind in kinds:
+        one = kind if isinstance(kind, np.dtype) else _dtype_of_numbers(kind)
+        found = one if found is None else dtypes.promote(found, one)
+    return dtypes.default() if found is None else found
+
+
+def _dtype_of_numbers(kind: type) -> np.dtype[Any]:
+    if issubclass(kind, bool):
+        return dtypes.bool.numpy
+    if issubclass(kind, int):
+        return dtypes.int64.numpy
+    if issubclass(kind, float):
+        return dtypes.default()
+    if issubclass(kind, complex):
+        return dtypes.complex_of(dtypes.default())
+    if issubclass(kind, (str, bytes)):
+        raise TypeError(errors.message(f"tensor(): invalid data type '{kind.__name__}'", expected="numbers"))
+    raise RuntimeError(
+        errors.message(
+            "tensor()",
+            expected="numbers, or sequences or arrays of numbers",
+            found=f"an object of type {kind.__name__}",
+            do="make an array of numbers first",
+        )
+    )
+
+
+def _from_numbers(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    kinds: set[Any] = set()
+    plain = _plain(data, kinds)
+    natural = _dtype_of(kinds)
+    wanted = natural if dtype is None else dtypes.to_numpy(dtype)
+    try:
+        if wanted.kind in "iu":
+            return _integers(plain, natural, wanted)
+        with np.errstate(all="ignore"):
+            return np.array(plain, wanted)
+    except ValueError as error:
+        raise ValueError(
+            errors.message("tensor(): expected sequence of length equal to that of the others", found=str(error))
+        ) from None
+
+
+def _integers(plain: Any, natural: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers as integers: fractions are cut off, what is negative wraps around; OverflowError has torch's types."""
+    if natural.kind == "c":
+        raise TypeError(errors.message("tensor()", expected="real numbers", found="complex ones"))
+    try:
+        given = np.array(plain, np.float64 if dtypes.CATEGORY[natural.kind] == 2 else np.int64)
+    except OverflowError:
+        try:
+            given = np.array(plain, np.uint64)
+        except OverflowError:
+            given = np.empty(0)
+        if wanted != np.uint64 or not given.size:
+            raise ValueError(
+                errors.message("tensor()", expected="integers of at most 64 bits", found="one that overflows them")
+            ) from None
+    return fitting(given, wanted)
+
+
+def fitting(given: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Python's numbers, in an array, in the dtype wanted; RuntimeError for those that overflow it, as in torch.
+
+    Negative numbers wrap around in unsigned types.
+    """
+    if wanted.kind in "iu" and given.size:
+        limits = np.iinfo(wanted)
+        low, high = (-int(limits.max) if wanted.kind == "u" else int(limits.min)), int(limits.max)
+        least, most = given.min(), given.max()
+        if not (low <= least.item() and most.item() <= high):
+            raise RuntimeError(
+                errors.message(
+                    f"value cannot be converted to type {wanted} without overflow",
+                    found=str((most if low <= least.item() else least).item()),
+                )
+            )
+    if given.dtype.kind == "c" and wanted.kind not in "cb":
+        if np.imag(given).any():
+            raise RuntimeError(
+                errors.message(f"value cannot be converted to type {wanted} without overflow", found="a complex number")
+            )
+        given = np.real(given)
+    found = cast(given, wanted)
+    if wanted.kind in "fVc" and not np.array_equal(np.isfinite(given), np.isfinite(found)):
+        raise RuntimeError(
+            errors.message(f"value cannot be converted to type {wanted} without overflow", found=str(given))
+        )
+    return found
+
+
+# Arrays ---------------------------------------------------------------------------------------------------------------
+
+
+def _checked(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, if there are tensors of its dtype."""
+    if array.dtype.isnative and dtypes.is_known(array.dtype):
+        return array
+    raise (TypeError if array.dtype.isnative else ValueError)(
+        errors.message(
+            "can't convert the array",
+            expected="one of bool, integer, floating point or complex native dtype",
+            found=str(array.dtype),
+            do="convert it with astype() first",
+        )
+    )
+
+
+def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """An array of its own from numbers, nested sequences and arrays, of the dtype torch would give it."""
+    if not isinstance(data, (np.ndarray, np.generic)):
+        return _from_numbers(data, dtype)
+    array = _checked(np.asarray(data))
+    wanted = array.dtype if dtype is None else dtypes.to_numpy(dtype)
+    return np.array(array) if array.dtype == wanted else cast(array, wanted)
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A tensor with a copy of `data`: a number, nested sequences, an array.
+
+    Python floats get the default dtype (float32), integers int64; arrays and NumPy's numbers keep theirs. TypeError for
+    text, RuntimeError for other objects that are no numbers and for numbers that overflow `dtype`, ValueError for
+    ragged sequences.
+
+    >>> import pullback
+    >>> pullback.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if LEVELS.n and (kinds := overriding(())):
+        how = chosen(dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+        made: Tensor = dispatch(kinds, tensor, (data,), how)
+        return made
+    if isinstance(data, Tensor):
+        warnings.warn(_COPY.format("pullback.tensor(sourceTensor)"), stacklevel=errors.callers_level())
+        copied: Any = _copied(data, dtype)
+    else:
+        copied = _values(data, dtype)
+    return finish(copied, device, requires_grad, pin_memory=pin_memory)
+
+
+def _copied(source: Tensor, dtype: Any) -> Any:
+    found = source.detach()
+    return to(found, found.dtype if dtype is None else dtype, copy=True)
+
+
+@by_first_argument
+def _new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **place: Any
+) -> Tensor:
+    """`tensor`, with the dtype of this one unless another is given."""
+    dtype = self.dtype if dtype is None else dtype
+    if isinstance(data, Tensor):
+        warnings.warn(_COPY.format("tensor.new_tensor(sourceTensor)"), stacklevel=errors.callers_level())
+        return finish(_copied(data, dtype), device, requires_grad, **place)
+    return finish(_values(data, dtype), device, requires_grad, **place)
+
+
+@by_modes
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A 0-d tensor of one number, which is a float unless `dtype` says otherwise."""
+    if isinstance(s, Tensor) and not s._data.ndim:
+        s = s.item()
+    if not isinstance(s, (bool, int, float, complex, np.generic)):
+        raise TypeError(errors.message("scalar_tensor()", expected="a number", found=errors.describe(s)))
+    wanted = dtypes.default() if dtype is None else dtypes.to_numpy(dtype)
+    return finish(fitting(np.asarray(s), wanted), device, requires_grad, layout, pin_memory)
+
+
+@by_modes
+def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, without a copy where it is a tensor or an array of the dtype already."""
+    dtypes.check_device(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else to(data, dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtypes.to_numpy(dtype)):
+        return from_numpy(data)
+    return wrap(_values(data, dtype))
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor on the memory of a NumPy array: a write to one is seen in the other.
+
+    TypeError for what is not an array, or for a dtype no tensor has; ValueError for a foreign byte order.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    return wrap(_checked(ndarray))
+
+
+# Buffers, and other libraries' tensors --------------------------------------------------------------------------------
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor on the memory of an object with Python's buffer protocol: `count` elements (-1: all) from a byte on.
+
+    ValueError for an object without it, or if the buffer ends before the elements do.
+
+    >>> import pullback
+    >>> pullback.frombuffer(bytearray([1, 0, 2, 0]), dtype=pullback.int16)
+    tensor([1, 2], dtype=pullback.int16)
+    """
+    wanted = dtypes.to_numpy(dtype)
+    try:
+        view = memoryview(buffer).cast("B") if memoryview(buffer).nbytes else memoryview(b"")
+    except TypeError:
+        raise ValueError(
+            errors.message("frombuffer()", expected="an object with the buffer protocol", found=errors.describe(buffer))
+        ) from None
+    size, left = view.nbytes, view.nbytes - offset
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
+    if count < 0 and left % wanted.itemsize:
+        raise ValueError(
+            f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({wanted.itemsize})"
+        )
+    if count > 0 and count * wanted.itemsize > left:
+        raise ValueError(
+            f"requested buffer length ({count} * {wanted.itemsize} bytes) after offset ({offset} bytes) must not be "
+            f"greater than actual buffer length ({size} bytes)"
+        )
+    return finish(np.frombuffer(buffer, wanted, count, offset), None, requires_grad)
+
+
+@by_modes
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Tensor:
+    """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied.
+
+    copy: True for a copy in any case, False for none: ValueError where that cannot be. requires_grad: None is that of a
+    tensor given. A buffer is read as elements of `dtype` (the default dtype).
+    """
+    dtypes.check_device(device)
+    if isinstance(obj, Tensor):
+        made = obj.detach() if requires_grad is False and obj.requires_grad else obj
+    elif isinstance(obj, np.ndarray):
+        made = from_numpy(obj)
+    elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+        made = from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ == "array":
+        made = frombuffer(obj, dtype=dtypes.default() if dtype is None else dtype)
+    elif copy is False:
+        raise ValueError(
+            errors.message("asarray()", expected="something whose memory can be shared", found=errors.describe(obj))
+        )
+    else:
+        return finish(_values(obj, dtype), device, bool(requires_grad))
+    wanted = made._data.dtype if dtype is None else dtypes.to_numpy(dtype)
+    if copy is False and made._data.dtype != wanted:
+        raise ValueError(
+            errors.message(
+                "asarray()",
+                expected=f"a dtype that need not be converted, as copy=False says: {wanted}",
+                found=str(made._data.dtype),
+            )
+        )
+    made = to(made, wanted, copy=bool(copy))
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+
+
+class _Capsule:
+    """What is behind a DLPack capsule, as the object that NumPy asks for it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's, passed on by the DLPack protocol.
+
+    RuntimeError for what does not follow the protocol, or has a dtype no tensor has. See https://dmlc.github.io/dlpack.
+
+    >>> import numpy as np, pullback
+    >>> pullback.from_dlpack(np.array([1.0, 2.0], np.float32))
+    tensor([1., 2.])
+    """
+    dtypes.check_device(device)
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(
+            errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
+        )
+    return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
+
+
+def _dlpack(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """A DLPack capsule on this tensor's memory, for another library's ``from_dlpack(t)``."""
+    if is_tracked(self):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None:
+        raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))
+    if isinstance(self, Lifted):
+        self._data._no_array()
+    capsule: Any = self._data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    return capsule
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    """DLPack's number for the CPU, and that of the device."""
+    return 1, 0
+
+
+for _name, _method in {
+    "new_tensor": _new_tensor,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+}.items():
+    _method.__name__ = _name
+    setattr(Tensor, _name, _method)
+for _function in (tensor, scalar_tensor, as_tensor, from_numpy, frombuffer, asarray, from_dlpack):
+    alias(_function.__name__, _function)

@@ -1,0 +1,229 @@
+"""NumPy's functions on shapes and positions that torch has not, for Tensors: their arguments, our operations.
+
+Those that torch has, too, are named in the entries of these. Where a function takes positions, conditions or numbers of
+sections beside the Tensor, they are read as values: they have no derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...tensor.arrays import wrap_axis
+from ...tensor.protocol import without_rule
+from ...tensor.tensor import NUMPY, Tensor, wrap
+from ..elementwise.limits import where
+from ..index.gather import index_select, take, take_along_dim
+from ..index.subscripts import _place
+from ..make.of_size import empty_like
+from ..shape.axes import movedim, transpose
+from ..shape.joining import cat, constants, stack
+from ..shape.reshape import broadcast_tensors, expand, flatten, reshape
+from ..shape.splitting import tensor_split, unbind
+
+
+def _values(given: Any) -> Any:
+    """The values of what a function takes beside the Tensor."""
+    return given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given)
+
+
+def _size(a: Any, axis: Any = None) -> int:
+    return a._data.size if axis is None else a._data.shape[axis]
+
+
+def _axis(a: Any, axis: int | None) -> tuple[Tensor, int]:
+    """The tensor and the axis meant: of the flattened tensor if there is none."""
+    (a,) = constants([a])
+    return (flatten(a), 0) if axis is None else (a, wrap_axis(axis, a._data.ndim))
+
+
+# Cutting and joining --------------------------------------------------------------------------------------------------
+
+
+def _array_split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """numpy.array_split: pieces that need not be of the same length."""
+    cuts = _values(indices_or_sections).tolist()
+    return [*tensor_split(ary, cuts, axis)]
+
+
+def _split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """numpy.split: pieces of the same length."""
+    cuts, n = _values(indices_or_sections).tolist(), ary._data.shape[axis]
+    if isinstance(cuts, int) and n % cuts:
+        raise ValueError(f"array split does not result in an equal division: {n} elements by {cuts}")
+    return _array_split(ary, cuts, axis)
+
+
+def _append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+    """numpy.append: one after the other, flattened if there is no axis."""
+    found = constants([arr, values])
+    return cat([flatten(a) for a in found]) if axis is None else cat(found, axis)
+
+
+def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """numpy.insert: values put before positions. They are joined on, then all of it is put in order."""
+    arr, axis = _axis(arr, axis)
+    (values,) = constants([values])
+    shape, n = [*arr._data.shape], arr._data.shape[axis]
+    values = reshape(values, (1,) * (len(shape) - values._data.ndim) + tuple(values._data.shape))
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        values = movedim(values, 0, axis)  # one position: as many values as there are along their first axis
+        count = values._data.shape[axis]
+    else:
+        count = len(np.insert(np.arange(n), obj, 0)) - n
+    shape[axis] = count
+    order = np.insert(np.arange(n), obj, np.arange(n, n + count))
+    return index_select(cat([arr, expand(values, shape)], axis), axis, wrap(order))
+
+
+def _delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
+    """numpy.delete: all but some positions."""
+    arr, axis = _axis(arr, axis)
+    kept = np.delete(np.arange(arr._data.shape[axis]), obj if isinstance(obj, slice) else _values(obj))
+    return index_select(arr, axis, wrap(kept))
+
+
+def _block(arrays: Any) -> Tensor:
+    """numpy.block: nested lists of blocks, the innermost along the last axis."""
+
+    def depth(part: Any) -> int:
+        return 1 + max(map(depth, part), default=0) if isinstance(part, list) else 0
+
+    def leaves(part: Any) -> list[Any]:
+        return [leaf for p in part for leaf in leaves(p)] if isinstance(part, list) else [part]
+
+    levels = depth(arrays)
+    rank = max(levels, *(np.ndim(leaf) for leaf in leaves(arrays)))
+
+    def joined(part: Any, level: int) -> Tensor:
+        if isinstance(part, list):
+            return cat([joined(p, level - 1) for p in part], -level)
+        (part,) = constants([part])
+        return reshape(part, (1,) * (rank - part._data.ndim) + tuple(part._data.shape))
+
+    return joined(arrays, levels)
+
+
+def _resize(a: Tensor, new_shape: Any) -> Tensor:
+    """numpy.resize: the elements in a row, again and again, as many as the new shape holds."""
+    return take(a, wrap(np.resize(np.arange(a._data.size), new_shape)))
+
+
+# Choosing -------------------------------------------------------------------------------------------------------------
+
+
+def _compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
+    """numpy.compress: the slices for which a condition holds."""
+    a, axis = _axis(a, axis)
+    return index_select(a, axis, wrap(np.flatnonzero(_values(condition))))
+
+
+def _extract(condition: Any, arr: Any) -> Tensor:
+    """numpy.extract: the elements for which a condition holds."""
+    return _compress(_values(condition).reshape(-1), arr)
+
+
+def _choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Tensor:
+    """numpy.choose: of several arrays, for each element that whose number is in `a`."""
+    numbers, count = _values(a), len(choices)
+    if mode != "raise":
+        numbers = numbers % count if mode == "wrap" else np.clip(numbers, 0, count - 1)
+    elif numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+        raise ValueError("invalid entry in choice array: " + f"{numbers.min()} to {numbers.max()} of {count} choices")
+    at, *found = broadcast_tensors(wrap(numbers.astype(np.int64)), *constants(choices))
+    return take_along_dim(stack(found), at[None], 0)[0]
+
+
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+    """numpy.select: the choice of the first condition that holds."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    (found,) = constants([default])
+    for condition, choice in zip(reversed(condlist), reversed(constants(choicelist)), strict=True):
+        found = where(*constants([condition]), choice, found)
+    return found
+
+
+# Borders --------------------------------------------------------------------------------------------------------------
+
+
+def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> Tensor:
+    """numpy.pad, in the modes that repeat elements or put constants."""
+    shape = array._data.shape
+    if isinstance(pad_width, dict):
+        pad_width = [pad_width.get(i, pad_width.get(i - len(shape), (0, 0))) for i in range(len(shape))]
+        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
+    widths = np.broadcast_to(_values(pad_width), (len(shape), 2)).tolist()
+    if mode == "constant":
+        frame = np.pad(np.zeros(shape, array._data.dtype), widths, mode, **how)
+        inside = tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))
+        out = _place(array, inside, frame.shape)
+        return out + wrap(frame) if frame.any() else out
+    if mode not in ("edge", "reflect", "symmetric", "wrap") or how.get("reflect_type", "even") != "even":
+        raise TypeError(
+            errors.message(
+                "numpy.pad()",
+                expected="mode 'constant', 'edge', 'reflect', 'symmetric' or 'wrap' for a Tensor",
+                found=f"mode {mode!r}" + f" with {how}" * bool(how),
+            )
+        )
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            order = np.pad(np.arange(shape[axis]), (before, after), mode)
+            array = index_select(array, axis, wrap(order))
+    return array
+
+
+# Not for Tensors ------------------------------------------------------------------------------------------------------
+
+_INSTEAD: dict[Any, str] = {
+    np.put_along_axis: "t.scatter(axis, indices, values), or scatter_ to write in place",
+    np.put: "t.put(indices, values), or put_ to write in place",
+    np.place: "t.masked_scatter(mask, values), or masked_scatter_ to write in place",
+    np.putmask: "where(mask, values, t), or t[mask] = ... to write in place",
+    np.copyto: "t.copy_(values)",
+    np.fill_diagonal: "t.fill_diagonal_(value)",
+}
+
+
+def _refused(function: Callable[..., Any], instead: str) -> Callable[..., Any]:
+    """A function of NumPy that writes into its first argument: refused if that is a Tensor."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        if args and not isinstance(args[0], Tensor):
+            return without_rule(Tensor, function, f"numpy.{function.__name__}", args, kwargs)
+        raise TypeError(
+            f"numpy.{function.__name__}(): a Tensor cannot be written to by NumPy, which does not record it.\n"
+            f"  What to do: write {instead}."
+        )
+
+    return refuse
+
+
+NUMPY.update(
+    {
+        np.shape: lambda a: a._data.shape,
+        np.ndim: lambda a: a._data.ndim,
+        np.size: _size,
+        np.empty_like: lambda prototype, dtype=None: empty_like(prototype, dtype=dtype),
+        np.array_split: _array_split,
+        np.split: _split,
+        np.append: _append,
+        np.insert: _insert,
+        np.delete: _delete,
+        np.block: _block,
+        np.resize: _resize,
+        np.compress: _compress,
+        np.extract: _extract,
+        np.choose: _choose,
+        np.select: _select,
+        np.pad: _pad,
+        np.matrix_transpose: lambda x: transpose(x, -2, -1),
+        **{function: _refused(function, instead) for function, instead in _INSTEAD.items()},
+    }
+)
+if hasattr(np, "unstack"):  # NumPy 2.1
+    NUMPY[np.unstack] = lambda x, axis=0: unbind(x, axis)

@@ -1,0 +1,78 @@
+"""Methods of NumPy's ufuncs on Tensors: ``np.add.reduce(t)``, ``np.maximum.accumulate(t)``, ``np.hypot.outer(t, u)``.
+
+They are entered in `NUMPY` as pairs of the ufunc and the name of the method; with None in the place of the ufunc,
+for all of them. Unlike functions, `reduce` and `accumulate` go along the first axis unless told otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...tensor.tensor import NUMPY, Tensor, is_tracked
+from ..reduce.extremes import amax, amin
+from ..reduce.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
+from ..reduce.sums import all, any, logsumexp, sum
+
+
+def _over(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``ufunc.reduce`` for a function of a tensor, an axis, and whether to keep it."""
+
+    def reduce(array: Tensor, axis: Any = 0, keepdims: bool = False) -> Tensor:
+        return function(array, axis, keepdims)
+
+    return reduce
+
+
+def _sum(array: Tensor, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return sum(array, axis, keepdims, dtype=dtype)
+
+
+def _prod(array: Tensor, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return np.prod(array, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def _outer(ufunc: np.ufunc, A: Any, B: Any, **how: Any) -> Tensor:
+    """The ufunc of every element of A with every element of B."""
+    A, B = (v if isinstance(v, Tensor) else np.asarray(v) for v in (A, B))
+    return ufunc(np.reshape(A, (*A.shape, *(1,) * B.ndim)), B, **how)
+
+
+def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
+    """Refused for Tensors that are to be written to, or whose gradient would be lost; of others the values count."""
+    given = [a, indices, *b]
+    if isinstance(a, Tensor) or any_recorded(given):
+        raise TypeError(
+            f"numpy.{ufunc.__name__}.at() writes in place into its first argument, which has no derivative rule: the "
+            "gradient would be lost.\n"
+            "  What to do: use a function that returns the result, t.index_add(0, index, source) for numpy.add.at, or "
+            "t.detach().numpy() if no gradient is wanted."
+        )
+    ufunc.at(a, *(v._data if isinstance(v, Tensor) else v for v in given[1:]))
+
+
+def any_recorded(values: list[Any]) -> bool:
+    """Whether there is a Tensor that requires grad among some values."""
+    return bool([v for v in values if isinstance(v, Tensor) and is_tracked(v)])
+
+
+NUMPY.update(
+    {
+        (np.add, "reduce"): _sum,
+        (np.multiply, "reduce"): _prod,
+        (np.maximum, "reduce"): _over(amax),
+        (np.minimum, "reduce"): _over(amin),
+        (np.logaddexp, "reduce"): _over(logsumexp),
+        (np.logical_and, "reduce"): _over(all),
+        (np.logical_or, "reduce"): _over(any),
+        (np.add, "accumulate"): lambda array, axis=0, dtype=None: cumsum(array, axis, dtype=dtype),
+        (np.multiply, "accumulate"): lambda array, axis=0, dtype=None: cumprod(array, axis, dtype=dtype),
+        (np.maximum, "accumulate"): lambda array, axis=0: cummax(array, axis)[0],
+        (np.minimum, "accumulate"): lambda array, axis=0: cummin(array, axis)[0],
+        (np.logaddexp, "accumulate"): lambda array, axis=0: logcumsumexp(array, axis),
+        (None, "outer"): _outer,
+        (None, "at"): _at,
+    }
+)

@@ -1,0 +1,206 @@
+"""Contractions: sums of products of tensors whose axes have labels, of which `einsum` and its kin are made.
+
+Operands are joined two by two. One joint is a batched matrix product after the axes have been sorted into those that
+both operands and the result have, those of the first, those of the second, and those summed over; it is bilinear, and
+its adjoints are joints again.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.calls import on
+from ...table.entry import bilinear, linear
+from ...tensor import dtypes
+from ...tensor.arrays import permuted, reshaped
+from ...tensor.tensor import Tensor
+
+Labels = tuple[int, ...]
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+# Two operands ---------------------------------------------------------------------------------------------------------
+
+
+def _aligned(x: Any, labels: Labels, out: Labels) -> Any:
+    """`x` with its axes in the order of `out`, and axes of length 1 for those it does not have."""
+    found = np.transpose(x, [labels.index(n) for n in out if n in labels])
+    return np.expand_dims(found, tuple(i for i, n in enumerate(out) if n not in labels))
+
+
+def _joint_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """vmap: the axis of the batch is one with a label more."""
+    input, other, left, right, out = args
+    batch = (max((*left, *right), default=-1) + 1,)
+    left, right = (batch * level.varies(t) + labels for t, labels in ((input, left), (other, right)))
+    return op.call(level.value(input), level.value(other), left, right, batch + out)
+
+
+@bilinear(
+    method=False,
+    batch=_joint_of_each,
+    input=lambda g, other, left, right, out: on(_joint, g, other, out, right, left),
+    other=lambda g, input, left, right, out: on(_joint, input, g, left, out, right),
+)
+def _joint(input: Any, other: Any, left: Labels, right: Labels, out: Labels) -> Any:
+    """The product of two arrays whose axes have labels, summed over the labels that are not in `out`.
+
+    Each label stands once in either, and each of `out` in one of them at least. A label that is in neither `out` nor
+    the other operand is not allowed, so that the adjoints are joints as well.
+    """
+    order = _order_of(left, right, out)
+    if order is None:
+        return np.multiply(_aligned(input, left, out), _aligned(other, right, out))
+    lead, rows, first, second, last = order
+    a, b = permuted(input, first), permuted(other, second)
+    inner = b.ndim - (len(last) - rows)  # where the axes that are summed end in b
+    batch, mine, theirs = a.shape[:lead], a.shape[lead:rows], b.shape[inner:]
+    m, n, k = math.prod(mine), math.prod(theirs), math.prod(a.shape[rows:])
+    product = np.matmul(reshaped(a, (*batch, m, k)), reshaped(b, (*batch, k, n)))
+    return permuted(reshaped(product, (*batch, *mine, *theirs)), last)
+
+
+@functools.lru_cache(maxsize=1024)
+def _order_of(left: Labels, right: Labels, out: Labels) -> tuple[int, int, Labels, Labels, Labels] | None:
+    """How a joint is a matrix product: the number of axes of a batch, and with the rows; the order of axes of the one
+    operand, of the other, and of the product. None where nothing is summed.
+    """
+    summed = [n for n in left if n not in out]
+    if not summed:
+        return None
+    batch = [n for n in left if n in right and n in out]
+    mine, theirs = [n for n in left if n not in right], [n for n in right if n not in left]
+    product = batch + mine + theirs
+    return (
+        len(batch),
+        len(batch) + len(mine),
+        tuple([left.index(n) for n in batch + mine + summed]),
+        tuple([right.index(n) for n in batch + summed + theirs]),
+        tuple([product.index(n) for n in out]),
+    )
+
+
+# One operand ----------------------------------------------------------------------------------------------------------
+
+
+def _spread(g: Any, labels: Labels, input_shape: Any) -> Any:
+    """The adjoint of `_labelled_diagonal`: zeros but where the axes of a label have the same index."""
+    places = np.ogrid[tuple(slice(n) for n in input_shape)]
+    again = [i for i, n in enumerate(labels) if n in labels[:i]]
+    here = np.all(np.broadcast_arrays(*(places[i] == places[labels.index(labels[i])] for i in again)), axis=0)
+    return np.where(here, np.reshape(g, tuple(1 if i in again else n for i, n in enumerate(input_shape))), 0)
+
+
+def _diagonal_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    input, labels = args
+    return op.call(level.value(input), (max(labels) + 1, *labels))
+
+
+@linear(method=False, batch=_diagonal_of_each, input=_spread)
+def _labelled_diagonal(input: Any, labels: Labels) -> Any:
+    """The elements of an array at which axes of the same label have the same index; each label keeps one axis."""
+    once = tuple(dict.fromkeys(labels))
+    places = dict(zip(once, np.ogrid[tuple(slice(input.shape[labels.index(n)]) for n in once)], strict=True))
+    return input[tuple(places[n] for n in labels)]
+
+
+def _total(t: Tensor, labels: Labels, gone: set[int]) -> tuple[Tensor, Labels]:
+    """A tensor summed over some of its labels."""
+    if not gone:
+        return t, labels
+    dims = tuple(i for i, n in enumerate(labels) if n in gone)
+    return t.sum(dims), tuple(n for n in labels if n not in gone)
+
+
+# All of them ----------------------------------------------------------------------------------------------------------
+
+
+def label_name(label: int) -> str:
+    return LETTERS[label] if 0 <= label < len(LETTERS) else "..." if label < 0 else str(label)
+
+
+def _sizes(terms: Sequence[Labels], operands: Sequence[Tensor]) -> dict[int, int]:
+    """The length of each label; 1 gives way to any other."""
+    sizes: dict[int, int] = {}
+    for k, (labels, t) in enumerate(zip(terms, operands, strict=True)):
+        own: dict[int, int] = {}
+        for label, size in zip(labels, t._data.shape, strict=True):
+            if own.setdefault(label, size) != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {label_name(label)} is repeated for operand {k} but the sizes don't match, "
+                    f"{size} != {own[label]}"
+                )
+        for label, size in own.items():
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                raise RuntimeError(
+                    f"einsum(): operands do not broadcast: subscript {label_name(label)} has size {size} for operand "
+                    f"{k} which does not broadcast with previously seen size {known}"
+                )
+    return sizes
+
+
+def _path(terms: Sequence[Labels], sizes: dict[int, int], out: Labels) -> list[tuple[int, ...]]:
+    """Which operands to join next, step by step: they are taken away, and what they make goes to the end."""
+    if len(terms) <= 2:
+        return [(0, 1)] * (len(terms) - 1)
+    number = {n: i for i, n in enumerate(sizes)}
+    arguments: list[Any] = []
+    for labels in terms:
+        arguments += [np.broadcast_to(0.0, [sizes[n] for n in labels]), [number[n] for n in labels]]
+    wanted = [number[n] for n in out]
+    try:
+        import opt_einsum
+    except ImportError:
+        return list(np.einsum_path(*arguments, wanted, optimize="greedy")[0][1:])
+    return list(opt_einsum.contract_path(*arguments, wanted)[0])
+
+
+def _join(first: tuple[Tensor, Labels], second: tuple[Tensor, Labels], rest: set[int]) -> tuple[Tensor, Labels]:
+    """Two operands as one that has no label but those in `rest`, which the result or other operands have."""
+    (a, left), (b, right) = first, second
+    a, left = _total(a, left, set(left) - set(right) - rest)
+    b, right = _total(b, right, set(right) - set(left) - rest)
+    out = tuple(dict.fromkeys(n for n in left + right if n in rest))
+    if a._data.dtype != b._data.dtype:
+        if len(out) < len({*left, *right}):
+            raise RuntimeError(
+                errors.message(
+                    "a sum of products",
+                    expected="operands of the same dtype",
+                    found=f"{a.dtype} and {b.dtype}",
+                    do="convert one of them, e.g. w.to(x.dtype)",
+                )
+            )
+        dtype = dtypes.result_type([a._data, b._data])
+        a, b = a.to(dtype), b.to(dtype)
+    return _joint(a, b, left, right, out), out
+
+
+def contract(terms: Sequence[Labels], operands: Sequence[Tensor], out: Labels) -> Tensor:
+    """The sum, over all labels not in `out`, of the products of the operands, whose axes have the labels in `terms`."""
+    sizes = _sizes(terms, operands)
+    held: list[tuple[Tensor, Labels]] = []
+    for labels, t in zip(terms, operands, strict=True):
+        if len(set(labels)) < len(labels):
+            labels, t = tuple(dict.fromkeys(labels)), _labelled_diagonal(t, labels)
+        kept = tuple(n for n, size in zip(labels, t._data.shape, strict=True) if size == sizes[n])
+        held.append((t if kept == labels else t.reshape([sizes[n] for n in kept]), kept))
+    for step in _path([labels for _, labels in held], sizes, out):
+        group = [held.pop(i) for i in sorted(step, reverse=True)][::-1]
+        while len(group) > 1:
+            first, second, *later = group
+            rest = set(out).union(*(labels for _, labels in [*held, *later]))
+            group = [_join(first, second, rest), *later]
+        held += group
+    t, labels = _total(*held[0], set(held[0][1]) - set(out))
+    return t if labels == out and len(terms) > 1 else t.permute([labels.index(n) for n in out])

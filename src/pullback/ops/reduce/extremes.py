@@ -1,0 +1,287 @@
+"""The largest and the smallest elements.
+
+Where several are the largest, `amax`, `aminmax` and `max()` of all share the gradient evenly among them; `max(dim)`
+gives it all to the element whose index it returns, the first, as torch does. NaN counts as the largest and as the
+smallest, so it comes out of all of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.entry import composite, constant, special
+from ...table.nodes import dims_of, titled
+from ...table.operands import plain
+from ...table.results import result_type
+from ...table.samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole
+from ...tensor.arrays import insert_axes, wrap_axes, wrap_axis
+from ...tensor.tensor import Tensor
+from ..elementwise.limits import maximum, minimum
+from .picking import chosen, one_jvp, one_rule, refuse_unordered
+from .sums import quiet
+
+MaxResult = result_type("max", "values", "indices")
+MinResult = result_type("min", "values", "indices")
+AminmaxResult = result_type("aminmax", "min", "max")
+
+
+def shared_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+    """The cotangent in equal shares to the elements that equal the result, NaN for NaN."""
+    values, best = plain(input), plain(out)
+    axes = wrap_axes(dim, values.ndim)
+    best = insert_axes(best, axes, values.shape, keepdim)
+    ties = np.logical_or(np.equal(values, best), np.logical_and(np.isnan(values), np.isnan(best)))
+    number = np.sum(ties, axis=axes, keepdims=True, dtype=values.dtype)
+    return np.where(ties, np.true_divide(insert_axes(g, axes, values.shape, keepdim), number), 0)
+
+
+def refuse_extreme(name: str, input: Any, dim: Any) -> None:
+    """Refuse to look for the largest of nothing, or of complex numbers, which have no order."""
+    axes = wrap_axes(dim, input.ndim)
+    if not input.size and not np.prod([n for i, n in enumerate(input.shape) if axes is None or i in axes]):
+        error = RuntimeError if dim == () else IndexError
+        raise error(
+            f"{name}(): Expected reduction dim {dim} to have non-zero size; found shape {list(input.shape)}."
+            if type(dim) is int
+            else f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size; "
+            f"found shape {list(input.shape)}, dim {dim}."
+        )
+    if input.size or name not in ("amax", "amin"):  # as torch
+        refuse_unordered(name, input)
+
+
+def _kinks() -> list[Sample]:
+    ties = V([[1.0, 2.0], [2.0, 2.0]])
+    return [
+        S(V([1.0, 1.0, 0.0])),
+        S(ties, dim=0),
+        S(ties, dim=1),
+        S(V([0.0, nan, 1.0, nan])),
+        S(V([[inf, nan], [inf, -inf]]), dim=1),
+        S(V([-inf, -inf])),
+    ]
+
+
+def _samples() -> list[Sample]:
+    return [*whole("whole"), *along(0, 1, -1, (), domain="whole"), S(A(2, 0), 0), S(A(0, 2), axis=1, keepdims=True)]
+
+
+def _refused() -> list[Sample]:
+    return [*NO_DIM, S(A(0)), S(A(2, 0), 1), S(A(0, 2), (0, 1))]
+
+
+_NAN = Differs(
+    "the gradient goes to the NaN elements, as torch's max() does it, not to every element as its amax() does",
+    "kinks",
+    sample="nan",
+)
+
+
+@special(
+    saved={"dim": dims_of},
+    batch="dims",
+    input=shared_rule,
+    numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)),
+    samples=_samples,
+    kinks=_kinks,
+    refused=_refused,
+    differs=[_NAN],
+)
+def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest element over `dim` (default: all); ties share the gradient evenly."""
+    refuse_extreme("amax", input, dim)
+    return quiet(np.maximum.reduce, np.max, input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+
+
+@special(
+    saved={"dim": dims_of},
+    batch="dims",
+    input=shared_rule,
+    numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)),
+    samples=_samples,
+    kinks=_kinks,
+    refused=_refused,
+    differs=[_NAN],
+)
+def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The smallest element over `dim` (default: all); ties share the gradient evenly."""
+    refuse_extreme("amin", input, dim)
+    return quiet(np.minimum.reduce, np.min, input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+
+
+def _aminmax_rule(g: Any, input: Any, out0: Any, out1: Any, dim: Any, keepdim: Any) -> Any:
+    found = [
+        shared_rule(part, input, out, dim, keepdim)
+        for part, out in zip(g, (out0, out1), strict=True)
+        if part is not None
+    ]
+    return found[0] if len(found) == 1 else np.add(*found)
+
+
+@special(
+    saved={"min": "out0", "max": "out1", "keepdim": lambda keepdim: bool(keepdim)},
+    batch="dims",
+    input=_aminmax_rule,
+    samples=lambda: [
+        *whole("whole"),
+        *(S(A(2, 3, 4, domain="whole"), dim=d, keepdim=k) for d in (0, -1, None) for k in (False, True)),
+        S(A(3, 2, domain="whole", layout="T"), dim=0),
+        S(A(), dim=-1, keepdim=True),
+        S(A(2, 0), dim=0),
+    ],
+    kinks=_kinks,
+    refused=lambda: [
+        *(S(A(2, 3), dim=d) for d in (2, -3, "x", 0.5, (0, 1))),
+        S(A(0)),
+        S(A(2, 0), dim=1),
+        S(A(2, 3), 0),
+        S([1.0]),
+    ],
+    differs=[_NAN],
+)
+def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> Any:
+    """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly.
+
+    >>> import pullback
+    >>> pullback.tensor([1.0, 5.0, 3.0]).aminmax()
+    pullback.return_types.aminmax(
+    min=tensor(1.),
+    max=tensor(5.))
+    """
+    axis = None if dim is None else wrap_axis(dim, input.ndim)
+    refuse_extreme("aminmax", input, () if dim is None else dim)
+    where: Any = {"axis": axis if input.ndim else None, "keepdims": bool(keepdim)}
+    return AminmaxResult(np.minimum.reduce(input, **where), np.maximum.reduce(input, **where))
+
+
+# Where they are -------------------------------------------------------------------------------------------------------
+
+
+def _argument(name: str, find: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    axis = None if dim is None else wrap_axis(dim, input.ndim)
+    refuse_extreme(name, input, dim)
+    if not input.ndim:
+        return np.zeros((), np.int64)
+    return np.asarray(find(input, axis=axis, keepdims=keepdim), dtype=np.int64)
+
+
+def _argument_samples() -> list[Sample]:
+    return [
+        *whole("whole"),
+        *along(0, 1, -1, None, domain="whole", lists=False),
+        S(A(2, 0), 0),
+        S(A(2, 3), keepdim=True),
+    ]
+
+
+_TRUE = Differs(
+    "of bools it is the first True, or False, if there is one; torch has no kernel for them", "values", "bool"
+)
+
+
+@constant(
+    batch="dims",
+    numpy={np.argmax: lambda a, axis=None, *, keepdims=False: argmax(a, axis, keepdims)},
+    samples=_argument_samples,
+    kinks=_kinks,
+    refused=_refused,
+    differs=[_TRUE],
+)
+def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The index of the (first) largest element, in the flattened tensor or along `dim`; int64, no derivative."""
+    return _argument("argmax", np.argmax, input, dim, keepdim)
+
+
+@constant(
+    batch="dims",
+    numpy={np.argmin: lambda a, axis=None, *, keepdims=False: argmin(a, axis, keepdims)},
+    samples=_argument_samples,
+    kinks=_kinks,
+    refused=_refused,
+    differs=[_TRUE],
+)
+def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The index of the (first) smallest element, in the flattened tensor or along `dim`; int64, no derivative."""
+    return _argument("argmin", np.argmin, input, dim, keepdim)
+
+
+# Both, along an axis --------------------------------------------------------------------------------------------------
+
+
+@special(method=False, batch="dims", input=one_rule, jvp=one_jvp)
+def _max(input: Any, dim: int, keepdim: bool) -> Any:
+    """The largest along `dim` and its index."""
+    refuse_extreme("max", input, dim)
+    return MaxResult(*chosen(input, dim, keepdim, lambda x, axis: np.argmax(x, axis=axis, keepdims=True)))
+
+
+@special(method=False, batch="dims", input=one_rule, jvp=one_jvp)
+def _min(input: Any, dim: int, keepdim: bool) -> Any:
+    """The smallest along `dim` and its index."""
+    refuse_extreme("min", input, dim)
+    return MinResult(*chosen(input, dim, keepdim, lambda x, axis: np.argmin(x, axis=axis, keepdims=True)))
+
+
+def _extreme(
+    node: str, every: Any, along_dim: Any, pair: Any, input: Tensor, args: tuple[Any, ...], dim: Any, keepdim: Any
+) -> Any:
+    """What `max` and `min` are asked for: the best of all, along an axis, or of each two."""
+    if args and isinstance(args[0], Tensor):
+        return pair(input, *args)
+    if args:
+        dim, *rest = args
+        (keepdim,) = rest or (keepdim,)
+    if dim is None and keepdim:
+        raise TypeError(errors.message(f"{every.__name__[1:]}()", expected="keepdim with a dim only", found="no dim"))
+    return titled(every(input), node) if dim is None else along_dim(input, dim, keepdim)
+
+
+def _either_samples() -> list[Sample]:
+    return [
+        *whole("whole"),
+        *along(0, 1, -1, domain="whole", lists=False),
+        S(A(2, 3), dim=1),
+        S(A(2, 3), other=A(3)),
+        S(A(2, 0), 0),
+        *pairs(),
+    ]
+
+
+def _either_kinks() -> list[Sample]:
+    edges = [0.0, 1.0, -1.0, inf, -inf, nan]
+    return [*_kinks(), S(V([a for a in edges for _ in edges]), V(edges * len(edges)))]
+
+
+def _neither() -> list[Sample]:
+    return [
+        *(S(A(2, 3), d) for d in (2, -3, 0.5, "x", (0,))),
+        S(A(), 1),
+        S(A(0)),
+        S(A(2, 0), 1),
+        S(A(2, 3), A(2)),
+        S([1.0]),
+    ]
+
+
+@composite(samples=_either_samples, kinks=_either_kinks, refused=_neither)
+def max(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: bool = False) -> Any:
+    """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`.
+
+    >>> import pullback
+    >>> pullback.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
+    pullback.return_types.max(
+    values=tensor([5., 7.]),
+    indices=tensor([1, 0]))
+    """
+    args = args if other is None else (*args, other)
+    return _extreme("MaxBackward1", amax, _max, maximum, input, args, dim, keepdim)
+
+
+@composite(samples=_either_samples, kinks=_either_kinks, refused=_neither)
+def min(input: Tensor, *args: Any, dim: Any = None, other: Any = None, keepdim: bool = False) -> Any:
+    """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
+    args = args if other is None else (*args, other)
+    return _extreme("MinBackward1", amin, _min, minimum, input, args, dim, keepdim)

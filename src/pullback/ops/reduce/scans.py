@@ -1,0 +1,271 @@
+"""Scans: running sums, products, extremes and log-sum-exps along an axis.
+
+The derivatives of the last three kinds are scans, too. Those of products and log-sum-exps come from one linear
+recurrence, ``y[i] = x[i] + decay[i] y[i - 1]``, run backward: nothing is divided by an element that may be 0, and
+nothing grows that could overflow. It is an operation of the table itself, so they are right to every order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.calls import on
+from ...table.entry import Op, composite, linear, special
+from ...table.results import result_type
+from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
+from ...tensor.arrays import summing, wrap_axis
+from ...tensor.tensor import Tensor
+from .picking import many_jvp, refuse_unordered, repeated_rule
+from .sums import accumulator, cast_first, products, running
+
+CummaxResult = result_type("cummax", "values", "indices")
+CumminResult = result_type("cummin", "values", "indices")
+
+
+def _samples() -> list[Sample]:
+    return [
+        *along(0, 1, -1, keepdim=False, lists=False),
+        S(A(0), 0),
+        S(A(2, 0), 1),
+        S(A(2, 0), 0),
+        S(A(2), dim=0),
+    ]
+
+
+def _typed() -> list[Sample]:
+    return [*_samples(), S(A(2, 3), 0, dtype=D("float64"))]
+
+
+def _refused() -> list[Sample]:
+    return [
+        *(S(A(2, 3), d) for d in (2, -3, "x", 0.5, (0, 1))),
+        S(A(), 1),
+        S(A(2, 3)),
+        S([1.0], 0),
+        S(A(2), 0, nonsense=1),
+    ]
+
+
+# Sums -----------------------------------------------------------------------------------------------------------------
+
+
+def _cumsum_rule(g: Any, dim: Any) -> Any:
+    if not len(np.shape(g)):
+        return g
+    back = np.flip(g, axis=dim)
+    return np.flip(running(np.add, back, dim) if type(g) is np.ndarray else np.cumsum(back, axis=dim), axis=dim)
+
+
+@linear(
+    batch="dims",
+    inplace=True,
+    input=_cumsum_rule,
+    numpy={
+        np.cumsum: lambda a, axis=None, dtype=None: cumsum(
+            a if axis is not None else a.flatten(), axis or 0, dtype=dtype
+        )
+    },
+    samples=_typed,
+    refused=_refused,
+)
+def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """The running sum along `dim`; integers and bools add up in int64.
+
+    >>> import pullback
+    >>> pullback.tensor([1.0, 2.0, 3.0]).cumsum(0)
+    tensor([1., 3., 6.])
+    """
+    axis = wrap_axis(dim, input.ndim)
+    found = accumulator(input, dtype)
+    return running(np.add, input, axis, found) if input.ndim else np.array(input, dtype=found)
+
+
+# The recurrence -------------------------------------------------------------------------------------------------------
+
+
+def _shifted(x: Any, axis: int, back: bool) -> Any:
+    """``x[i - 1]`` in the place of ``x[i]``, or x[i + 1] if `back`; 0 where there is none."""
+    lead, zero = (slice(None),) * axis, np.zeros_like(x[(*(slice(None),) * axis, slice(0, 1))])
+    parts = [x[(*lead, slice(1, None))], zero] if back else [zero, x[(*lead, slice(None, -1))]]
+    return np.concatenate(parts, axis=axis)
+
+
+def _recurrence_rule(g: Any, decay: Any, axis: Any, back: Any) -> Any:
+    # the transpose runs the other way, and what decayed on arrival now decays on departure
+    return on(_recurrence, g, np.conj(_shifted(decay, axis, not back)), axis, not back)
+
+
+def _decay_rule(g: Any, decay: Any, out: Any, axis: Any, back: Any) -> Any:
+    return np.multiply(_recurrence_rule(g, decay, axis, back), np.conj(_shifted(out, axis, back)))
+
+
+def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: the axis of the batch comes first in both, so `axis` moves on by one."""
+    input, decay, axis, back = args
+    return op.call(level.lower(input), level.lower(decay), axis + 1, back)
+
+
+@special(method=False, input=_recurrence_rule, decay=_decay_rule, batch=_put_in_front)
+def _recurrence(input: Any, decay: Any, axis: int, back: bool) -> Any:
+    """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` if `back`."""
+    x, a = (np.array(np.moveaxis(v, axis, 0)[:: -1 if back else 1], order="C") for v in (input, decay))
+    step = 1
+    while step < len(x):  # y over stretches of twice the length each time (Hillis and Steele, 1986)
+        x[step:] += a[step:] * x[:-step]
+        a[step:] *= a[:-step]
+        step *= 2
+    return np.moveaxis(x[:: -1 if back else 1], 0, axis)
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
+    # d out[j] / d x[i] is the product of x[k], k <= j, k != i: of all before i, and of those between i and j, with
+    # which the cotangents come back: s[i] = g[i] + x[i + 1] s[i + 1]. Exact with zeros.
+    shape = np.shape(input)
+    if not shape:
+        return g
+    axis = wrap_axis(dim, len(shape))
+    if not shape[axis]:
+        return np.zeros_like(input)
+    lead = (slice(None),) * axis
+    before = np.concatenate([np.ones_like(input[(*lead, slice(0, 1))]), input[(*lead, slice(None, -1))]], axis=axis)
+    later = on(_recurrence, g, np.conj(_shifted(input, axis, True)), axis, True)
+    return np.multiply(np.conj(products(before, axis)), later)
+
+
+@special(method=False, batch="dims", input=_cumprod_rule)
+def _cumprod(input: Any, dim: int) -> Any:
+    axis = wrap_axis(dim, input.ndim)
+    return products(input, axis) if input.ndim else np.copy(input)
+
+
+@composite(
+    inplace=True,
+    numpy={
+        np.cumprod: lambda a, axis=None, dtype=None: cumprod(
+            a if axis is not None else a.flatten(), axis or 0, dtype=dtype
+        )
+    },
+    samples=_typed,
+    kinks=lambda: [
+        S(V([0.0, 2.0, 3.0]), 0),
+        S(V([1.0, 0.0, 0.0, 3.0]), 0),
+        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
+        S(V([[2.0, 0.0], [0.0, 5.0]]), 1),
+    ],
+    refused=_refused,
+    differs=[
+        Differs("torch forgets that the imaginary part was discarded", check, "complex128", "dtype=float64")
+        for check in ("gradients", "second")
+    ],
+)
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The running product along `dim`; its derivatives are right where elements are zero."""
+    return _cumprod(cast_first("cumprod", input, dtype), dim)
+
+
+# Extremes -------------------------------------------------------------------------------------------------------------
+
+
+def _running(name: str, ufunc: np.ufunc, input: Any, dim: int) -> tuple[Any, Any]:
+    """The running extreme, and the last place where it stood."""
+    axis = wrap_axis(dim, input.ndim)
+    if input.ndim and input.size:
+        refuse_unordered(name, input)
+    if not input.ndim:
+        return np.array(input), np.zeros((), np.int64)
+    values = running(ufunc, input, axis)
+    here = np.equal(input, values)
+    if input.dtype.kind in "fV":
+        here |= np.isnan(input)
+    places = np.arange(input.shape[axis]).reshape(-1, *(1,) * (input.ndim - axis - 1))
+    return values, running(np.maximum, np.multiply(here, places), axis)
+
+
+def _running_kinks() -> list[Sample]:
+    rows = [[1.0, 3.0, 3.0, 2.0, 3.0], [1.0, nan, 5.0, nan, -inf], [2.0, 2.0, -inf, inf, inf]]
+    return [*(S(V(row), 0) for row in rows), S(V(rows), 0), S(V(rows), 1)]
+
+
+@special(batch="dims", input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
+def cummax(input: Any, dim: int) -> Any:
+    """The largest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on.
+
+    >>> import pullback
+    >>> pullback.tensor([1.0, 3.0, 2.0, 3.0]).cummax(0).indices
+    tensor([0, 1, 1, 3])
+    """
+    return CummaxResult(*_running("cummax", np.maximum, input, dim))
+
+
+@special(batch="dims", input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
+def cummin(input: Any, dim: int) -> Any:
+    """The smallest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+    return CumminResult(*_running("cummin", np.minimum, input, dim))
+
+
+# Log-sum-exps ---------------------------------------------------------------------------------------------------------
+
+
+def _logcumsumexp_rule(g: Any, input: Any, out: Any, dim: Any) -> Any:
+    # exp(x[i]) times the sum of g[j] exp(-out[j]), j >= i: out does not decrease, so as a recurrence nothing overflows
+    shape = np.shape(input)
+    if not shape:
+        return np.multiply(g, np.conj(np.exp(np.subtract(input, out))))
+    axis = wrap_axis(dim, len(shape))
+    lead = (slice(None),) * axis
+    falls = np.subtract(out[(*lead, slice(None, -1))], out[(*lead, slice(1, None))])
+    decay = np.concatenate([np.exp(falls), np.zeros_like(out[(*lead, slice(0, 1))])], axis=axis)
+    later = on(_recurrence, g, np.conj(decay), axis, True)
+    return np.multiply(np.conj(np.exp(np.subtract(input, out))), later)
+
+
+def _log_add(a: Any, b: Any) -> Any:
+    """``log(exp(a) + exp(b))`` of complex numbers."""
+    first = np.greater_equal(np.real(a), np.real(b))
+    high, low = np.where(first, a, b), np.where(first, b, a)
+    return np.where(np.equal(np.real(high), -np.inf), high, high + np.log1p(np.exp(low - high)))
+
+
+@special(
+    batch="dims",
+    input=_logcumsumexp_rule,
+    samples=_samples,
+    kinks=lambda: [
+        S(V([1000.0, 1000.0, -1000.0, 0.0]), 0),
+        S(V([-1000.0, 0.0, 1000.0]), 0),
+        S(V([1.0, -inf, 2.0]), 0),
+        S(V([1.0, nan, 2.0]), 0),
+    ],
+    refused=_refused,
+    differs=[
+        Differs(
+            "the imaginary part of a logarithm is defined but for multiples of 2 pi", "values", "complex128", "step"
+        )
+    ],
+)
+def logcumsumexp(input: Any, dim: int) -> Any:
+    """The logarithm of the running sum of exponentials along `dim`, without overflow."""
+    axis = wrap_axis(dim, input.ndim)
+    if input.dtype.kind not in "fcV":
+        raise NotImplementedError(
+            errors.message(
+                "logcumsumexp()", expected="a floating point or complex tensor", found=errors.describe(input)
+            )
+        )
+    if not input.ndim:
+        return np.array(input)
+    if input.dtype.kind in "fV":
+        found = np.logaddexp.accumulate(input, axis=axis, dtype=summing(input.dtype))
+        return found.astype(input.dtype, copy=False)
+    found = np.array(np.moveaxis(input, axis, 0))
+    step = 1
+    while step < len(found):
+        found[step:] = _log_add(found[:-step], found[step:])
+        step *= 2
+    return np.moveaxis(found, 0, axis)

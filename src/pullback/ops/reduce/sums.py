@@ -1,0 +1,410 @@
+"""Sums, means, products and the like along axes; whether all or any elements are nonzero, and how many."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.entry import composite, constant, linear, special
+from ...table.nodes import OpNode, dims_of, titled
+from ...table.operands import plain, somewhere
+from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
+from ...tensor import dtypes
+from ...tensor.arrays import insert_axes, summing, wrap_axes
+from ...tensor.tensor import Tensor
+from ..make.conversion import to
+
+
+def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
+    """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
+
+    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
+    then arise in a frame of this package, where they are silenced. Sums of half precision are found in single.
+    """
+    if type(input) is not np.ndarray:
+        return function(input, **how)
+    if input.dtype.char == "e" and fold == np.add.reduce:
+        return fold(input, dtype=np.float32, **how).astype(input.dtype)
+    return fold(input, **how)
+
+
+_LARGEST_HALF = 65504  # of half precision
+_LONG = 256  # elements in a row, from which on many rows are worked on one by one
+
+
+def accumulator(input: Any, dtype: Any) -> Any:
+    """The dtype of a sum: the one asked for, int64 for integers and bools, else the tensor's."""
+    if dtype is not None:
+        return dtypes.to_numpy(dtype)
+    return np.dtype(np.int64) if input.dtype.kind in "biu" else input.dtype
+
+
+_add_up: Any = np.add.reduce  # any, for its type knows of no arguments by position
+
+
+def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    axes = None if dim is None else wrap_axes(dim, input.ndim)
+    if type(input) is np.ndarray:  # as in `quiet`, and by position, which takes less time
+        wanted = accumulator(input, dtype)
+        if wanted.char == "e":
+            return _add_up(input, axes, summing(wanted), None, keepdim).astype(wanted)
+        return _add_up(input, axes, wanted, None, keepdim)
+    return np.sum(input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
+
+
+def _along(node: OpNode) -> int:
+    """The number at the end of torch's name for a node: 1 where an axis was given, or the axes were kept."""
+    return int(node.saved_as("dim") is not None or bool(node.saved_as("keepdim")))
+
+
+def _count(shape: Any, dim: Any) -> int:
+    axes = None if dim is None else wrap_axes(dim, len(shape))
+    return math.prod(shape) if axes is None else math.prod([shape[i] for i in axes])
+
+
+def _samples() -> list[Sample]:
+    return [
+        *whole(),
+        *along(0, 1, -1, None, ()),
+        *EMPTY,
+        S(A(2, 3), dtype=D("float64")),
+        S(A(2, 3, dtype="int64"), 0, dtype=D("float32")),
+        S(A(2, 3), axis=1, keepdims=True),
+    ]
+
+
+# Sums and means -------------------------------------------------------------------------------------------------------
+
+
+def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
+    return g if dim is None else insert_axes(g, wrap_axes(dim, len(input_shape)), input_shape, keepdim)
+
+
+@linear(
+    node=lambda node: f"SumBackward{_along(node)}",
+    saved={"dim": dims_of},
+    batch="dims",
+    input=_sum_rule,
+    numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*_samples(), S(A(2, 3, dtype="float64"), dtype=D("int64")), S(A(2, 3), 0, dtype=D("bool"))],
+    refused=NO_DIM,
+)
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64.
+
+    >>> import pullback
+    >>> pullback.ones(2, 3).sum(dim=0)
+    tensor([2., 2., 2.])
+    """
+    return _total(input, dim, keepdim, dtype)
+
+
+def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
+    spread, count = _sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1
+    if count > _LARGEST_HALF and g.dtype in (np.float16, dtypes.float16):  # the number itself would be infinite
+        return np.multiply(spread, 1 / count)
+    return np.true_divide(spread, count)
+
+
+@linear(
+    node=lambda node: f"MeanBackward{_along(node)}",
+    saved={"dim": dims_of},
+    batch="dims",
+    input=_mean_rule,
+    samples=_samples,
+    kinks=[S(V([nan, 1.0])), S(V([inf, -inf]))],
+    refused=[*NO_DIM, S(A(3, dtype="int64")), S(A(3), dtype=D("int64"))],
+)
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
+    if (input.dtype if dtype is None else dtypes.to_numpy(dtype)).kind not in "fcV":
+        raise RuntimeError(
+            errors.message(
+                "mean(): could not infer output dtype",
+                expected="a floating point or complex dtype",
+                found=errors.describe(input) if dtype is None else str(dtype),
+                do="convert it first, x.float().mean(), or pass such a dtype=",
+            )
+        )
+    count, wanted = _count(input.shape, dim), accumulator(input, dtype)
+    total = _total(input, dim, keepdim, summing(wanted))
+    found = np.true_divide(total, total.dtype.type(count))
+    return found.astype(wanted) if wanted.char == "e" else found
+
+
+def _nansum_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
+    values = plain(input)
+    spread = _sum_rule(g, np.shape(values), dim, keepdim)
+    return np.where(np.isnan(values), 0, spread)
+
+
+def _refuse_complex(name: str, input: Any) -> None:
+    if input.dtype.kind == "c":
+        raise RuntimeError(errors.message(f"{name}()", expected="real numbers", found=errors.describe(input)))
+
+
+_MISSING = [[nan, 1.0, 2.0], [nan, nan, nan]]
+
+
+def _nan_kinks() -> list[Sample]:
+    return [*(S(V(_MISSING), *dim) for dim in ((), (0,), (1,), (0, True))), S(V([inf, -inf])), S(V([inf, nan]))]
+
+
+@special(
+    saved={"dim": dims_of},
+    batch="dims",
+    input=_nansum_rule,
+    samples=_samples,
+    kinks=_nan_kinks,
+    refused=[*NO_DIM, S(A(2, dtype="complex64"))],
+)
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over `dim` of what is not NaN; the gradient of NaN is 0."""
+    _refuse_complex("nansum", input)
+    total = _total(input, dim, keepdim, dtype) if dtype is None else None
+    if total is None or np.any(np.isnan(total)):  # or infinities cancelled
+        total = _total(np.where(np.isnan(input), 0, input), dim, keepdim, dtype)
+    return total
+
+
+@composite(
+    samples=lambda: [s for s in _samples() if "axis" not in s.kwargs],
+    kinks=_nan_kinks,
+    refused=[*NO_DIM, S(A(2, dtype="complex64")), S(A(2, dtype="int64"))],
+    differs=[
+        Differs("no gradient comes of no elements; torch's is 0 times infinity", "kinks", "float64", "[nan, nan, nan]")
+    ],
+)
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean over `dim` of what is not NaN; NaN where there is nothing else.
+
+    >>> import pullback
+    >>> pullback.tensor([1.0, pullback.nan, 3.0]).nanmean()
+    tensor(2.)
+    """
+    if input._data.dtype.kind not in "fV":
+        raise RuntimeError(
+            errors.message(
+                "nanmean(): expected input to have floating point or complex dtype",
+                found=errors.describe(input),
+                do="convert it first, x.float()",
+            )
+        )
+    if dtype is not None and dtypes.to_numpy(dtype).kind not in "fcV":
+        raise RuntimeError(
+            errors.message("nanmean(): could not infer output dtype", expected="a floating dtype", found=str(dtype))
+        )
+    number = sum(np.logical_not(np.isnan(input)), dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / number
+
+
+def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+    shape = np.shape(input)
+    axes = wrap_axes(dim, len(shape))
+    best, g = (insert_axes(v, axes, shape, keepdim) for v in (out, g))
+    return np.multiply(g, np.conj(np.exp(np.subtract(input, best))))
+
+
+@special(
+    batch="dims",
+    also="special.logsumexp",
+    saved={"dim": dims_of},
+    input=_logsumexp_rule,
+    samples=lambda: [
+        *along(0, 1, -1),
+        S(A(0), 0),
+        S(A(2, 0), 1),
+        S(A(2, 0), 0),
+        S(A(2, 3), axis=0, keepdims=True),
+        S(A(2, 3), dim=1),
+    ],
+    kinks=lambda: [
+        *(S(V(v), 0) for v in ([1000.0, 1000.0], [-1000.0, -1001.0], [1e30, 1.0], [-inf, 1.0], [-inf, -inf])),
+        *(S(V(v), 0) for v in ([inf, 1.0], [inf, inf], [inf, -inf], [nan, 1.0], [nan, inf])),
+        S(V([[-inf, -inf], [0.0, 800.0]]), 1),
+    ],
+    refused=[*NO_DIM, S(A(2, 3))],
+)
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
+    """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing.
+
+    >>> import pullback
+    >>> pullback.tensor([1000.0, 1000.0, -1000.0]).logsumexp(0).item() - 1000
+    0.69317...
+    """
+    axes = wrap_axes(dim, input.ndim)
+    if input.dtype.kind in "biu":
+        input = input.astype(dtypes.default())
+    best: Any = np.maximum.reduce(np.real(input), axis=axes, keepdims=True, initial=-np.inf)
+    best = np.where(np.isfinite(best), best, 0)
+    total = np.log(quiet(np.add.reduce, np.sum, np.exp(input - best), axis=axes, keepdims=keepdim))
+    return total + np.reshape(best, np.shape(total))
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+def cast_first(name: str, input: Tensor, dtype: Any) -> Tensor:
+    """What a product is of: `input` in the dtype asked for, or else in that of a sum."""
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
+    return to(input, accumulator(input._data, dtype))
+
+
+def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
+    """``ufunc.accumulate``, by whole rows where they lie in one piece: NumPy's own goes from element to element.
+
+    >>> running(np.add, np.ones((3, 2)), 0)[-1]
+    array([3., 3.])
+    """
+    rows, dtype = np.moveaxis(values, axis, 0), dtype or values.dtype
+    if dtype.char == "e":
+        return running(ufunc, values, axis, summing(dtype)).astype(dtype)
+    if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
+        return ufunc.accumulate(values, axis=axis, dtype=dtype)
+    out = np.empty(values.shape, dtype)
+    into = np.moveaxis(out, axis, 0)
+    into[:1] = rows[:1]
+    for before, row, here in zip(into[:-1], rows[1:].astype(out.dtype, copy=False), into[1:], strict=True):
+        ufunc(before, row, out=here)
+    return out
+
+
+def products(values: Any, axis: int) -> Any:
+    """The running products along an axis."""
+    return running(np.multiply, values, axis) if type(values) is np.ndarray else np.cumprod(values, axis=axis)
+
+
+def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+    shape = np.shape(input)
+    axes = wrap_axes(dim, len(shape))
+    if _count(shape, dim) == 1:  # linear: no rounding in a second derivative that is zero
+        return insert_axes(g, axes, shape, keepdim)
+    if not somewhere(np.equal(plain(input), 0)):
+        return np.multiply(
+            insert_axes(g, axes, shape, keepdim), np.conj(insert_axes(out, axes, shape, keepdim) / input)
+        )
+    # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
+    flat = (
+        np.reshape(input, (1, -1, 1))
+        if axes is None
+        else np.reshape(input, (math.prod(shape[: axes[0]]), shape[axes[0]], math.prod(shape[axes[0] + 1 :])))
+    )
+    one = np.ones_like(flat[:, :1])
+    before = products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
+    after = np.flip(products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)
+    others = np.reshape(np.multiply(before, after), shape)
+    return np.multiply(insert_axes(g, axes, shape, keepdim), np.conj(others))
+
+
+@special(method=False, batch="dims", input=_prod_rule)
+def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
+    axes = wrap_axes(dim, input.ndim)
+    found = input.reshape(-1) if axes is None else input
+    if axes in (None, (input.ndim - 1,)):
+        # np.multiply.reduce goes from neighbour to neighbour; halves are multiplied several at a time
+        while found.shape[-1:] > (_LONG,):
+            half = found.shape[-1] // 2
+            last = found[..., 2 * half :]
+            found = found[..., :half] * found[..., half : 2 * half]
+            if last.size:
+                found[..., :1] *= last
+    rest: Any = {"axis": axes if found.ndim == input.ndim else 0, "keepdims": keepdim, "dtype": found.dtype}
+    found = np.multiply.reduce(found, **rest)
+    return found if axes is not None or not keepdim else np.reshape(found, (1,) * input.ndim)
+
+
+@composite(
+    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
+    kinks=lambda: [
+        S(V([0.0, 2.0, 3.0])),
+        S(V([0.0, 0.0, 3.0])),
+        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
+        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
+    ],
+    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
+)
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
+    found = _prod(cast_first("prod", input, dtype), dim, keepdim)
+    return found if dim is None else titled(found, "ProdBackward1")
+
+
+# Nonzero or not -------------------------------------------------------------------------------------------------------
+
+
+def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    found = ufunc.reduce(input != 0, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch: uint8 was its bool once
+
+
+@constant(method=False, batch="dims")
+def _any(input: Any, dim: Any, keepdim: bool) -> Any:
+    return _holds(np.logical_or, input, dim, keepdim)
+
+
+@constant(method=False, batch="dims")
+def _all(input: Any, dim: Any, keepdim: bool) -> Any:
+    return _holds(np.logical_and, input, dim, keepdim)
+
+
+def _test_samples() -> list[Sample]:
+    uint8 = [S(A(2, 3, dtype="uint8"), dim) for dim in (0, ())]
+    return [*whole(), *along(0, 1, -1, None, ()), *EMPTY, S(A(2, 3), keepdim=True), *uint8]
+
+
+def _each_holds(input: Tensor) -> Tensor:
+    """What is left of them without a dimension to reduce."""
+    found = input.ne(0)
+    return found.byte() if input.dtype == dtypes.uint8 else found
+
+
+@composite(
+    numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)},
+    samples=_test_samples,
+    kinks=[S(V([nan, 0.0])), S(V([0.0, -0.0]))],
+    refused=NO_DIM,
+)
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
+    return _each_holds(input) if dim == () or dim == [] else _any(input, dim, keepdim)
+
+
+@composite(
+    numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)},
+    samples=_test_samples,
+    kinks=[S(V([nan, 0.0])), S(V([nan, 1.0]))],
+    refused=NO_DIM,
+)
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
+    return _each_holds(input) if dim == () or dim == [] else _all(input, dim, keepdim)
+
+
+@constant(
+    batch="dims",
+    numpy={np.count_nonzero: lambda a, axis=None, *, keepdims=False: sum(a != 0, axis, keepdims)},
+    samples=lambda: [
+        *whole(),
+        *(S(A(2, 3, 4), d) for d in (0, -1, None, (), (0, 2), [1, 0])),
+        S(A(3, 2, layout="T"), dim=0),
+        S(A(), 0),
+        *EMPTY,
+        S(V([0.0, -0.0, nan, 1.0], "float64")),
+    ],
+    refused=NO_DIM,
+)
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many elements are nonzero, over `dim` (default: of all); int64, no derivative.
+
+    >>> import pullback
+    >>> pullback.count_nonzero(pullback.tensor([[1, 0], [2, 3]]), dim=0)
+    tensor([2, 1])
+    """
+    return np.asarray(np.count_nonzero(input, axis=wrap_axes(dim, input.ndim)), np.int64)

@@ -1,0 +1,1 @@
+"""The same elements under other axes: reshaped, transposed, cut, joined, repeated."""

@@ -1,0 +1,160 @@
+"""In-place operations that change how a tensor looks at its memory, not the memory: `transpose_`, `squeeze_`, `set_`.
+
+The tensor becomes the output of the operation on what it was. What it was lives on as a tensor of its own as long as
+there are views that were made of it, so that a write to them, or to the tensor, finds its way from one to the other.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...autograd.node import Node, carry_retained, leaf_edge, next_order
+from ...table.entry import alias
+from ...table.writing import refuse_turn
+from ...tensor.memory import INFERENCE, View
+from ...tensor.modes import thread
+from ...tensor.tensor import Tensor, wrap
+from ..index.subscripts import twin
+from .axes import t as _t
+from .axes import transpose
+from .reshape import _reshape, squeeze, unsqueeze
+from .strided import _as_strided, as_strided, geometry_of
+
+
+def _before(t: Tensor) -> Tensor:
+    """What `t` is before it is turned: a tensor that looks at the same memory, at the same place in the graph."""
+    refuse_turn(t)
+    old = wrap(t._data)
+    old._edge, old._requires_grad, old._view = t._edge, t._requires_grad, t._view
+    old._version_of = t._share_version()
+    return old
+
+
+def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tensor:
+    """Let `t` look as `new` does, a view of `old`, which is what it was. ``back(t, *args)`` is `old` again."""
+    version = t._share_version()
+    if version is INFERENCE:
+        t._set_payload(new._data)
+        return t
+    if t._view is not None and new._view is None:
+        raise RuntimeError(
+            errors.message(
+                "a view without elements cannot be given any in place", do="take another view of the tensor it is of"
+            )
+        )
+    refs = [ref for ref in version.views if ref() is not None and ref() is not new]
+    children = [view for view in (ref() for ref in refs) if view is not None and view._view and view._view.parent is t]
+    for child in children:
+        child._view.parent = old  # type: ignore[union-attr]
+    # views are made again in the order of this list, so what is a view of another has to come after it
+    if t._view is not None:
+        new._view.made, t._view = t._view.made, new._view  # type: ignore[union-attr]
+        version.views = [weakref.ref(old) if ref() is t else ref for ref in refs] + [weakref.ref(t)]
+    else:
+        old._view = View(t, back, args)
+        version.views = [weakref.ref(old), *refs]
+    t._set_payload(new._data)
+    if new._edge is not None:
+        if old._edge is not None:
+            carry_retained(t, old._edge, new._edge)
+        t._edge, t._requires_grad = new._edge, True
+    t._bump()
+    return t
+
+
+def _transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, transpose(old, dim0, dim1), transpose.op, dim0, dim1)
+
+
+def _swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`swapaxes`, of this tensor itself, which is returned."""
+    return _transpose_(self, axis0, axis1)
+
+
+def _swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`swapdims`, of this tensor itself, which is returned."""
+    return _transpose_(self, dim0, dim1)
+
+
+def _t_(self: Tensor) -> Tensor:
+    """`t`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, _t(old), transpose.op, 0, int(self._data.ndim == 2))
+
+
+def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """`squeeze`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, squeeze(old, dim), _reshape.op, tuple(old._data.shape))
+
+
+def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """`unsqueeze`, of this tensor itself, which is returned."""
+    old = _before(self)
+    return _turned(self, old, unsqueeze(old, dim), _reshape.op, tuple(old._data.shape))
+
+
+def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`as_strided`, of this tensor itself, which is returned."""
+    old = _before(self)
+    new = as_strided(old, size, stride, storage_offset)
+    strides, offset = geometry_of(old)
+    return _turned(self, old, new, _as_strided.op, tuple(old._data.shape), strides, offset, geometry_of(new))
+
+
+class SetBackward0(Node):
+    """Stands behind a tensor that was given other memory by a recorded `set_`, which has no derivative."""
+
+    __slots__ = ()
+
+    def _run(self, g: Any, taped: bool, needed: Any, keep: bool) -> Any:
+        raise RuntimeError(
+            "the derivative for 'set_' is not implemented: the tensor's values are no function of what it was.\n"
+            "  What to do: call set_() within pullback.no_grad(), or copy_() the values."
+        )
+
+
+def _set_(
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
+    if source is None:
+        source = wrap(np.empty(0, self._data.dtype))
+    if not isinstance(source, Tensor):
+        raise TypeError(errors.message("set_()", expected="a Tensor", found=errors.describe(source)))
+    if source._data.dtype != self._data.dtype:
+        raise RuntimeError(
+            errors.message("Could not set tensor", expected=f"memory of {self.dtype}", found=str(source.dtype))
+        )
+    refuse_turn(self, (source,))
+    tracked = [t for t in (self, source) if t._requires_grad] if thread.modes.grad_enabled else []
+    edges = [t._edge or leaf_edge(t) for t in tracked]
+    if size is not None:
+        strides = stride if stride is not None else wrap(np.empty(size)).stride()
+        source = as_strided(source.detach(), size, strides, storage_offset)
+    self._bump()
+    self.data = source
+    if self._edge is None and self._leaf is not None:
+        self._leaf[0].renew()  # what was computed of the memory before was computed of another leaf
+    if edges:
+        node = SetBackward0()
+        node._edges, node._hooks, node._order = edges, None, next_order()
+        self._edge, self._requires_grad = (node, 0, self._data.shape, self._data.dtype), True
+    return self
+
+
+twin("set", _set_)
+twin("transpose", _transpose_)
+twin("swapaxes", _swapaxes_)
+twin("swapdims", _swapdims_)
+twin("t", _t_)
+twin("squeeze", _squeeze_)
+twin("unsqueeze", _unsqueeze_)
+twin("as_strided", _as_strided_)
+alias("as_strided_", _as_strided_)

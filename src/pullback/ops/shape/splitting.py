@@ -1,0 +1,479 @@
+"""Tensors cut to pieces along an axis: views all of them, but for `narrow_copy`.
+
+What gives many pieces is one operation with as many results, so that a backward pass puts their gradients together
+once. Each piece is tied to the tensor as the slice of it that it is: a write to it is a write to the tensor.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.calls import apply, as_view, on, tie
+from ...table.entry import composite, special
+from ...table.nodes import titled
+from ...table.samples import A, S, V
+from ...tensor import dtypes
+from ...tensor.arrays import wrap_axis
+from ...tensor.tensor import Lifted, Tensor
+from ..index.subscripts import _getitem
+from .reshape import clone
+
+
+def _cut(dim: int, part: Any) -> tuple[Any, ...]:
+    """The index of a part along an axis."""
+    return (*(slice(None),) * dim, part)
+
+
+def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces") -> tuple[Tensor, ...]:
+    """Pieces as views of `input`, each of them the part of it along `dim` that is given for it.
+
+    made: as in `View`; "pieces" where torch makes them in one operation, and none of them may be written to.
+    """
+    for out, part in zip(outs, parts, strict=True):
+        args = (input, _cut(dim, part))
+        if not isinstance(input, Lifted):
+            as_view(out, _getitem.op, args, made)
+        elif isinstance(out, Lifted):
+            tie(out, _getitem.op, args, made)
+    return outs
+
+
+def _filled(g: Any, shapes: list[Any]) -> list[Any]:
+    """Cotangents with zeros for those that did not come; of one piece, it is no list."""
+    if len(shapes) == 1:
+        return [g]
+    dtype = dtypes.to_numpy(next(part for part in g if part is not None).dtype)
+    return [np.zeros(shape, dtype) if part is None else part for part, shape in zip(g, shapes, strict=True)]
+
+
+def _split_rule(g: Any, lengths: Any, dim: Any, input_shape: Any) -> Any:
+    return np.concatenate(_filled(g, [(*input_shape[:dim], n, *input_shape[dim + 1 :]) for n in lengths]), axis=dim)
+
+
+def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """vmap: the pieces of all of them, as views of them all; what may be written is for the pieces of each to say."""
+    input, lengths, dim = args
+    return _pieces(level.value(input), lengths, dim + 1, "")
+
+
+@special(
+    method=False,
+    view=True,
+    saved={"split_size": lambda lengths: lengths[0], "split_sizes": "lengths"},
+    input=_split_rule,
+    jvp=lambda t, lengths, dim: on(_split, t[0], lengths, dim),
+    batch=_pieces_of_each,
+)
+def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
+    return tuple(input[_cut(dim, slice(a, b))] for a, b in pairwise((0, *accumulate(lengths))))
+
+
+def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces") -> tuple[Tensor, ...]:
+    """The pieces of these lengths, which add up to that of the axis."""
+    lengths = tuple(lengths)
+    outs = apply(_split.op, (input, lengths, dim), {})
+    return tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))], made)
+
+
+def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
+    """Axis `dim` counted from 0, and its length, of a tensor that is to be cut up."""
+    if not input._data.ndim:
+        raise RuntimeError(f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    axis = wrap_axis(dim, input._data.ndim)
+    return axis, input._data.shape[axis]
+
+
+def _whole(name: str, value: Any) -> int:
+    """An integer, or a 0-d tensor of one, as an int."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(errors.message(f"{name}()", expected="an integer", found=errors.describe(value))) from None
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(5, 2), 2),
+        S(A(5, 2), [1, 4]),
+        S(A(2, 4), 3, 1),
+        S(A(2, 4), (1, 0, 3), -1),
+        S(A(5), 10),
+        S(A(0), 2),
+        S(A(4, 2, layout="T"), 2, dim=0),
+        S(A(4), V(3, "int64")),
+    ],
+    refused=lambda: [
+        S(A(4), [1, 2]),
+        S(A(4), 0),
+        S(A(4), -1),
+        S(A(4), 2, 1),
+        S(A(), 1),
+        S(A(4), [5, -1]),
+        S(A(4), 2.0),
+        S(A(4), "x"),
+    ],
+)
+def split(input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
+    """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed.
+
+    >>> import pullback
+    >>> pullback.split(pullback.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    axis, n = _axis_of_some("split", input, dim)
+    size = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(size, (tuple, list)):
+        return split_with_sizes(input, size, axis)
+    size = _whole("split", size)
+    if size < 0 or (n and not size):
+        raise RuntimeError(
+            errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size))
+        )
+    return _pieces(input, [min(size, n - i) for i in range(0, n, size or 1)] or [0], axis)
+
+
+@composite(
+    view=True,
+    samples=lambda: [S(A(5, 2), [1, 4]), S(A(2, 4), (1, 0, 3), -1), S(A(0), [0]), S(A(3), split_sizes=[3], dim=0)],
+    refused=lambda: [S(A(4), [1, 2]), S(A(4), [5, -1]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2), S(A(4))],
+)
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Consecutive pieces along `dim`, of the sizes listed."""
+    axis, n = _axis_of_some("split_with_sizes", input, dim)
+    if not isinstance(split_sizes, (tuple, list)):
+        raise TypeError(
+            errors.message("split_with_sizes()", expected="a list of sizes", found=errors.describe(split_sizes))
+        )
+    lengths = [_whole("split_with_sizes", k) for k in split_sizes]
+    if sum(lengths) != n or min(lengths, default=0) < 0:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={lengths}"
+        )
+    return titled(_pieces(input, lengths, axis), "SplitWithSizesBackward0")
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(5, 2), 2),
+        S(A(5), 4),
+        S(A(2, 4), 2, 1),
+        S(A(2), 5),
+        S(A(0), 3),
+        S(A(2, 4), 3, dim=-1),
+        S(A(4, 2, layout="T"), chunks=2),
+    ],
+    refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4))],
+)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller.
+
+    >>> import pullback
+    >>> pullback.chunk(pullback.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    if chunks < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    axis, n = _axis_of_some("chunk", input, dim)
+    size = -(-n // chunks)
+    return _pieces(input, [min(size, n - i) for i in range(0, n, size)] if n else [0] * chunks, axis)
+
+
+def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Pieces of which it is not known that they look at the memory of another tensor."""
+    for piece in pieces:
+        if piece._view is not None:
+            piece._view = piece._version_of = None
+    return pieces
+
+
+@composite(
+    samples=lambda: [S(A(5, 2), 2), S(A(2, 4), 3, 1), S(A(2, 4), 1, -1), S(A(4, 2, layout="T"), 2, dim=0)],
+    refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
+)
+def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
+    return titled(_untied(split(input, _whole("unsafe_split", split_size), dim)), "UnsafeSplitBackward0")
+
+
+@composite(
+    samples=lambda: [S(A(5, 2), [1, 4]), S(A(2, 4), (1, 0, 3), -1)],
+    refused=lambda: [S(A(4), [1, 2]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2)],
+)
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
+    return titled(_untied(split_with_sizes(input, split_sizes, dim)), "UnsafeSplitWithSizesBackward0")
+
+
+@composite(
+    samples=lambda: [S(A(5, 2), 2), S(A(5), 4), S(A(2, 4), 2, 1), S(A(2), 5), S(A(0), 3)],
+    refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1)],
+)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+    return titled(_untied(chunk(input, chunks, dim)), "UnsafeSplitBackward0")
+
+
+def _numbers(name: str, value: Any) -> Any:
+    """Sections or places of cuts, which may be in a tensor of int64, as an int or a list of them."""
+    if isinstance(value, Tensor):
+        what = f"{name} expected tensor_indices_or_sections to"
+        if value._data.dtype != np.int64:
+            raise RuntimeError(f"{what} have dtype of long, but got {value.type().rpartition('.')[2][:-6]}")
+        if value._data.ndim > 1:
+            raise RuntimeError(
+                f"{what} be a zero-dimensional or one-dimensional tensor, but got a tensor with {value._data.ndim} dims"
+            )
+        return value.tolist()
+    if isinstance(value, (tuple, list)):
+        return [_whole(name, v) for v in value]
+    return _whole(name, value)
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(5, 2), 2),
+        S(A(2, 5), 3, 1),
+        S(A(5), (1, 3)),
+        S(A(5), [3, 1, -1], dim=0),
+        S(A(2, 5), (0, 7), -1),
+        S(A(2), 4),
+        S(A(0), 2),
+        S(A(5), []),
+        S(A(5), V([2, 3], "int64")),
+        S(A(5), V(2, "int64")),
+        S(A(4, 2, layout="T"), 2),
+    ],
+    refused=lambda: [
+        S(A(4), 0),
+        S(A(), 2),
+        S(A(4), 2, 1),
+        S(A(4), V([1.0], "float64")),
+        S(A(4), 1.5),
+        S(A(4), V([[1]], "int64")),
+    ],
+)
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
+    """Pieces along `dim`: so many, the first of them longer by one where that is needed, or cut at the places listed.
+
+    >>> import pullback
+    >>> pullback.tensor_split(pullback.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    axis, n = _axis_of_some("tensor_split", input, dim)
+    given = [v for v in (indices_or_sections, indices, sections) if v is not None]
+    if len(given) != 1:
+        raise TypeError(errors.message("tensor_split()", expected="indices or sections", found=f"{len(given)} of them"))
+    cuts = _numbers("tensor_split", given[0])
+    if isinstance(cuts, int):
+        if cuts < 1:
+            raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
+        return _pieces(input, [n // cuts + (i < n % cuts) for i in range(cuts)], axis, "")
+    bounds = [slice(a, b) for a, b in pairwise((0, *cuts, n))]
+    if all(0 <= a <= b <= n for a, b in pairwise((0, *cuts, n))):
+        return _pieces(input, [b - a for a, b in pairwise((0, *cuts, n))], axis, "")
+    return tuple(input[_cut(axis, part)] for part in bounds)  # out of order, or counted from the end
+
+
+def _divided(name: str, input: Tensor, value: Any, dim: int, ndim: int) -> tuple[Tensor, ...]:
+    """`tensor_split` along a certain axis into pieces of equal size."""
+    if input._data.ndim < ndim:
+        raise RuntimeError(
+            f"{name} requires a tensor with at least {ndim} dimension, but got a tensor with {input._data.ndim} "
+            "dimensions!"
+        )
+    cuts, n = _numbers(name, value), input._data.shape[dim]
+    if isinstance(cuts, int) and (cuts < 1 or n % cuts):
+        raise RuntimeError(
+            f"{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by "
+            f"the split_size {cuts}!"
+        )
+    return tensor_split(input, cuts, dim)
+
+
+@composite(
+    view=True,
+    numpy={np.hsplit: lambda ary, indices_or_sections: [*hsplit(ary, indices_or_sections)]},
+    samples=lambda: [S(A(3, 4), 2), S(A(3, 4), [1, 3]), S(A(4), 2), S(A(2, 3, 2), (1,))],
+    refused=lambda: [S(A(3, 4), 3), S(A(), 1), S(A(3, 4), 0), S(A(3, 4), 2.0)],
+)
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the second axis, or the only one."""
+    return _divided("hsplit", input, indices_or_sections, 1 if input._data.ndim > 1 else 0, 1)
+
+
+@composite(
+    view=True,
+    numpy={np.vsplit: lambda ary, indices_or_sections: [*vsplit(ary, indices_or_sections)]},
+    samples=lambda: [S(A(4, 3), 2), S(A(4, 3), [1, 3]), S(A(2, 3, 2), (1,))],
+    refused=lambda: [S(A(3, 4), 2), S(A(4), 2), S(A(), 1)],
+)
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the first axis of a tensor with two or more."""
+    return _divided("vsplit", input, indices_or_sections, 0, 2)
+
+
+@composite(
+    view=True,
+    numpy={np.dsplit: lambda ary, indices_or_sections: [*dsplit(ary, indices_or_sections)]},
+    samples=lambda: [S(A(2, 3, 4), 2), S(A(1, 1, 4), [1, 3])],
+    refused=lambda: [S(A(3, 4), 2), S(A(2, 3, 4), 3)],
+)
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the third axis."""
+    return _divided("dsplit", input, indices_or_sections, 2, 3)
+
+
+# One slice, or all of them ------------------------------------------------------------------------------------------
+
+
+def _unbind_rule(g: Any, dim: Any, input_shape: Any) -> Any:
+    shape = (*input_shape[:dim], *input_shape[dim + 1 :])
+    return np.stack(_filled(g, [shape] * input_shape[dim]), axis=dim)
+
+
+def _slices_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """vmap: as `_pieces_of_each`."""
+    value, axis = level.value(args[0]), args[1] + 1
+    return tied(apply(op, (value, axis), {}), value, axis, range(value._data.shape[axis]), "")
+
+
+@special(
+    method=False,
+    view=True,
+    input=_unbind_rule,
+    jvp=lambda t, dim: on(_unbind, t[0], dim),
+    batch=_slices_of_each,
+)
+def _unbind(input: Any, dim: int) -> Any:
+    # with an Ellipsis, so that a slice without axes is a view, not a number
+    return tuple(input[(*_cut(dim, i), Ellipsis)] for i in range(input.shape[dim]))
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(2, 3)),
+        S(A(2, 3), 1),
+        S(A(2, 3, 2), -1),
+        S(A(1)),
+        S(A(0, 2)),
+        S(A(3, 2, layout="T"), dim=0),
+    ],
+    refused=lambda: [S(A(2), 1), S(A()), S([1.0])],
+)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along `dim`, without that axis.
+
+    >>> import pullback
+    >>> pullback.unbind(pullback.tensor([[1, 2], [3, 4]]), 1)
+    (tensor([1, 3]), tensor([2, 4]))
+    """
+    if not input._data.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    axis = wrap_axis(dim, input._data.ndim)
+    return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]))
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(4, 3), 0, 1),
+        S(A(4, 3), -1, -2),
+        S(A(2, 3, 2), dim=1, index=0),
+        S(A(3), 0, 2),
+        S(A(3, 2, layout="T"), 1, 1),
+        S(A(3), 0, V(1, "int64")),
+    ],
+    refused=lambda: [S(A(3), 0, 3), S(A(3), 0, -4), S(A(3), 1, 0), S(A(), 0, 0), S(A(3), 0), S(A(3), 0, 1.5)],
+)
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at position `index` along `dim`, without that axis; a view."""
+    if not input._data.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    return input[_cut(wrap_axis(dim, input._data.ndim), _whole("select", index))]
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(4, 3), 0, 1, 2),
+        S(A(4, 3), 1, -2, 2),
+        S(A(4, 3), -1, 0, 3),
+        S(A(4), 0, 4, 0),
+        S(A(0), 0, 0, 0),
+        S(A(3, 2, layout="T"), 0, 1, 1),
+        S(A(4), 0, V(1, "int64"), 2),
+        S(A(4), dim=0, start=1, length=2),
+    ],
+    refused=lambda: [
+        S(A(4), 0, 3, 2),
+        S(A(4), 0, 5, 0),
+        S(A(4), 1, 0, 1),
+        S(A(4), 0, 0, -1),
+        S(A(4), 0, -5, 1),
+        S(A(), 0, 0, 0),
+        S(A(4), 0, V([1], "int64"), 2),
+        S(A(4), 0, V(1.0, "float64"), 2),
+        S(A(4), 0, 1.5, 2),
+    ],
+)
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` slices along `dim` from `start`; a view.
+
+    >>> import pullback
+    >>> pullback.narrow(pullback.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    axis, n = _axis_of_some("narrow", input, dim)
+    if isinstance(start, Tensor) and (start._data.ndim or start._data.dtype.kind not in "iu"):
+        raise RuntimeError(errors.message("narrow()", expected="start to be a 0-d integer", found=str(start)))
+    start = _whole("narrow", start)
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start = start + n if start < 0 else start
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, found {length}")
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return input[_cut(axis, slice(start, start + length))]
+
+
+@composite(
+    samples=lambda: [S(A(4, 3), 0, 1, 2), S(A(3, 2, layout="T"), 0, 1, 1)],
+    refused=lambda: [S(A(4), 0, 3, 2), S(A(4), 0, 0, -1)],
+)
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`narrow`, in memory of its own."""
+    return clone(narrow(input, dim, start, length))
+
+
+def _rows(self: Tensor) -> Iterator[Tensor]:
+    """The slices along the first axis, whose gradients are put together once."""
+    if not self._data.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self))
+
+
+def _from_the_last(self: Tensor) -> Tensor:
+    """`reversed` of a tensor: a tensor, whose slices along the first axis are in the opposite order."""
+    return self.flip(0) if self._data.ndim else self
+
+
+def _no_deletion(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items.\n  What to do: select those to keep, or cat() them.")
+
+
+Tensor.__iter__ = _rows  # type: ignore[method-assign]
+Tensor.__reversed__, Tensor.__delitem__ = _from_the_last, _no_deletion  # type: ignore[attr-defined]

@@ -1,0 +1,350 @@
+"""Views by strides: `as_strided`, any layout of the memory behind a tensor, and `unfold`, windows that may overlap.
+
+Elements that lie at several places of such a view get the sum of the gradients of all of them.
+
+What `as_strided` reads is memory, not the tensor: beside the shape, it depends on where in the memory the elements
+lie. That is an argument of the entry, `geometry`, so that the operation is the same function of the elements for a
+tensor that lies otherwise (a gradient, a tangent), in whose place memory is filled in that way first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...kernels.positions import add_at
+from ...table.batching import by, moved
+from ...table.calls import apply, on, tie
+from ...table.entry import composite, linear
+from ...table.nodes import titled
+from ...table.samples import A, Differs, S
+from ...tensor.arrays import wrap_axis
+from ...tensor.memory import innermost, same_memory
+from ...tensor.tensor import Lifted, Tensor
+from ..index.put import put_through
+from .reshape import sizes
+
+Geometry = tuple[tuple[int, ...], int]
+"""How many elements lie between neighbours along each axis, and before the first."""
+
+
+def _memory(a: Any) -> Any:
+    """All of the memory an array is part of, as a row of elements of its dtype."""
+    owner = a
+    while True:
+        base = owner.base
+        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # what as_strided() leaves
+        if not isinstance(base, np.ndarray):
+            break
+        owner = base
+    start = owner if owner.flags.c_contiguous else owner.T
+    if not start.flags.c_contiguous:  # memory with gaps: from its first element on
+        low, high = np.lib.array_utils.byte_bounds(owner)
+        start = owner[tuple(slice(None, None, -1) if s < 0 else slice(None) for s in owner.strides)]
+        start = np.lib.stride_tricks.as_strided(start, ((high - low) // owner.itemsize,), (owner.itemsize,))
+    return start.reshape(-1).view(a.dtype)
+
+
+def _geometry(a: Any, memory: Any) -> Geometry:
+    item = a.itemsize
+    return tuple(s // item for s in a.strides), (_address(a) - _address(memory)) // item
+
+
+def _address(a: Any) -> int:
+    return a.__array_interface__["data"][0]
+
+
+def _places(size: Any, stride: Any, offset: int) -> Any:
+    """Where the elements of a view lie in memory."""
+    found = np.asarray(offset, dtype=np.int64)
+    for n, step in zip(size, stride, strict=True):
+        found = found[..., None] + np.arange(n) * step
+    return found
+
+
+def _steps(shape: Any) -> tuple[int, ...]:
+    """How many elements lie between neighbours along each axis of what is contiguous."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def _length(size: Any, stride: Any, offset: int) -> int:
+    """How much memory a view reaches over."""
+    if 0 in size:
+        return 0
+    return offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
+def _filled(a: Any, geometry: Geometry, length: int) -> Any:
+    """Memory in which the elements of `a` lie by `geometry`; the mean of those that lie at the same place."""
+    stride, offset = geometry
+    memory = np.zeros(max(length, _length(a.shape, stride, offset)), a.dtype)
+    places = _places(a.shape, stride, offset)
+    add_at(memory, (places,), a)
+    return _divided(memory, places)
+
+
+def _divided(memory: Any, places: Any) -> Any:
+    count = np.bincount(places.reshape(-1), minlength=memory.size)
+    return memory / np.maximum(count, 1).astype(memory.real.dtype) if count.max(initial=0) > 1 else memory
+
+
+def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
+    return on(_as_strided, g, size, stride, offset, geometry)
+
+
+@linear(method=False, input=_sum_rule)
+def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
+    """The adjoint of `_as_strided`, for an input of `shape`."""
+    own, first = geometry
+    length = max(_length(size, stride, offset), _length(shape, own, first))
+    memory = np.zeros(length, input.dtype)
+    add_at(memory, (_places(size, stride, offset),), input)
+    if own == _steps(shape):
+        return memory[first : first + math.prod(shape)].reshape(shape)
+    places = _places(shape, own, first)
+    return _divided(memory, places)[places]
+
+
+def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
+    """The result, tied to the tensor it is a view of; a copy that had to be made instead cannot be written to."""
+    source = args[0]
+    if isinstance(out, Lifted) == isinstance(source, Lifted):
+        if same_memory(out._data, source._data):
+            tie(out, op, args)
+        elif out._data.size:
+            innermost(out._data).setflags(write=False)
+    return out
+
+
+def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
+    """vmap: each as the tensor that it is seen as, a contiguous one, side by side."""
+    each = _steps(full)
+    return (full[0], *size), (each[0], *stride), offset, (each, 0)
+
+
+@linear(
+    method=False,
+    view=True,
+    # None: it begins where the input does, which torch says only where no offset was given
+    saved={"storage_offset": lambda offset, geometry: None if offset == geometry[1] else offset},
+    batch=by(_whole_strided, _viewed),
+    input=lambda g, size, stride, offset, geometry, input_shape: on(
+        _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
+    ),
+)
+def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
+    memory = _memory(input)
+    length = _length(size, stride, offset)
+    if _geometry(input, memory) != geometry:
+        if geometry == (_steps(input.shape), 0) and input.flags.c_contiguous and length <= input.size:
+            memory = input.reshape(-1)  # a part of the memory that is seen as all of it
+        else:
+            return _filled(input, geometry, length)[_places(size, stride, offset)]
+    if length > memory.size:
+        raise RuntimeError(
+            f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {offset} reach over {length} "
+            f"elements, out of bounds for storage of {memory.size}"
+        )
+    item = memory.itemsize
+    return np.lib.stride_tricks.as_strided(memory[offset:], size, [s * item for s in stride])
+
+
+def geometry_of(t: Tensor) -> Geometry:
+    """How the elements of a tensor lie in its memory; a tensor of a transform is seen as if it were contiguous."""
+    return (t.stride(), 0) if isinstance(t, Lifted) else _geometry(t._data, _memory(t._data))
+
+
+def _arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
+    """What the entry takes."""
+    size, stride, geometry = sizes((size,)), sizes((stride,)), geometry_of(input)
+    offset = geometry[1] if storage_offset is None else sizes((storage_offset,))[0]
+    if len(size) != len(stride):
+        raise RuntimeError(
+            errors.message(
+                "as_strided(): size and stride must have the same length",
+                expected="one stride for each size",
+                found=f"{size} and {stride}",
+            )
+        )
+    if min(stride, default=0) < 0:
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if min(size, default=0) < 0 or offset < 0:
+        raise RuntimeError(
+            errors.message("as_strided()", expected="no negative size or offset", found=f"{list(size)}, {offset}")
+        )
+    if isinstance(input, Lifted) and _length(size, stride, offset) > input._data.size:
+        raise RuntimeError(
+            f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {offset} reach over "
+            f"{_length(size, stride, offset)} elements, out of bounds for a tensor of {input._data.size}. This is not "
+            "supported inside of vmap() and other transforms, where a tensor is seen as if it were contiguous."
+        )
+    return size, stride, offset, geometry
+
+
+@composite(
+    view=True,
+    samples=lambda: [
+        S(A(3, 4), (2, 2), (1, 2)),
+        S(A(3, 4), (2, 2), (1, 2), 1),
+        S(A(3, 4), [3, 3], [1, 1], storage_offset=3),
+        S(A(6), (3, 2, 2), (0, 1, 1)),
+        S(A(3, 4), (), (), 5),
+        S(A(3), (0,), (100,)),
+        S(A(3, 2, layout="readonly"), size=(2,), stride=(2,)),
+        S(A(), (3,), (0,)),
+    ],
+    refused=lambda: [
+        S(A(3, 4), (2, 2), (1, 20)),
+        S(A(3, 4), (2, 2), (1, -1)),
+        S(A(3, 4), (2,), (1, 2)),
+        S(A(3, 4), (2,), (1,), -1),
+        S(A(3, 4), (2,), (1,), 11),
+        S(A(3, 4), (-1,), (1,)),
+        S(A(3, 4), (2,)),
+        S(A(3, 4), "x", (1,)),
+    ],
+)
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap.
+
+    storage_offset: where in the memory it begins; where `input` begins, if not given. RuntimeError where it would
+    reach beyond the memory.
+
+    >>> import pullback
+    >>> pullback.arange(5).as_strided((3, 3), (1, 1))
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
+    args = (input, *_arguments(input, size, stride, storage_offset))
+    return _viewed(apply(_as_strided.op, args, {}), _as_strided.op, args)
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), A(2, 2), (2, 2), (1, 2), 1),
+        S(A(3, 4), A(2), (2,), (3,)),
+        S(A(6), A(), (), (), storage_offset=3),
+    ],
+    refused=lambda: [
+        S(A(3, 4), A(2), (2, 2), (1, 2), 1),
+        S(A(3, 4), A(2, 2), (2, 2), (1, 20)),
+        S(A(3, 4), 1.0, (1,), (1,)),
+    ],
+    differs=lambda: [
+        Differs("torch keeps the part of the gradient that was replaced, not the rest of it", check)
+        for check in ("gradients", "second")
+    ],
+)
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`input` with `src` in the place of what `as_strided` gives."""
+    args = _arguments(input, size, stride, storage_offset)
+    found = put_through("as_strided_scatter", input, src, args[0], _as_strided.op, *args)
+    return titled(found, "AsStridedScatterBackward0")
+
+
+# Windows --------------------------------------------------------------------------------------------------------------
+
+
+def _windows_moved(full: Any, dimension: Any, size: Any, step: Any) -> Any:
+    if len(full) == 1:  # numbers, each of which is a window of one
+        return (wrap_axis(dimension, 1), 1, 1) if size == 1 and step > 0 else None
+    return moved(dimension, full), size, step
+
+
+def _fold_moved(full: Any, dimension: Any, size: Any, step: Any, shape: Any) -> Any:
+    return None if not shape else (moved(dimension, (*shape, 0)), size, step, (full[0], *shape))
+
+
+@linear(
+    method=False,
+    batch=by(_fold_moved),
+    input=lambda g, dimension, size, step: on(_unfold, g, dimension, size, step),
+)
+def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
+    """The windows, the last axis, added up where they lie in zeros of `shape`: the adjoint of `unfold`."""
+    out = np.zeros(shape, input.dtype)
+    target = np.moveaxis(np.atleast_1d(out), wrap_axis(dimension, len(shape)), -1)
+    if not shape:
+        return np.asarray(input.sum(), dtype=input.dtype)
+    windows = np.moveaxis(input, wrap_axis(dimension, len(shape)), -2)
+    count = windows.shape[-2]
+    if size <= count:
+        for i in range(size):
+            target[..., i : i + step * count : step][..., :count] += windows[..., i]
+    else:
+        for i in range(count):
+            target[..., i * step : i * step + size] += windows[..., i, :]
+    return out
+
+
+@linear(
+    method=False,
+    view=True,
+    batch=by(_windows_moved, _viewed),
+    input=lambda g, dimension, size, step, input_shape: on(_fold, g, dimension, size, step, tuple(input_shape)),
+)
+def _unfold(input: Any, dimension: int, size: int, step: int) -> Any:
+    axis = wrap_axis(dimension, input.ndim)
+    n = input.shape[axis] if input.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not input.ndim:
+        return input.reshape(1)[:size]
+    shape = [*input.shape, size]
+    shape[axis] = (n - size) // step + 1
+    strides = [*input.strides, input.strides[axis]]
+    strides[axis] *= step
+    return np.lib.stride_tricks.as_strided(input, shape, strides)
+
+
+@composite(
+    function=False,
+    method=True,
+    view=True,
+    samples=lambda: [
+        S(A(3, 4), 1, 2, 1),
+        S(A(3, 4), 0, 2, 2),
+        S(A(7), 0, 3, 2),
+        S(A(7), -1, 2, 3),
+        S(A(3, 4), dimension=1, size=3, step=2),
+        S(A(3), 0, 0, 1),
+        S(A(3), 0, 3, 9),
+        S(A(), 0, 1, 1),
+        S(A(2, 9, layout="T"), 1, 2, 4),
+        S(A(0, 3), 0, 0, 1),
+    ],
+    refused=lambda: [
+        S(A(3), 0, 4, 1),
+        S(A(3), 0, -1, 1),
+        S(A(3), 0, 1, 0),
+        S(A(3), 1, 1, 1),
+        S(A(), 0, 2, 1),
+        S(A(3), 0, 1),
+    ],
+)
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of `size` elements along an axis, one every `step` elements, as a new last axis; a view.
+
+    >>> import pullback
+    >>> pullback.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    args = (input, dimension, size, step)
+    return _viewed(apply(_unfold.op, args, {}), _unfold.op, args)
+
+
+def _storage_offset(self: Tensor) -> int:
+    """How many elements of its memory lie before the first of this tensor."""
+    return geometry_of(self)[1]
+
+
+Tensor.storage_offset = _storage_offset  # type: ignore[assignment, method-assign]

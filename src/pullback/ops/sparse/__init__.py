@@ -1,0 +1,1 @@
+"""Sparse tensors: what they hold, how they are made, products at the nonzeros alone."""

@@ -1,0 +1,115 @@
+"""Where the nonzeros of a sparse matrix stand, and the two products that are computed on them alone.
+
+For ``Y = A B`` with the cotangent ``G`` the gradients are
+
+    dA[i, j] = sum_k G[i, k] conj(B[j, k])   for the nonzeros (i, j) of A,        dB = A^H G.
+
+The first is `_sampled_mm`, the second is `_sparse_mm` again; each is the adjoint of the other, so there are derivatives
+of every order. Both need memory for the nonzeros and for the dense operands, never for a dense A.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...table.calls import on
+from ...table.entry import bilinear
+
+_BLOCK = 1 << 18  # elements that `_sampled_mm` gathers from each operand at a time
+_ALL = slice(None)
+
+
+class Pattern:
+    """Where the entries of a sparse tensor stand: `indices`, a column for each entry, in a tensor of shape `size`.
+
+    coalesced: the columns are sorted, and none occurs twice. A pattern never changes, and is shared by all tensors
+    computed on the same entries.
+    """
+
+    __slots__ = ("_rows", "_unique", "coalesced", "indices", "size")
+
+    def __init__(self, indices: np.ndarray[Any, Any], size: tuple[int, ...], coalesced: bool) -> None:
+        indices.flags.writeable = False
+        self.indices, self.size, self.coalesced = indices, size, coalesced
+        self._unique: tuple[Pattern, Any, Any] | None = None
+        self._rows: tuple[Any, Any] | None = None
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return self.indices.shape[1]
+
+    def unique(self) -> tuple[Pattern, Any, Any]:
+        """The coalesced pattern; for each of its places an entry here; for each entry here its place there."""
+        if self.coalesced:
+            return self, _ALL, _ALL
+        if self._unique is None:
+            keys, spans = self.indices, self.size[: len(self.indices)]
+            if math.prod(spans) <= np.iinfo(np.int64).max:  # one number for each place sorts faster than several
+                keys = np.ravel_multi_index(tuple(keys), spans)[np.newaxis] if self.nnz else keys[:1]
+            order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])
+            columns = keys[:, order]
+            new = np.ones(self.nnz, bool)
+            new[1:] = np.any(columns[:, 1:] != columns[:, :-1], axis=0)
+            first = order[new]
+            inverse = np.empty(self.nnz, np.int64)
+            inverse[order] = np.cumsum(new) - 1
+            self._unique = Pattern(self.indices[:, first], self.size, True), first, inverse
+        return self._unique
+
+    def matrix(self, values: np.ndarray[Any, Any]) -> Any:
+        """SciPy's CSR matrix with `values` here; the pattern must be coalesced."""
+        sparse = _scipy_sparse()
+        if self._rows is None:
+            ends = np.searchsorted(self.indices[0], np.arange(self.size[0] + 1))
+            found = sparse.csr_array((np.empty(self.nnz, np.int8), self.indices[1], ends), shape=self.size)
+            self._rows = found.indices, found.indptr  # in the smallest integers that hold them
+        return sparse.csr_array((values, *self._rows), shape=self.size)
+
+
+def _scipy_sparse() -> Any:
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise ImportError(
+            "products of sparse tensors are computed by SciPy, which is not installed.\n"
+            "  What to do: pip install 'pullback[sparse]'."
+        ) from None
+    return scipy.sparse
+
+
+def _by_values(g: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
+    return on(_sampled_mm, dense, g, pattern) if transposed else on(_sampled_mm, g, dense, pattern)
+
+
+def _by_dense(g: Any, values: Any, pattern: Any, transposed: Any) -> Any:
+    return on(_sparse_mm, values, g, pattern, not transposed)
+
+
+@bilinear(method=False, values=_by_values, dense=_by_dense)
+def _sparse_mm(values: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
+    """The matrix with `values` at the places of `pattern`, or its transpose, times a dense matrix or vector."""
+    half = values.dtype == np.float16  # for which SciPy has no product
+    matrix = pattern.matrix(values.astype(np.float32) if half else values)
+    found = (matrix.T if transposed else matrix) @ (dense.astype(np.float32) if half else dense)
+    return found.astype(np.float16) if half else found
+
+
+@bilinear(
+    method=False,
+    left=lambda g, right, pattern: on(_sparse_mm, g, right, pattern, False),
+    right=lambda g, left, pattern: on(_sparse_mm, g, left, pattern, True),
+)
+def _sampled_mm(left: Any, right: Any, pattern: Any) -> Any:
+    """``out[e] = sum_k left[i, k] * right[j, k]`` for each place ``(i, j)`` of `pattern`, a block of them at a time."""
+    left, right = (np.expand_dims(a, 1) if a.ndim == 1 else a for a in (left, right))
+    rows, columns = pattern.indices
+    out = np.empty(len(rows), left.dtype)
+    step = max(_BLOCK // max(left.shape[1], 1), 1)
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        out[block] = np.einsum("ek,ek->e", left[rows[block]], right[columns[block]])
+    return out

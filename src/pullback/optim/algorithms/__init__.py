@@ -1,0 +1,1 @@
+"""The optimisers, a file for each. All are in `pullback.optim`."""

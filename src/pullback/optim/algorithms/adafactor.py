@@ -1,0 +1,132 @@
+"""Adafactor: steps scaled as Adam's, with memory for the rows and columns of a matrix instead of all its elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...tensor.dtypes import finfo
+from ...tensor.tensor import Tensor
+from ..elementwise import counter
+from ..optimizer import Group, Params
+from ..options import NOT_NEGATIVE, Domain, check_option, check_options, number
+from ..sweep import Array
+from ..tensorwise import Tensorwise, wide, zeros_of
+
+
+class Adafactor(Tensorwise):
+    """p = p - alpha * u, with the gradient u divided by the root of an average of squares that is kept in factors.
+
+    From the gradient g (-g with `maximize`), step number t computes, with (e1, e2) = `eps`,
+
+        w = t ** beta2_decay
+        r = r + w * (mean of g ** 2 over the last axis - r)
+        c = c + w * (mean of g ** 2 over the last axis but one - c)
+        v = r c / mean(r)
+        u = g / sqrt(max(v, e1 ** 2))
+        p = (1 - lr * weight_decay) * p - alpha * u / max(1, rms(u) / d)
+
+    in place, where alpha is ``max(e2, rms(p)) * min(lr, 1 / sqrt(t))`` and rms the root of the mean square. Of vectors
+    and numbers v is the average itself. e1 is the machine epsilon of p's dtype if it is None. `foreach` chooses among
+    PyTorch's implementations; it is accepted, and makes no difference here.
+
+    State, from the first step: `step` (t, a 0-d tensor), and `row_var` (r, the last axis of length 1) and `col_var` (c,
+    the last but one of length 1), or `variance` (v).
+
+    Raises `ValueError` if `lr`, `weight_decay` or an epsilon is negative, `beta2_decay` is positive or `d` is below 1;
+    `RuntimeError` for complex parameters and sparse gradients.
+
+    Source: Shazeer and Stern, Adafactor: Adaptive learning rates with sublinear memory cost, ICML 2018,
+    https://arxiv.org/abs/1804.04235, in the form of
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.Adafactor.html.
+
+    >>> import pullback
+    >>> x = pullback.tensor([3.0, -4.0], requires_grad=True)
+    >>> opt = pullback.optim.Adafactor([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> opt.step()
+    >>> x, opt.state[x]["variance"]
+    (tensor([ 1.2322, -2.2322], requires_grad=True), tensor([36., 64.]))
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "d": d,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+        }
+        check_options("Adafactor", defaults)
+        check_option("Adafactor", "beta2_decay", beta2_decay, Domain("zero or less", lambda value: value <= 0))
+        check_option("Adafactor", "d", d, Domain("one or more", lambda value: value >= 1))
+        for i, one in enumerate(eps):
+            if one is not None:
+                check_option("Adafactor", f"eps[{i}]", one, NOT_NEGATIVE)
+        super().__init__(params, {**defaults, "eps": eps})
+
+    def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
+        g = wide(grad._data)
+        g = -g if group["maximize"] else g
+        if not state:
+            _begin(p, state)
+        state["step"]._data += 1
+        t = float(state["step"]._data)
+        rate, (eps1, eps2) = number(group["lr"]), group["eps"]
+        eps1 = finfo(p.dtype).eps if eps1 is None else eps1
+        alpha = max(eps2, _rms(wide(p._data))) * min(rate, 1 / math.sqrt(t))
+        if group["weight_decay"]:
+            p._data *= p._data.dtype.type(1 - rate * group["weight_decay"])
+        update = g / np.sqrt(np.maximum(_variance(g * g, state, t ** group["beta2_decay"], eps1), eps1 * eps1))
+        step = alpha / max(1.0, _rms(update) / group["d"])
+        p._data -= (step * update).astype(p._data.dtype)
+
+
+def _begin(p: Tensor, state: dict[str, Any]) -> None:
+    shape = p._data.shape
+    state["step"] = counter(0.0)
+    if len(shape) > 1:
+        state["row_var"] = zeros_of(p, (*shape[:-1], 1))
+        state["col_var"] = zeros_of(p, (*shape[:-2], 1, shape[-1]))
+    else:
+        state["variance"] = zeros_of(p, shape)
+
+
+def _variance(square: Array, state: dict[str, Any], weight: float, eps1: float) -> Array:
+    """The average of the squares of the gradient, after these."""
+    if "variance" in state:
+        return _moved(state["variance"]._data, square, weight)
+    row = _moved(state["row_var"]._data, _mean(square, -1), weight)
+    column = _moved(state["col_var"]._data, _mean(square, -2), weight)
+    return row * column / np.maximum(_mean(row, -2), eps1)
+
+
+def _moved(mean: Array, target: Array, weight: float) -> Array:
+    """``mean += weight * (target - mean)``, in place, and what it is then."""
+    mean += (weight * (target - mean)).astype(mean.dtype)
+    return wide(mean)
+
+
+def _mean(x: Array, axis: int) -> Array:
+    """The mean over an axis, which stays with length 1; 0 of nothing."""
+    found: Array = np.sum(x, axis=axis, keepdims=True) / max(x.shape[axis], 1)
+    return found
+
+
+def _rms(x: Array) -> float:
+    """The root of the mean square; 0 of nothing."""
+    return float(np.linalg.norm(x)) / math.sqrt(x.size) if x.size else 0.0

@@ -1,0 +1,1 @@
+"""How an operation is entered in the table and called. No operation is defined here."""

@@ -1,0 +1,262 @@
+"""How operations on shapes and positions take the axis of a batch: the functions that their entries name as `batch`.
+
+Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one of many, and returns what the
+operation gives for all of them, with the axis of the batch in front. Where none of it applies (a tensor where a number
+is expected, an operand without axes whose only axis would be the batch's) they fall back to a call for each.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..interpreters.batched import any_tensors, looped, refused, tensors_in
+from ..kernels.positions import indexed_shape, layout
+from ..tensor.arrays import wrap_axis
+from ..tensor.memory import same_memory
+from ..tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..interpreters.batched import Vmap
+    from .entry import Op
+
+Args = tuple[Any, ...]
+Change = Callable[..., Args | None]
+Tied = Callable[[Tensor, "Op", Args], Tensor]
+
+
+def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """The operation with the arguments after the first as `change` makes them: ``change(full shape, *arguments)``.
+
+    For operations on one tensor. None from `change`: a call for each.
+    """
+    source, *rest = op.padded(args, kwargs)
+    places = len(op.params) - len(op.keyword_only)
+    rest = rest[: places - 1]
+    if any_tensors(rest) or any_tensors(kwargs.values()):
+        return looped(level, op, args, kwargs)
+    value = level.value(source)
+    found = change(value._data.shape, *rest)
+    if found is None:
+        return looped(level, op, args, kwargs)
+    out = op.call(value, *found, **kwargs)
+    return out if tied is None else tied(out, op, (value, *found))
+
+
+def by(change: Change, tied: Tied | None = None) -> Callable[..., Any]:
+    """The rule that changes the arguments by a function; see `_changed`.
+
+    tied: what makes the result, of ``op(*arguments)``, a view of the first argument, if `op` alone does not.
+    """
+    return functools.partial(_changed, change, tied)
+
+
+def moved(dim: Any, shape: Any) -> Any:
+    """An axis, or several, of what has one axis less than `shape`, as axes of `shape`."""
+    if isinstance(dim, (tuple, list)):
+        return tuple(moved(d, shape) for d in dim)
+    return wrap_axis(dim, len(shape) - 1) + 1
+
+
+def dim_first(shape: Any, dim: Any, *rest: Any) -> Args | None:
+    """For arguments ``(dim, ...)``, where `dim` is an axis or a tuple of axes, not None."""
+    return None if len(shape) == 1 else (moved(dim, shape), *rest)
+
+
+def dim_last(shape: Any, *rest: Any) -> Args | None:
+    """For arguments ``(..., dim)``."""
+    return None if len(shape) == 1 else (*rest[:-1], moved(rest[-1], shape))
+
+
+def dims_only(shape: Any, *dims: Any) -> Args | None:
+    """For arguments that are all axes; those of what has none, 0 and -1, lead to the axis of the batch itself."""
+    return tuple(wrap_axis(d, 1) if len(shape) == 1 else moved(d, shape) for d in dims)
+
+
+def prefixed(shape: Any, index: Args) -> Args:
+    """For an index: everything along the axis of the batch."""
+    return ((slice(None), *index),)
+
+
+def unchanged(shape: Any, *rest: Any) -> Args | None:
+    """For operations that take any axes in front, but look at the last one."""
+    return None if len(shape) == 1 else rest
+
+
+def expanded(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For `expand`, which may add axes in front: they go after that of the batch."""
+    source, shape = op.padded(args, kwargs)
+    value, lead = level.value(source), len(shape) - source._data.ndim
+    if any(n < 0 for n in shape[: max(lead, 0)]):  # of an axis that is added, -1 would be the length it has here
+        return looped(level, op, args, kwargs)
+    if lead > 0:
+        value = value.reshape((level.size, *(1,) * lead, *source._data.shape))
+    return op.call(value, (level.size, *shape))
+
+
+def joined(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For operations that join tensors along one of their axes."""
+    tensors, dim = op.padded(args, kwargs)
+    rank = max(t._data.ndim for t in tensors)
+    if any(t._data.ndim != rank for t in tensors) or not -rank <= dim < rank:
+        return looped(level, op, args, kwargs)
+    return op.call([level.lower(t) for t in tensors], dim % rank + 1)
+
+
+def stacked(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For `stack`."""
+    tensors, dim = op.padded(args, kwargs)
+    return op.call([level.lower(t) for t in tensors], wrap_axis(dim, tensors[0]._data.ndim + 1) + 1)
+
+
+def by_positions(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For operations along one axis, argument `dim`, whose tensors all have the same number of axes."""
+    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+    tensors = [n for n, a in given.items() if isinstance(a, Tensor)]
+    ranks = {given[n]._data.ndim for n in tensors} | ({len(given["shape"])} if "shape" in given else set())
+    if len(ranks) > 1 or 0 in ranks:
+        return looped(level, op, args, kwargs)
+    given |= {n: level.lower(given[n]) for n in tensors}
+    return _along_dim(op, given, level.size)
+
+
+def by_row(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For operations along one axis, argument `dim`, by positions, argument `index`, that are the same for each."""
+    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+    index, source = given["index"], given[op.params[0]]
+    tensors = [n for n, a in given.items() if isinstance(a, Tensor) and n != "index"]
+    if level.varies(index) or any(given[n]._data.ndim != source._data.ndim for n in tensors) or not source._data.ndim:
+        return looped(level, op, args, kwargs)
+    given |= {n: level.lower(given[n]) for n in tensors} | {"index": level.value(index)}
+    return _along_dim(op, given, level.size)
+
+
+def _along_dim(op: Op, given: dict[str, Any], size: int) -> Any:
+    """The operation with its axis moved on by one, and the axis of the batch in the shape, if it has one."""
+    given["dim"] = moved(given["dim"], given[op.params[0]]._data.shape)
+    if "shape" in given:
+        given["shape"] = (size, *given["shape"])
+    return op.call(**given)
+
+
+def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_index(input, indices)``: an array of positions, or None, for each leading axis."""
+    source, indices = args
+    if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
+        return (refused if any(level.varies(p) for p in indices if isinstance(p, Tensor)) else looped)(
+            level, op, args, kwargs
+        )
+    value, own = level.value(source), level.varies(source)
+    axes, adjacent = layout(indices)
+    lead = axes[0] if adjacent else 0
+    rank = max(indices[a].ndim for a in axes)
+    varying = [a for a in axes if isinstance(indices[a], Tensor) and level.varies(indices[a])]
+    if not varying:
+        out = op.call(value, (None, *indices))
+        return out if adjacent else np.moveaxis(out, rank, 0)
+    places = [p if p is None else _aligned(level, p, rank) for p in indices]
+    if not own:
+        return np.moveaxis(op.call(value, tuple(places)), lead, 0)
+    out = op.call(value, (_each(level, rank), *places))
+    if not lead:
+        return out
+    # the axes of the arrays come first, as they are not next to that of the batch: put them where they belong
+    return np.moveaxis(out, tuple(range(1, rank + 1)), tuple(range(1 + lead, 1 + lead + rank)))
+
+
+def added_up(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_add_up(input, indices, shape)``, the adjoint of what `read` is for."""
+    input, indices, shape = args
+    if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
+        return looped(level, op, args, kwargs)
+    value: Any = level.lower(input)
+    whole = (level.size, *shape)
+    axes, adjacent = layout(indices)
+    lead = axes[0] if adjacent else 0
+    rank = max(indices[a].ndim for a in axes)
+    places = [p if p is None else _aligned(level, p, rank) for p in indices]
+    if not any(isinstance(p, Tensor) and level.varies(p) for p in indices):
+        return op.call(value if adjacent else np.moveaxis(value, 0, rank), (None, *places), whole)
+    if lead:
+        value = np.moveaxis(value, tuple(range(1 + lead, 1 + lead + rank)), tuple(range(1, rank + 1)))
+    return op.call(value, (_each(level, rank), *places), whole)
+
+
+def in_rows(level: Vmap, index: Any) -> Args:
+    """Positions in what is flattened, as an index of rows of which each of the batch is one."""
+    return _each(level, index.ndim), _aligned(level, index, index.ndim)
+
+
+def _each(level: Vmap, rank: int) -> Any:
+    """The number of each of the batch, with so many axes after that of the batch."""
+    return np.arange(level.size).reshape(level.size, *(1,) * rank)
+
+
+def by_mask(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``op(input, mask)``, whose result is as long as the mask selects."""
+    return (refused if isinstance(args[1], Tensor) and level.varies(args[1]) else looped)(level, op, args, kwargs)
+
+
+def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_index_put(input, values, first, second)``: an index without arrays, and one of arrays, as for `read`."""
+    source, values, first, second = op.padded(args, kwargs)
+    axes, adjacent = layout(second)
+    varying = any(isinstance(p, Tensor) and level.varies(p) for p in second)
+    masks = any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in second)
+    if masks or not adjacent or (varying and axes[0]) or tensors_in(first):
+        return looped(level, op, args, kwargs)
+    rank = max(second[a].ndim for a in axes)
+    places = tuple(p if p is None else _aligned(level, p, rank) for p in second)
+    each = _each(level, rank) if varying else None
+    if isinstance(values, Tensor) and level.varies(values):
+        shape = values._data.shape
+        lead = len(indexed_shape(np.broadcast_to(0, source._data.shape)[first].shape, second)) - len(shape)
+        if lead < 0:
+            return looped(level, op, args, kwargs)
+        values = np.reshape(level.value(values), (level.size, *(1,) * lead, *shape))
+    elif isinstance(values, Tensor):
+        values = level.value(values)
+    return op.call(level.lower(source), values, (slice(None), *first), (each, *places))
+
+
+def in_order(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_searchsorted(sequence, values, ...)``: many values in one sequence, or rows of them in as many."""
+    sequence, values, *rest, sorter = op.padded(args, kwargs)
+    if not isinstance(values, Tensor):
+        return looped(level, op, args, kwargs)
+    if not level.varies(sequence):
+        if sequence._data.ndim != 1 or tensors_in([sorter]):
+            return looped(level, op, args, kwargs)
+        return op.call(level.value(sequence), level.value(values), *rest, sorter)
+    ranks = {t._data.ndim for t in (sequence, values, sorter) if isinstance(t, Tensor)}
+    if len(ranks) > 1 or 0 in ranks or sequence._data.shape[:-1] != values._data.shape[:-1]:
+        return looped(level, op, args, kwargs)
+    return op.call(level.lower(sequence), level.lower(values), *rest, sorter if sorter is None else level.lower(sorter))
+
+
+def _aligned(level: Vmap, index: Any, rank: int) -> Any:
+    """An array of positions, with the axis of the batch in front if it has one, then `rank` axes."""
+    if not isinstance(index, Tensor) or not level.varies(index):
+        return level.value(index) if isinstance(index, Tensor) else index
+    value, shape = level.value(index), index._data.shape
+    return np.reshape(value, (level.size, *(1,) * (rank - len(shape)), *shape))
+
+
+def through(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+    """For ``_put_through(input, values, steps)``: the same view is written for all of them."""
+    source, values, steps = args
+    whole = level.lower(source).clone()
+    view = level.lift(whole)
+    for step, rest in steps:
+        view = step.call(view, *rest)
+    target = level.value(view)
+    if not same_memory(target._data, whole._data):
+        return looped(level, op, args, kwargs)
+    if isinstance(values, Tensor) and level.varies(values):
+        shape, rank = values._data.shape, target._data.ndim - 1
+        values = np.reshape(level.value(values), (level.size, *(1,) * (rank - len(shape)), *shape))
+    target.copy_(level.value(values) if isinstance(values, Tensor) else values)
+    return whole

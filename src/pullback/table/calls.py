@@ -1,0 +1,483 @@
+"""Calls of the table's operations: forward on the payloads, then, if that is wanted, a node.
+
+Three ways lead to a node. `unary` and `binary` make the functions behind elementwise operations, short because they
+are called most; `general` is theirs where operands differ in type; `apply` is the way of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors
+from ..autograd.node import leaf_edge, next_order
+from ..tensor import dtypes
+from ..tensor.dtypes import NARROW
+from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
+from ..tensor.modes import INFERENCES, LEVELS, thread
+from ..tensor.overrides import ACTIVE, dispatch, overriding
+from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
+from .levels import highest, inner, interpreted, mapped
+from .nodes import SAVED_OUTPUTS, OpNode
+from .operands import cast, common_dtype
+from .out import write_out
+
+if TYPE_CHECKING:
+    from .entry import Op
+
+_ndarray = np.ndarray
+
+
+def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edge | None] = ()) -> Tensor:
+    """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`.
+
+    args: all of them, in order. edges: where the gradients go, if not simply to those arguments.
+    """
+    plan = op.plans[mask]
+    if not edges:
+        if plan.only is not None:
+            t = args[plan.wanted[0]]
+            edges = (t._edge or t._leaf or leaf_edge(t),)
+        else:
+            edges = []
+            for i in plan.wanted:
+                t = args[i]
+                edges.append(t._edge or t._leaf or leaf_edge(t))
+    dtype = r.dtype
+    node = plan.complex_class() if dtype.kind == "c" else plan.node_class()
+    node._hooks = node.versions = None
+    node.plan = plan
+    node.writes = writes = WRITES.n
+    node._edges = edges
+    node._order = next_order()
+    out = blank() if type(r) is _ndarray else wrap(r)
+    out._data = r
+    out._edge = (node, 0, r.shape, dtype)
+    out._requires_grad = True
+    out._grad = out._leaf = out._view = out._version_of = None
+    node.saved = plan.save(args, out)
+    if writes:
+        seal(node)
+    return out
+
+
+def seal(node: OpNode) -> None:
+    """Note the versions of what a new node saved, and tell whoever watches of it."""
+    note_versions(node)
+    watch = thread.modes.watch
+    if watch is not None:
+        watch(node)
+
+
+def note_versions(node: OpNode) -> None:
+    """Note the versions of what a node has saved, which must still be theirs when it runs."""
+    node.versions = _versions(node.saved)
+
+
+def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
+    """The versions of the tensors among what is saved, or None if none of them was ever written to."""
+    for value in saved:
+        if isinstance(value, Tensor) and value._version_of is not None and value._version_of.n:
+            return tuple(v._version if isinstance(v, Tensor) else 0 for v in saved)
+    return None
+
+
+def detached(out: Tensor, number: int = 0) -> Tensor:
+    """A node's own result as the node saves it."""
+    alias = wrap(out._data)
+    alias._version_of = out._share_version()
+    alias._view = SAVED_OUTPUTS[number]
+    return alias
+
+
+def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
+    """`record` for an operation with several results: those of floating point or complex numbers are its outputs."""
+    plan = op.plans[mask]
+    node = op.tuple_class()
+    node._hooks = node.versions = None
+    node.plan, node.writes, node._outputs = plan, WRITES.n, len(results)
+    node._edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
+    node._order = next_order()
+    outs = _like_tuple(results, [wrap(r) for r in results])
+    for i, out in enumerate(outs):
+        if out._data.dtype.kind in "fcV":
+            out._edge, out._requires_grad = (node, i, out._data.shape, out._data.dtype), True
+    node.saved = plan.save(args, outs)
+    if WRITES.n:
+        seal(node)
+    return outs
+
+
+def _like_tuple(model: Any, values: list[Any]) -> Any:
+    """The values as a tuple of the same class, perhaps a named one."""
+    return type(model)(*values) if hasattr(model, "_fields") else tuple(values)
+
+
+def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
+    """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
+    data, source = view._data, args[0]._data
+    if type(data) is _ndarray and (base := data.base) is not None and (base is source or base is source.base):
+        tie(view, op, args, made)
+    return view
+
+
+def tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
+    """Make `view` a view of the first of `args`. made: as in `View`, unless nothing is being recorded."""
+    source = args[0]
+    version = source._version_of
+    if version is INFERENCE:  # no part of a graph, not even of a leaf that requires grad
+        view._version_of, view._edge, view._requires_grad = INFERENCE, None, False
+        return
+    if version is None:
+        version = source._version_of = Version()
+    if not view._requires_grad and not (modes := thread.modes).grad_enabled:
+        made = "inference" if modes.inference else "no_grad"
+    view._version_of = version
+    if op.differentiable:  # bytes read as another dtype are no part of the graph of what they are the bytes of
+        view._view = View(source, op, args[1:], made)
+    version.add_view(view)
+
+
+def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an entry: forward on the payloads, then a record. The way of all but elementwise operations."""
+    if kwargs:
+        if "out" in kwargs and "out" not in op.params:
+            out = kwargs.pop("out")
+            return apply(op, args, kwargs) if out is None else into(out, op, args, kwargs)
+        args, kwargs = op.bind(args, kwargs)
+    if LEVELS.n and interpreted((*args, *kwargs.values()) if kwargs else args):
+        return interpret(op, args, kwargs)
+    if not args or not isinstance(args[0], Tensor):
+        args = (operand(op, args), *args[1:])
+    if NARROW.n and not op.view and op.name != "_to_copy" and any_narrow((*args, *kwargs.values())):
+        return NARROW.compute(op, args, kwargs)
+    payloads, mask, bit = [], 0, 1
+    for a in args:  # each at once for what it is and whether its gradient is wanted
+        if isinstance(a, Tensor):
+            payloads.append(a._data)
+            if a._requires_grad:
+                mask |= bit
+        else:
+            payloads.append(a)
+        bit <<= 1
+    try:
+        r = op.forward(*payloads, **kwargs) if kwargs else op.forward(*payloads)
+    except (ValueError, TypeError, IndexError) as error:
+        raise errors.translate(op.name, payloads, error) from None
+    mask &= op.differentiable
+    if type(r) is not _ndarray:
+        if isinstance(r, tuple):
+            return _apply_tuple(op, mask, args, kwargs, r)
+        if isinstance(r, np.generic):
+            r = np.asarray(r)
+    recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
+    if not (recorded or op.view):
+        return wrap(r)
+    if len(args) != len(op.params):
+        args = op.padded(args, kwargs)
+    out = record(op, mask, args, r) if recorded else wrap(r)
+    return as_view(out, op, args) if op.view else out
+
+
+def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``op(*args)``, written into `out`, which is returned."""
+    if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
+        return dispatch(kinds, op.call, args, {**kwargs, "out": out})
+    return write_out(op.name, out, op.call(*args, **kwargs))
+
+
+def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
+    """What `apply` returns where the operation has several results."""
+    if mask and thread.modes.grad_enabled and any(part.dtype.kind in "fcV" for part in r):
+        return record_tuple(op, mask, op.padded(args, kwargs), r)
+    return _like_tuple(r, [wrap(part) for part in r])
+
+
+def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with tensors of a transform among its arguments: as the highest of their levels reads it."""
+    kinds = overriding((*args, *kwargs.values()))
+    if kinds:
+        return dispatch(kinds, op.call, args, kwargs)
+    level = highest((*args, *kwargs.values()))
+    assert level is not None
+    if kwargs:
+        args, kwargs = op.bind(args, kwargs)
+    if op.elementwise:
+        args = tuple([wrap(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
+    if level.shares_graph and thread.modes.grad_enabled:
+        args = mapped(level.adopt, args)
+    result = level.run(op, args, kwargs)
+    if not isinstance(result, (Payload, tuple)):  # not a tensor: a bool, a size
+        return result
+    full = op.padded(args, kwargs)
+    if op.joins:
+        return _joined(op, full, result)
+    mask = 0
+    if thread.modes.grad_enabled:
+        for i, bit in op.bits:
+            if _tracked(full[i]) and inner(full[i], level):
+                mask |= bit
+    if isinstance(result, tuple):
+        if mask and any(part.dtype.kind in "fcV" for part in result):
+            return record_tuple(op, mask, full, result)
+        return _like_tuple(result, [wrap(part) for part in result])
+    out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
+    if op.view and inner(full[0], level) and same_memory(out._data, full[0]._data):
+        tie(out, op, full)
+    return out
+
+
+def _tracked(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._requires_grad
+
+
+def any_narrow(value: Any) -> bool:
+    """Whether there is a Tensor of bfloat16 among the arguments of an operation."""
+    if isinstance(value, Tensor):
+        return value._data.dtype.kind == "V"
+    return isinstance(value, (tuple, list)) and any(any_narrow(part) for part in value)
+
+
+def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
+    """Argument `i` as a Tensor (an array among tensors is a constant one), or the error that it is none."""
+    if not args:
+        raise TypeError(f"{op.name}() missing required argument {op.params[0]!r}")
+    if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
+        return wrap(args[i])
+    raise TypeError(
+        errors.message(
+            f"{op.name}()",
+            expected=f"argument {op.params[i]!r} to be a Tensor",
+            found=errors.describe(args[i]),
+            do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
+        )
+    )
+
+
+def on(call: Callable[..., Any], *args: Any) -> Any:
+    """Call an operation from inside a rule: recorded if any argument is a Tensor, else its forward on the payloads."""
+    for a in args:
+        if isinstance(a, Tensor):
+            return call(*args)
+    return call.op.forward(*args)  # type: ignore[attr-defined]
+
+
+_NUMBERS = (float, int, bool)
+
+
+def general(op: Op, args: tuple[Any, ...]) -> Any:
+    """An elementwise call off the fast path: operands of different types, arrays among Tensors, tensors of levels."""
+    if LEVELS.n and interpreted(args):
+        return interpret(op, args, {})
+    payloads: list[Any] = []
+    mask, bit, promotes, dtype, alike, numbers = 0, 1, op.promotes, None, True, False
+    for a in args:
+        if isinstance(a, Tensor):
+            p = a._data
+            if a._requires_grad:
+                mask |= bit
+            if promotes & bit and (p.dtype is not dtype or type(p) is not _ndarray):
+                dtype, alike = p.dtype, alike and dtype is None and type(p) is _ndarray
+        else:
+            p = a
+            if promotes & bit and not (a is None and op.defaults):  # None: left out
+                if type(a) in _NUMBERS:
+                    numbers = True
+                else:
+                    alike = False
+        payloads.append(p)
+        bit <<= 1
+    operands = payloads
+    if alike and dtype is not None and dtype.kind in "fc":  # as most do: as they are, and numbers in that dtype
+        if numbers:
+            operands, exact = [*payloads], True
+            for i in op.promoted:
+                if type(n := operands[i]) in _NUMBERS:
+                    # beside half precision a number keeps its digits, in the rules as well
+                    fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
+                    operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
+            if not exact:
+                args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
+    else:
+        dtype = common_dtype(op, args, payloads)
+        if dtype.kind == "V":
+            return NARROW.compute(op, args, {})
+        operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
+    try:
+        r = op.forward(*operands)
+    except (ValueError, TypeError) as error:
+        raise errors.translate(op.name, payloads, error) from None
+    if type(r) is not _ndarray:
+        r = np.asarray(r) if isinstance(r, np.generic) else r
+    if dtype.char == "e" and r.dtype.char == "f":
+        r = r.astype(dtype)
+    mask &= op.differentiable
+    if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+        return record(op, mask, args, r)
+    return wrap(r)
+
+
+# The classes of tensors that take the short ways below: as globals, for nothing else is as fast. While there is a mode
+# that is to see every operation, no tensor does.
+_plain: Any = Tensor
+_plain_too: Collection[type] = PLAIN
+
+
+def _see_all(wanted: bool) -> None:
+    global _plain, _plain_too
+    _plain, _plain_too = (None, ()) if wanted else (Tensor, PLAIN)
+
+
+ACTIVE.told.append(_see_all)
+
+
+def unary(op: Op) -> Callable[..., Any]:
+    """The function that calls an elementwise operation of one argument: the hot path."""
+    fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
+
+    def call(input: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, op, (input,), {})
+        if type(input) is not _plain and type(input) not in _plain_too:
+            if isinstance(input, Lifted):
+                return interpret(op, (input,), {})
+            if isinstance(input, Tensor):
+                return general(op, (input,))
+            raise TypeError(
+                errors.message(
+                    f"{op.name}()",
+                    expected="a Tensor",
+                    found=errors.describe(input),
+                    do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
+                )
+            )
+        x = input._data
+        if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
+            return general(op, (input,))
+        try:
+            r = fn(x)
+        except (ValueError, TypeError) as error:
+            raise errors.translate(op.name, (x,), error) from None
+        if type(r) is not _ndarray and isinstance(r, np.generic):
+            r = np.asarray(r)
+        if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+            return record(op, 1, (input,), r)
+        return wrap(r)
+
+    return call
+
+
+def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
+    """The function that calls an elementwise operation of two arguments: the hottest path there is, so it is written
+    out.
+
+    operator: it stands behind `a + b`, so an operand it does not know is left to the other side. reflected: behind
+    ``__radd__``.
+    """
+    fn, floats = op.forward, op.floats
+    plans, differentiable = op.plans, op.differentiable
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, op, (input, other), {})
+        plain = type(input) is _plain or type(input) in _plain_too
+        if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
+            x, y = input._data, other._data
+            if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fcV") or (NARROW.n and x.dtype.kind == "V"):
+                return general(op, (input, other))
+            wanted = other._requires_grad
+            mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
+        elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
+            x, y, mask = input._data, other, 1 if input._requires_grad else 0
+            if reflected:
+                input, other, x, y, mask = other, input, y, x, 2 * mask
+        elif operator and not isinstance(other, OPERANDS):
+            return NotImplemented
+        else:
+            return general(op, (other, input) if reflected else (input, other))
+        try:
+            r = fn(x, y)
+        except (ValueError, TypeError) as error:
+            raise errors.translate(op.name, (x, y), error) from None
+        if type(r) is not _ndarray:
+            r = np.asarray(r)  # NumPy gives a number where there are no axes
+        result = blank()
+        result._data = r
+        result._grad = result._leaf = result._view = result._version_of = None
+        mask &= differentiable
+        if not mask or not thread.modes.grad_enabled:
+            result._edge, result._requires_grad = None, False
+            if INFERENCES.n and thread.modes.inference:
+                result._version_of = INFERENCE
+            return result
+        plan = plans[mask]
+        which, dtype = plan.from_operands, r.dtype
+        if which < 0 or dtype.kind == "c":
+            return record(op, mask, (input, other), r)
+        node = plan.node_class()
+        node._hooks = node.versions = None
+        node.plan = plan
+        node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
+        node.writes = writes = WRITES.n
+        if mask == 1:
+            node._edges = (input._edge or input._leaf or leaf_edge(input),)
+        elif mask == 2:
+            node._edges = (other._edge or other._leaf or leaf_edge(other),)
+        else:
+            node._edges = (
+                input._edge or input._leaf or leaf_edge(input),
+                other._edge or other._leaf or leaf_edge(other),
+            )
+        node._order = next_order()
+        result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
+        if writes:
+            seal(node)
+        return result
+
+    return call
+
+
+OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def join(op: Op, tensors: Any, dim: int) -> Tensor:
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
+        raise TypeError(
+            errors.message(
+                f"{op.name}()",
+                expected="a tuple or list of Tensors",
+                found=errors.describe(tensors),
+                do=f"write {op.name}([a, b], dim)",
+            )
+        )
+    if not tensors:
+        raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
+    if LEVELS.n and interpreted(tensors):
+        return interpret(op, (tensors, dim), {})
+    tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                errors.message(f"{op.name}()", expected=f"element {i} to be a Tensor", found=errors.describe(t))
+            )
+    payloads = [t._data for t in tensors]
+    alike = len({p.dtype for p in payloads}) == 1
+    dtype = payloads[0].dtype if alike else dtypes.result_type(payloads)
+    if dtype.kind == "V":
+        return NARROW.compute(op, (tensors, dim), {})
+    try:
+        r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
+    except (ValueError, TypeError) as error:
+        raise errors.translate(op.name, payloads, error) from None
+    return _joined(op, (tensors, dim), r)
+
+
+def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
+    """The result `r` of joining tensors, recorded if one of them is."""
+    tensors = args[0]
+    if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
+        return wrap(r)
+    edges = [(t._edge or t._leaf or leaf_edge(t)) if t._requires_grad else None for t in tensors]
+    return record(op, 1, args, r, edges)

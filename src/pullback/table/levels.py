@@ -1,0 +1,159 @@
+"""Levels: how interpreters nest.
+
+A transform (`vmap`, `jvp`) opens a level, and wraps what it varies in Tensors whose payload belongs to that level: a
+payload holds Tensors of lower levels. An operation is read by the highest level among its arguments: `interpret` hands
+it to that level, which calls the operation again on the Tensors inside, so that whatever levels are below read it in
+their turn. Nobody writes the nested cases.
+
+Reverse mode needs no level. The graph of a Tensor records what was done to it *at the level of its payload*; what is
+tracked below goes on being tracked by the operations on the Tensors inside. A Tensor of a lower level is a constant to
+a higher one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..tensor.memory import Payload
+from ..tensor.modes import LEVELS, thread
+from ..tensor.overrides import overriding
+from ..tensor.tensor import Lifted, Tensor, wrap
+
+if TYPE_CHECKING:
+    from .entry import Op
+
+
+class Level:
+    """One transform that is running: a context manager that is the innermost level of its thread while it is open."""
+
+    def __init__(self) -> None:
+        self.number = 0  # its depth, from 1
+        self.open = False
+
+    def __enter__(self) -> Any:
+        stack = thread.modes.levels
+        stack.append(self)
+        self.number, self.open = len(stack), True
+        LEVELS.add(1)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.levels.remove(self)
+        self.open = False
+        LEVELS.add(-1)
+
+    shares_graph = False
+    """Whether what is tracked below is recorded at this level, together with what belongs to it."""
+
+    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+        """The result of a user's Function, whose context is `node`. enabled: whether operations are recorded."""
+        raise NotImplementedError
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The payload (or the tuple of payloads) of ``op(*args)``, some of whose Tensors are of this level."""
+        raise NotImplementedError
+
+    def refuse_random(self) -> None:
+        """Raise if random numbers must not be drawn while this level is open."""
+
+    def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A context for the body of a composite, which consists of operations that this level reads."""
+        return contextlib.nullcontext()
+
+    def each(self, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
+        """What a user's backward that calls code which is not recorded returns, given gradients of this level."""
+        return backward(ctx, *gradients)
+
+    def kept(self, gradient: Tensor) -> Tensor:
+        """What of a gradient of this level a tensor from outside retains."""
+        return gradient
+
+    def register(self, t: Tensor) -> None:
+        """Take note of a Tensor of this level that was made."""
+
+    def take_in(self, t: Tensor) -> None:
+        """Make a tensor from outside one of this level, because it is written with values of it."""
+        raise RuntimeError(
+            f"{type(self).__name__.lower()}: inplace arithmetic is not possible on a tensor from outside, which would "
+            "carry values that belong to the transform out of it.\n"
+            "  What to do: use the operation without the underscore, or write to a tensor made inside, e.g. with "
+            "pullback.zeros_like(x)."
+        )
+
+    def assign(self, t: Tensor, new: Payload) -> None:
+        """Write the values of `new` into the memory of `t`, a Tensor of this level."""
+        data: Any = t._data
+        data.assign(new)
+
+    def adopt(self, t: Tensor) -> Tensor:
+        """A Tensor from below as the argument of an operation at this level, if it shares the graph."""
+        return t
+
+    def constant(self, t: Tensor) -> Payload:
+        """A Tensor of a lower level as a payload of this one, of which nothing depends on what this level varies."""
+        raise NotImplementedError
+
+
+def any_lifted(values: Any) -> bool:
+    """Whether there is a Tensor of some level among the arguments of an operation, which may be sequences of them."""
+    for value in values:  # noqa: SIM110 - a generator costs where every operation asks
+        if isinstance(value, Lifted) or (isinstance(value, (tuple, list)) and any_lifted(value)):
+            return True
+    return False
+
+
+def interpreted(values: Any) -> bool:
+    """Whether a call with these arguments is to be read: by a level, or by a class derived from Tensor."""
+    return any_lifted(values) or bool(overriding(values))
+
+
+def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a composite, while there are levels."""
+    given = (*args, *kwargs.values())
+    if not any_lifted(given):
+        return body(*args, **kwargs)
+    level = highest(given)
+    assert level is not None
+    with level.inside(op, args, kwargs):
+        return body(*args, **kwargs)
+
+
+def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
+    """The arguments of an operation with every Tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (tuple, list)):
+        parts = [mapped(change, part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def highest(values: Sequence[Any]) -> Level | None:
+    """The highest level among the Tensors in some arguments."""
+    found: Level | None = None
+    for value in values:
+        if isinstance(value, Lifted):
+            level = value._data.level
+        elif not isinstance(value, (tuple, list)) or (level := highest(value)) is None:
+            continue
+        if not level.open:
+            raise value._data.escaped()
+        if found is None or level.number > found.number:
+            found = level
+    return found
+
+
+def inner(t: Tensor, level: Level) -> Payload | None:
+    """The payload of a Tensor, if it is one of `level`."""
+    data = t._data
+    return data if type(t) is not Tensor and isinstance(data, Payload) and data.level is level else None
+
+
+def to_current(t: Tensor) -> Tensor:
+    """The same values as a Tensor of the innermost level that is open: what a gradient is to be recorded at."""
+    for level in thread.modes.levels:
+        if not (isinstance(t._data, Payload) and t._data.level.number >= level.number):
+            t = wrap(level.constant(t))
+    return t

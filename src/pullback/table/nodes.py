@@ -1,0 +1,358 @@
+"""The nodes of built-in operations: which rules to run, and on what."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.engine import fit
+from ..autograd.node import FREED, AccumulateGrad, Node
+from ..autograd.watching import PackedTuple, SavedTensor, pack_all
+from ..diagnose.misuse import second_backward, written_since
+from ..tensor import dtypes
+from ..tensor.memory import WRITES, View
+from ..tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from .entry import Op, Plan
+
+
+class OpNode(Node):
+    """A recorded call of an entry: the plan it follows, and what that plan saved.
+
+    As long as the number `WRITES` is what it was when the node was made, nothing can have been written to since, and
+    no version is looked at.
+    """
+
+    __slots__ = ("plan", "saved", "versions", "writes")
+
+    op: Op
+    plan: Plan
+    saved: Sequence[Any]
+    versions: tuple[int, ...] | None
+    writes: int
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        values, plan = self.saved, self.plan
+        if not plan.plain:
+            if taped or self.writes != WRITES.n or values is FREED:
+                self.check()
+            if not keep:
+                self.saved = FREED
+            if plan.direct is not None and not taped and type(values[0]) is Tensor:
+                return (plan.direct(g, values[0]._data),)
+            if taped or type(values) is PackedTuple:
+                values = self.values(values, taped)
+            else:
+                values = [v._data if isinstance(v, Tensor) else v for v in values]
+        if plan.only is not None:  # wanted for certain, for else the node would not run
+            return (plan.only(g, *values),)
+        if needed is None:
+            return plan.gradients(g, values)
+        sent = []  # no comprehension: it would be one more call
+        for (rule, pick), edge in zip(plan.calls, self._edges):  # noqa: B905 - a keyword costs on the hot path
+            sent.append(rule(g, *pick(values)) if edge[0] in needed else None)  # type: ignore[index]
+        return sent
+
+    def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
+        """What the rules get for what was saved: payloads or, when taped, Tensors."""
+        if type(saved) is PackedTuple:
+            saved = saved.unpacked(self)
+        if not taped:
+            return [v._data if isinstance(v, Tensor) else v for v in saved]
+        return [self._output(v) if isinstance(v, Tensor) and type(v._view) is SavedOutput else v for v in saved]
+
+    def _kept(self) -> Any:
+        """What was saved, however it is kept; FREED once it was dropped."""
+        return self.saved
+
+    def _pack(self, pack: Any, unpack: Any, only: int | None = None) -> None:
+        """Have hooks pack what was saved, or `only` one of it; its versions are then theirs to look after."""
+        self.saved = pack_all(self.saved, lambda i, v: _place(v), pack, unpack, only)
+        if only is None:
+            self.versions = None
+
+    def check(self) -> None:
+        """Refuse to go on if what was saved was freed, or written to since."""
+        saved = self.saved
+        if saved is FREED:
+            raise second_backward(self)
+        for i, value in enumerate(saved):
+            version = value._version_of if isinstance(value, Tensor) else None
+            if version is not None and version.n != (0 if self.versions is None else self.versions[i]):
+                raise written_since(self, value, 0 if self.versions is None else self.versions[i])
+        if self.writes < WRITES.detached:
+            self._refuse_detached()
+
+    def _refuse_detached(self) -> None:
+        """Refuse to go on if an argument that was saved lost its place in the graph: its derivative would be lost."""
+        edges = dict(zip(self.plan.wanted, self._edges, strict=False))
+        for name, value in zip(self.plan.names, self.saved, strict=False):
+            if isinstance(value, Tensor) and value._edge is None and type(value._view) is not SavedOutput:
+                edge = edges.get(self.op.params.index(name) if name in self.op.params else -1)
+                if edge is not None and not isinstance(edge[0], AccumulateGrad):
+                    raise RuntimeError(
+                        f"Trying to use a saved tensor that has been detached in-place: {self.name()} saved {name!r}, "
+                        "which then left the graph by detach_().\n"
+                        "  What to do: use detach() instead, which leaves the tensor as it is."
+                    )
+
+    def _output(self, saved: Tensor) -> Tensor:
+        """This node's result with its place in the graph, without which it is saved: they form no cycle."""
+        out = wrap(saved._data)
+        assert saved._view is not None
+        out._version_of = saved._version_of
+        out._edge = (self, saved._view.args[0], out._data.shape, out._data.dtype)
+        out._requires_grad = True
+        return out
+
+    def name(self) -> str:
+        """The name a repr shows: torch's of what was called, e.g. ``MulBackward0``."""
+        named = self.op.about.node
+        return named(self) if callable(named) else type(self).__name__
+
+    def saved_as(self, name: str) -> Any:
+        """What was saved under a name that a rule has for it, a number or a tuple of them."""
+        return self.saved[self.plan.names.index(name)]
+
+    def __call__(self, *gradients: Any) -> Any:
+        """The gradients this node sends on, given those of its outputs: one, or a tuple of them.
+
+        No hook is called, nothing is accumulated, and nothing of what was saved is freed.
+        """
+        if len(gradients) != self._outputs:
+            raise TypeError(f"{self.name()} expected {self._outputs} arguments, got {len(gradients)} instead")
+        for i, g in enumerate(gradients):
+            if g is not None and not isinstance(g, Tensor):
+                raise TypeError(f"{self.name()}: argument {i} is not a Tensor but {type(g).__name__}")
+        sent: Sequence[Any] = [None] * len(self._edges)
+        if any(g is not None for g in gradients):
+            given = list(gradients) if self._outputs > 1 else gradients[0]
+            made = zip(self._run(given, True, None, True), self._edges, strict=True)
+            sent = [g if g is None or edge is None else fit(g, edge, self) for g, edge in made]
+        each = iter(sent)
+        found = tuple(None if following is None else next(each) for following, _ in self.next_functions)
+        return found[0] if len(found) == 1 else found
+
+    def saved_under(self, title: str) -> Any:
+        """The value of ``_saved_<title>``: what was saved of an argument or of the result, or what follows from it."""
+        known = self._known_as(title)
+        found = [self._value_of(self._number_of(name, title)) for name in _names_in(known)]
+        return known(*found) if callable(known) else found[0]
+
+    def raw_saved_under(self, title: str) -> SavedTensor:
+        """The value of ``_raw_saved_<title>``, by which hooks are registered on what was saved."""
+        numbers = [self._number_of(name, title) for name in _names_in(self._known_as(title))]
+        return SavedTensor(self, numbers[0] if len(numbers) == 1 else None)
+
+    def __dir__(self) -> list[str]:
+        """The attributes there are: of the names under which something could have been saved, those of what was."""
+        return [name for name in super().__dir__() if not self._lacks(name)]
+
+    def _lacks(self, name: str) -> bool:
+        _, is_saved, title = name.partition("_saved_")
+        if not is_saved or not isinstance(getattr(type(self), name), property):
+            return False
+        known = self._known_as(title)
+        try:
+            numbers = [self._number_of(each, title) for each in _names_in(known)]
+            if callable(known) and known is _TORCHS_NAMES.get(title) and self.saved is not FREED:
+                self.saved_under(title)  # follows from a shape, so that nothing is unpacked for it
+        except (AttributeError, IndexError):  # IndexError: of an axis that there is not
+            return True
+        return all(number is None for number in numbers)
+
+    def _known_as(self, title: str) -> str | Callable[..., Any]:
+        """What the entry, or any, has for torch's name of something saved; else that name itself."""
+        own = dict(self.op.about.saved)
+        if title in own or title in self.plan.names:
+            return own.get(title, title)
+        return _TORCHS_NAMES.get(title, title)
+
+    def _number_of(self, name: str, title: str) -> int | None:
+        """Which of the saved values that is; None for a tensor that the gradients wanted do without."""
+        spellings = name.split()
+        for spelling in spellings:
+            if spelling in self.plan.names:
+                return self.plan.names.index(spelling)
+        if any(spelling in self.op.rules for spelling in (title, *spellings)):
+            return None
+        kept = ", ".join(f"_saved_{n}" for n in self.plan.names) or "nothing"
+        raise AttributeError(f"{self.name()} has no attribute '_saved_{title}'; it saved {kept}")
+
+    def _value_of(self, number: int | None) -> Any:
+        """The saved value of that number, the others left packed."""
+        if number is None:
+            return None
+        self.check()
+        one = (self.saved[number],)
+        return OpNode.values(self, PackedTuple(one) if type(self.saved) is PackedTuple else one, True)[0]
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors the rules will need."""
+        self.check()
+        return tuple(v for v in OpNode.values(self, self.saved, True) if isinstance(v, Tensor))
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        edges = dict(zip(self.plan.wanted, self._edges, strict=True))
+        slots = [i for i, p in enumerate(self.op.params) if p in self.op.rules]
+        found = [edges.get(i) for i in slots]
+        return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
+
+
+# The name of an attribute `_saved_...` of torch's, and what we may call that, whatever the operation; or how it follows
+# from what a node saved, which its parameters name. An entry may have names of its own (`About.saved`).
+_TORCHS_NAMES: dict[str, str | Callable[..., Any]] = {
+    "self": "input A",
+    "result": "out out0",
+    "result0": "out0",
+    "result1": "out1",
+    "b": "B",
+    "dim": "dims",
+    "exponent": "other out1",
+    "indices": "index out1",
+    "kernel_size": "kernel",
+    "mask": "condition",
+    "mat2": "other",
+    "mat2_sym_sizes": "other_shape",
+    "tensor": "other",
+    "vec": "other",
+    "self_sizes": "input_shape",
+    "self_sym_sizes": "input_shape",
+    "self_sym_numel": lambda input_shape: math.prod(input_shape),
+    "self_sym_argsize_minus_1": lambda input_shape: input_shape[-1],
+    "self_sym_argsize_minus_2": lambda input_shape: input_shape[-2],
+}
+
+
+def saved_attributes(op: Op) -> dict[str, property]:
+    """What the class of an operation's nodes has: ``_saved_<argument>`` and the like, also under torch's names.
+
+    They are properties because a ``__getattr__`` would make every attribute of a node slow.
+    """
+    titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *_TORCHS_NAMES, *dict(op.about.saved)}
+    return {name: found for title in titles for name, found in _saved_and_raw(title)}
+
+
+@functools.cache
+def _saved_and_raw(title: str) -> tuple[tuple[str, property], ...]:
+    return (
+        (f"_saved_{title}", property(partial(OpNode.saved_under, title=title))),
+        (f"_raw_saved_{title}", property(partial(OpNode.raw_saved_under, title=title))),
+    )
+
+
+def _names_in(known: str | Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the saved values that something follows from."""
+    if isinstance(known, str):
+        return (known,)
+    code = known.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def dims_of(dim: Any) -> Any:
+    """Dimensions as torch's nodes have them: as a tuple, even if it is one."""
+    return (dim,) if isinstance(dim, int) else dim
+
+
+def tensor_of(value: Any) -> Any:
+    """A saved operand as torch's nodes have it: as a tensor, even if it was a number."""
+    return wrap(np.asarray(value)) if isinstance(value, (bool, int, float, complex)) else value
+
+
+def _place(value: Tensor) -> int | None:
+    """Which of its own node's results a saved tensor is."""
+    return value._view.args[0] if type(value._view) is SavedOutput else None
+
+
+def titled(out: Any, name: str, **saved: Any) -> Any:
+    """What an operation returned, the name of its node exchanged for torch's: where it is one operation of several.
+
+    saved: what that name says of it, and torch's node has as ``_saved_...``.
+    """
+    first = out[0] if isinstance(out, tuple) else out
+    edge = first._edge if isinstance(first, Tensor) else None
+    if edge is not None and isinstance(edge[0], OpNode):
+        kind: Any = type(edge[0])
+        edge[0].__class__ = _titled_class(kind, name, **saved)
+    return out
+
+
+@functools.cache
+def _titled_class(cls: Any, name: str, **saved: Any) -> Any:
+    named = {"__slots__": (), "__module__": cls.__module__, "name": lambda self: name}
+    return type(name, (cls,), named | {f"_saved_{title}": value for title, value in saved.items()})
+
+
+class ComplexNode(OpNode):
+    """A recorded elementwise or bilinear call with a complex result: its rules see the conjugates of what was saved."""
+
+    __slots__ = ()
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        saved = self.saved
+        self.check()
+        if self.plan.frees and not keep:
+            self.saved = FREED
+        values = [np.conj(v) if _is_complex(v) else v for v in self.values(saved, taped)]
+        return self.plan.gradients(g, values)
+
+
+class CutNode(ComplexNode):
+    """One whose rules have a branch cut along the real line: they see real numbers as complex ones, too, so that the
+    sign of the imaginary zero says on which side of the cut a conjugate lies."""
+
+    __slots__ = ()
+
+    def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
+        return [v if v is None or _is_complex(v) else np.add(v, 0j) for v in super().values(saved, taped)]
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or getattr(value, "dtype", None) in _COMPLEX
+
+
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), dtypes.complex64, dtypes.complex128)
+
+
+class ManyNode(OpNode):
+    """A recorded call on a sequence of tensors (`cat`, `stack`): one rule gives all their gradients."""
+
+    __slots__ = ()
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        return self.plan.only(g, *self.saved)  # sizes, no values: nothing that could be freed or written to
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return Node.next_functions.fget(self)  # type: ignore[attr-defined]
+
+
+class TupleNode(OpNode):
+    """A recorded call with several results: its rules get a list of cotangents, None for those that did not come."""
+
+    __slots__ = ("_outputs",)
+
+
+class SavedOutput(View):
+    """Marks the detached copy of a node's own result, whose number it holds, among what the node saved.
+
+    It is nobody's view, and no tensor that anybody else has: so the node and its result form no cycle.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, number: int) -> None:
+        self.args = (number,)
+        self.base = self.parent = self.op = None  # type: ignore[assignment]
+        self.made = ""
+
+
+SAVED_OUTPUTS = tuple(SavedOutput(i) for i in range(8))

@@ -1,0 +1,183 @@
+"""What forwards and rules of elementwise operations share: the dtypes they refuse, and masks.
+
+A forward is plain NumPy on payloads of one dtype; it calls `need` where NumPy would compute something that torch does
+not. A rule runs on arrays or on Tensors; what it asks about values (a mask, a sign) has no derivative, and comes from
+`plain`.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..tensor import dtypes
+from ..tensor.tensor import Lifted, Tensor
+
+Operation = Callable[..., Any]
+"""What an elementwise entry is for the type checker, where its own text refers to it."""
+
+REAL, NUMBERS, REAL_NUMBERS, FLOATS, INTEGERS = "biuf", "iufc", "iuf", "f", "iu"
+"""Kinds of dtypes, for `need`: with an order; without bools; both; floating point; whole numbers."""
+
+_EXPECTED = {
+    REAL: ("real numbers, which have an order", "take .real, .abs() or .angle() first"),
+    NUMBERS: ("numbers, not bools", "convert it first, e.g. with .int()"),
+    REAL_NUMBERS: ("real numbers, not bools", "convert it first, e.g. with .int()"),
+    FLOATS: ("a floating point tensor", "convert it with .float()"),
+    INTEGERS: ("a tensor of integers", "convert it with .long()"),
+    "fc": ("a tensor of floating point or complex numbers", "convert it with .float()"),
+    "biu": ("a tensor of integers or bools", "convert it with .long() or .bool()"),
+}
+
+
+def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtype[Any]:
+    """The dtype that the operands of an elementwise operation are brought to, or the error that they are none."""
+    if not any(isinstance(a, Tensor) for a in args):
+        raise TypeError(
+            errors.message(
+                f"{op.name}()",
+                expected="a Tensor among the arguments",
+                found=", ".join(errors.describe(a) for a in args),
+                do="convert one with pullback.tensor(...)",
+            )
+        )
+    found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]
+    for p in found:
+        if not hasattr(p, "dtype") and not isinstance(p, (bool, int, float, complex)):
+            raise TypeError(
+                errors.message(
+                    f"{op.name}()",
+                    expected="a Tensor, an array or a number",
+                    found=type(p).__name__,
+                    do="convert it with pullback.tensor(...)",
+                )
+            )
+    dtype = dtypes.result_type(found)
+    if op.floats and dtype.kind in "biu":
+        return dtypes.default()
+    if op.about.fits is not None and dtype.kind in "iu":
+        for i in op.promoted:
+            if type(payloads[i]) is int:
+                op.about.fits(i, payloads[i], dtype)
+    return dtype
+
+
+def older_form(name: str, places: int, named: Sequence[str], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """The tensors and the keywords of a call in torch's older form, whose numbers stood among the tensors.
+
+    ``x.add_(-lr, g)`` is ``x.add_(g, alpha=-lr)``, ``addmm(2, m, 3, a, b)`` is ``addmm(m, a, b, beta=2, alpha=3)``.
+    places: how many tensors there are. named: the numbers, in order. TypeError where that is not what was written.
+    """
+    tensors = tuple(a for a in args if isinstance(a, Tensor))
+    numbers = [a for a in args if type(a) in (int, float, complex)]
+    wanted = f"{name}({', '.join('abc'[:places])}, {', '.join(f'{n}=...' for n in named[: len(numbers) or 1])})"
+    known = len(tensors) + len(numbers) == len(args) and len(tensors) == places and isinstance(args[-1], Tensor)
+    if not (known and 0 < len(numbers) <= len(named)):
+        raise TypeError(
+            errors.message(
+                f"{name}()",
+                expected=f"{places} tensors, and {' and '.join(named)} by name",
+                found=", ".join(errors.describe(a) for a in args),
+                do=f"write {wanted}",
+            )
+        )
+    warnings.warn(
+        f"This overload of {name} is deprecated, with numbers among the tensors. Write {wanted}.",
+        stacklevel=errors.callers_level(),
+    )
+    return tensors, dict(zip(named, numbers, strict=False))
+
+
+def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
+    """Refuse a number among the operands that their dtype, one of integers, cannot hold: `About.fits`."""
+    dtypes.refuse_overflow(value, dtype)
+
+
+def cast(p: Any, dtype: np.dtype[Any]) -> Any:
+    """A payload or a number as an operand of `dtype`."""
+    if not hasattr(p, "dtype"):
+        p = np.asarray(p)
+    return p if p.dtype == dtype else p.astype(dtype)
+
+
+def need(name: str, kinds: str, value: Any) -> Any:
+    """The value (a payload or a number), refused if its dtype is not of one of these kinds."""
+    if hasattr(value, "dtype") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
+        expected, do = _EXPECTED[kinds]
+        raise NotImplementedError(
+            errors.message(
+                f"{name}() is not implemented for {value.dtype}",
+                expected=expected,
+                found=errors.describe(value),
+                do=do,
+            )
+        )
+    return value
+
+
+def need_both(name: str, kinds: str, input: Any, other: Any) -> tuple[Any, Any]:
+    """`need` for two operands, which have the same dtype, if one is not a number."""
+    need(name, kinds, input if hasattr(input, "dtype") else other)
+    return input, other
+
+
+def need_numbers(name: str, **given: Any) -> None:
+    """Refuse arguments that are not real Python numbers."""
+    for argument, value in given.items():
+        if not isinstance(value, (int, float)):
+            raise TypeError(
+                errors.message(f"{name}()", expected=f"{argument} to be a number", found=errors.describe(value))
+            )
+
+
+def index_of(name: str, argument: str, value: Any) -> int:
+    """An integer, or that in a 0-d tensor or array, as an int."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        found = errors.describe(value)
+        raise TypeError(errors.message(f"{name}()", expected=f"{argument} to be an integer", found=found)) from None
+
+
+def number_of(value: Any) -> Any:
+    """What a 0-d tensor that does not require grad holds, where a number is wanted; anything else as it is."""
+    return value.item() if isinstance(value, Tensor) and not (value._data.ndim or value._requires_grad) else value
+
+
+def divisor(input: Any, other: Any) -> tuple[Any, Any]:
+    """Both operands of a division, refused if integers are to be divided by 0."""
+    if hasattr(other, "dtype") and other.dtype.kind in "iu" and not np.all(other):
+        raise RuntimeError("ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float().")
+    return input, other
+
+
+def floating(input: Any) -> Any:
+    """A payload in floating point: integers and bools in the default dtype."""
+    return input if input.dtype.kind in "fcV" else input.astype(dtypes.default())
+
+
+def plain(value: Any) -> Any:
+    """The value without its derivative, for masks: the payload of a Tensor, or the detached Tensor of a transform."""
+    if isinstance(value, Lifted):
+        return value.detach()
+    return value._data if isinstance(value, Tensor) else value
+
+
+def somewhere(mask: Any) -> bool:
+    """Whether a mask may be True anywhere: of a transform's, which cannot be looked at, it may."""
+    return isinstance(mask, Lifted) or bool(np.any(mask))
+
+
+def is_complex(value: Any) -> bool:
+    """Whether an array or a Tensor is of complex numbers."""
+    return bool(value.dtype.kind == "c")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a Python number, on whose value a rule may branch: it is an argument, not data."""
+    return isinstance(value, (int, float, complex))

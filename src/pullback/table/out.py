@@ -1,0 +1,96 @@
+"""`out=`: the result of an operation, written into tensors that are there already."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..tensor import dtypes
+from ..tensor.memory import INFERENCE
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor
+from ..tensor.views import keep_values, refuse_memory
+
+# As in torch: operations with several results write them as they are, but for these,
+_SEVERAL_CONVERTED = frozenset(("linalg.eig", "linalg.lstsq"))
+# and those with one convert it, but for those that find positions, select elements or put some in the place of others,
+# ask what an element is, round it or change its sign, and products of vectors.
+_ONE_UNCONVERTED = frozenset(
+    (
+        *("argmax", "argmin", "nonzero", "searchsorted", "bucketize", "isin"),
+        *("gather", "take", "take_along_dim", "index_select", "masked_select", "msort", "diag", "tril", "triu"),
+        *("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce", "amax", "amin"),
+        *("isposinf", "isneginf", "signbit", "neg", "sign", "sgn", "ceil", "floor", "trunc", "round", "frac"),
+        *("bitwise_not", "conj_physical", "nan_to_num", "float_power", "complex", "polar"),
+        *("cross", "inner", "dot", "vdot", "matmul"),
+    )
+)
+
+
+def write_out(name: str, out: Any, result: Any) -> Any:
+    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(
+                errors.message(f"{name}()", expected=f"out= to be {len(result)} Tensors", found=errors.describe(out))
+            )
+        for o, r in zip(out, result, strict=True):
+            _check_out(name, o, r, exact=name not in _SEVERAL_CONVERTED)
+        written = [_put_out(o, r) for o, r in zip(out, result, strict=True)]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+    _check_out(name, out, result, exact=name in _ONE_UNCONVERTED)
+    return _put_out(out, result)
+
+
+def _check_out(name: str, out: Any, result: Tensor, exact: bool) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
+    if isinstance(result, Lifted) or isinstance(out, Lifted):
+        raise NotImplementedError(
+            f"{name}(): an out= function does not support transforms and forward AD.\n  What to do: leave out= away."
+        )
+    if thread.modes.grad_enabled and (result._requires_grad or out._requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
+        )
+    if out._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: leave out= away, or pass a clone() of it."
+        )
+    if out._data.shape == result._data.shape:
+        refuse_memory(out._data)
+    if exact and out._data.dtype != result._data.dtype:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): Expected out tensor to have dtype {result.dtype}",
+                found=str(out.dtype),
+                do="pass an out= of that dtype: what this operation finds is not converted",
+            )
+        )
+    if dtypes.CATEGORY[result._data.dtype.kind] > dtypes.CATEGORY[out._data.dtype.kind]:
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): result type {result.dtype} can't be cast to the desired output type {out.dtype}",
+                do="pass an out= of that dtype, or convert the operands first",
+            )
+        )
+
+
+def _put_out(out: Tensor, result: Tensor) -> Tensor:
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which "
+                f"does not match the required output shape {list(result._data.shape)}.",
+                stacklevel=errors.callers_level(),
+            )
+        out._set_payload(np.empty(result._data.shape, out._data.dtype))
+    keep_values(out)
+    out._data[...] = result._data
+    out._bump()
+    return out

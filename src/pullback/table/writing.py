@@ -1,0 +1,138 @@
+"""Writing to a tensor's memory, as far as the graph is concerned: what may be written to, and whose history changes.
+
+A recorded write makes the tensor the output of the operation that was written. If it is a view, its base becomes the
+output of a node that puts the new values in their place; and whatever was written, every living view of that memory
+is made again, in the graph, from its base.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..autograd.node import carry_retained
+from ..tensor.memory import INFERENCE, Payload, View, refused_write
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, wrap
+from ..tensor.views import Lost, keep_values, lose, refuse_memory
+from .calls import note_versions, record
+from .entry import TABLE
+from .levels import highest, inner
+
+
+def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
+    """Raise if `t` must not be written in place: before anything is computed or changed."""
+    refuse_memory(t._data)
+    refuse_turn(t, others)
+
+
+def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
+    """Raise if `t` must not become the output of another operation, whatever its memory is."""
+    if t._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: make a clone() of it, and write to that."
+        )
+    keep_values(t)
+    if not thread.modes.grad_enabled:
+        return
+    view, which, base = t._view, "a leaf Variable", t
+    if view is not None:
+        which, base = "a view of a leaf Variable", view.base
+    tracked = t._requires_grad or base._requires_grad
+    sources = [o for o in others if isinstance(o, Tensor) and o._requires_grad]
+    if not (tracked or sources):
+        return
+    for source in sources:
+        if isinstance(source, Lost):
+            raise source._refusal()
+    if view is not None and view.made:
+        raise refused_write(view, t._place, "is being")
+    if tracked and base._edge is None:
+        raise RuntimeError(
+            f"{which} that requires grad is being used in an in-place operation.\n"
+            "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
+        )
+
+
+def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
+    """The base of a tensor, itself if it is no view, and the operations, with arguments, that lead from there to it."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    while t._view is not None:
+        found.append((t._view.op, t._view.args))
+        t = t._view.parent
+    return t, tuple(found[::-1])
+
+
+def before_write(t: Tensor) -> Tensor:
+    """A stand-in for what `t` was before it is written: same place in the graph, a copy of the values."""
+    old = wrap(t._data.clone() if isinstance(t._data, Payload) else np.array(t._data))
+    old._edge, old._requires_grad = t._edge, t._requires_grad
+    return old
+
+
+def put(t: Tensor, result: Tensor) -> None:
+    """Write the values of `result`, which fit, into the memory of `t`."""
+    if not isinstance(result._data, Payload) and not isinstance(t._data, Payload):
+        t._data[...] = result._data
+        return
+    level = highest((t, result))
+    assert level is not None
+    if inner(t, level) is None:
+        level.take_in(t)
+    level.assign(t, inner(result, level) or level.constant(result))
+
+
+def take_history(t: Tensor, result: Tensor) -> None:
+    """Make `t`, whose memory was just written, the output of the node that `result` came from."""
+    t._bump()
+    if result._edge is None:
+        return
+    if result._data is not t._data:
+        _save_itself(t, result)
+    base, way = way_to(t)
+    if way:
+        mask = 3 if base._requires_grad else 2
+        result = record(TABLE["_put_through"], mask, (base, result, way), base._data)
+    assert result._edge is not None
+    node, nr, _, _ = result._edge
+    edge = (node, nr, base._data.shape, base._data.dtype)
+    if base._edge is not None:
+        carry_retained(base, base._edge, edge)
+    base._edge = edge
+    base._requires_grad = True
+    if thread.modes.written is not None:
+        thread.modes.written.append(weakref.ref(base))
+    for view in base._share_version().living():
+        assert view._view is not None
+        if view._view.base is base:
+            if view._view.made:
+                lose(view)
+            else:
+                _make_again(view, view._view)
+
+
+def _save_itself(t: Tensor, result: Tensor) -> None:
+    """Where the node that `result` came from saved it, have it save `t` instead, which has its values now.
+
+    So they are kept once; and if `t` is written to again, it is known that they are gone.
+    """
+    node = result._edge[0]  # type: ignore[index]
+    saved = [v for v in getattr(node, "saved", ()) if isinstance(v, Tensor) and v._data is result._data]
+    for alias in saved:
+        alias._data, alias._version_of = t._data, t._share_version()
+    if saved:
+        note_versions(node)
+
+
+def _make_again(t: Tensor, view: View) -> None:
+    """Give a view its place in the graph anew, behind what its parent now is."""
+    if view.op is None or not view.parent._requires_grad:
+        return
+    made = record(view.op, 1, (view.parent, *view.args), t._data)
+    assert made._edge is not None
+    if t._edge is not None:
+        carry_retained(t, t._edge, made._edge)
+    t._edge, t._requires_grad = made._edge, True

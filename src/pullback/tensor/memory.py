@@ -1,0 +1,282 @@
+"""What stands behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays.
+
+How a view was made decides what may be done to it later. `View` remembers that, and `MADE` says it in words.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep the memory of freed arrays for the next ones, up to 64 MB of it.
+
+    glibc gives a large block back to the system as soon as it is freed, and each 4 KB of the next array is then a page
+    fault: half the time of an operation on some MB. Blocks up to the largest that was ever freed (at most 32 MB) it
+    keeps instead, twice as much in all: see M_MMAP_THRESHOLD in mallopt(3). So one is freed here, which nothing was
+    written to. MALLOC_TRIM_THRESHOLD_ in the environment overrules this; other libraries take no notice.
+    """
+    np.empty((32 << 20) - (64 << 10), np.uint8)
+
+
+_keep_freed_memory()
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple that prints as torch's and counts its elements."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        count = 1
+        for n in self:
+            count *= n
+        return count
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"pullback.Size({list(self)})"
+
+
+class Version:
+    """How often some memory was written in place, and its views; shared by all tensors that look at it."""
+
+    __slots__ = ("__weakref__", "n", "views")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.views: list[weakref.ref[Tensor]] = []
+
+    def add_view(self, view: Tensor) -> None:
+        """Remember a view for as long as it lives."""
+        views = self.views
+        if len(views) > 6 and not len(views) & (len(views) + 1):  # as the list doubles, forget those that have died
+            views = self.views = [ref for ref in views if ref() is not None]
+        views.append(weakref.ref(view))
+
+    def living(self) -> list[Tensor]:
+        """The views that live, a view of another behind it."""
+        return [view for ref in self.views if (view := ref()) is not None and view._view is not None]
+
+
+class InferenceVersion(Version):
+    """The version of tensors made in inference mode, one for all: writes to them are not counted, nor are their views.
+
+    Whoever asks for the count is about to save such a tensor for backward, which must not be.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward: writes to them are not counted.\n"
+            "  What to do: make a clone() outside of inference_mode(), and use that."
+        )
+
+    def add_view(self, view: Tensor) -> None:
+        """Nothing: a write to an inference tensor changes no history."""
+
+
+INFERENCE = InferenceVersion()
+
+
+class View:
+    """How a tensor came to look at the memory of `base`: ``op(parent, *args)``, or no operation of the table (op None).
+
+    made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of how it was made, or
+    what it is a view of; else "".
+    """
+
+    __slots__ = ("args", "base", "made", "op", "parent")
+
+    made: str
+
+    def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), made: str = "") -> None:
+        above = parent._view
+        self.base: Tensor = parent if above is None else above.base
+        self.parent, self.op, self.args = parent, op, args
+        self.made = made or ("" if above is None else above.made)
+
+
+MADE = {
+    "no_grad": (
+        "A view was created in no_grad mode and {now} modified inplace with grad mode enabled: it is not known whether "
+        "the write is meant to be recorded.",
+        "make the view outside no_grad() too, or write within it, or write to a clone().",
+    ),
+    "inference": (
+        "A view was created in inference mode and {now} modified inplace in normal mode.",
+        "make the view outside inference_mode() too, or write within it, or write to a clone().",
+    ),
+    "pieces": (
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views: they "
+        "share one node, which would have to be another one for each of them.",
+        "take the part by an index, x[1:3] or x[0], and write to that; or use an operation that is not in place.",
+    ),
+    "outputs": (
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views, of a "
+        "custom Function, whose backward would be left out.",
+        "return a clone() from forward.",
+    ),
+    "function": (
+        "{view} and {now} modified inplace. This view was created inside a custom Function, or is an input that it "
+        "returned as it was: its base cannot know how, so its backward would be left out.",
+        "return a clone() from forward, or mark the input dirty with ctx.mark_dirty() where forward writes to it.",
+    ),
+}
+"""Why views that were made in certain ways refuse a write that is recorded: what is so, and what to do."""
+
+_BLOCKS = {"no_grad": "the no_grad block", "inference": "the inference_mode block"}
+
+
+def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
+    """The error of a write to a view that must not be recorded. now: what "is being", or "has been", modified."""
+    # what forward made of its input was made where nothing is recorded
+    in_forward = edge is not None and hasattr(edge[0], "_forward_cls")
+    text, do = MADE[("outputs" if edge[0]._outputs > 1 else "function") if in_forward else view.made]
+    if not in_forward and view.made in _BLOCKS and view.parent._view is not None:
+        block = _BLOCKS[view.made]
+        text += f" It is a view of a view that {{now}} written to, the first of which was made inside {block}."
+    name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name()}"
+    return RuntimeError(f"{text.format(view=f'{name} is a view', now=now)}\n  What to do: {do}")
+
+
+class Writes:
+    """A number that changes with every write in place: while it stands, nothing saved was written to.
+
+    detached: what it was when a tensor was last taken out of the graph by `detach_`, which counts as a write.
+    """
+
+    __slots__ = ("detached", "n")
+
+    def __init__(self) -> None:
+        self.n = self.detached = 0
+
+
+KEEPERS: dict[int, list[Callable[[], None]]] = {}
+"""By the id of a `Version`: what to call before its memory is written to, by whoever wants its values as they are."""
+
+WRITES = Writes()
+next_write = itertools.count(1).__next__
+
+
+class Payload:
+    """What the Tensors of a transform hold: Tensors of the levels below it (see `interpreters/levels.py`).
+
+    It has the attributes of an array that operations ask for, as if what the transform adds were not there. Values it
+    has none to give to NumPy: operations are read by its `level`.
+    """
+
+    __slots__ = ("level",)
+
+    level: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return Size(self.shape).numel()
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether what is inside is being recorded."""
+        raise NotImplementedError
+
+    @property
+    def inside(self) -> Tensor | None:
+        """The Tensor of a level below that holds the values: all of a batch, or the primal; None if there is none."""
+        return None
+
+    @property
+    def ctypes(self) -> Any:
+        """Where what is inside lies."""
+        return self._no_array() if self.inside is None else self.inside._data.ctypes
+
+    def detach(self) -> Payload:
+        """The same values, out of every graph."""
+        raise NotImplementedError
+
+    def clone(self) -> Payload:
+        """A copy, in the graphs of what is inside."""
+        raise NotImplementedError
+
+    def like(self, array: Any) -> Payload:
+        """A payload of this level that holds `array`."""
+        raise NotImplementedError
+
+    def assign(self, new: Payload) -> None:
+        """Write the values of `new` into the memory of what is inside."""
+        raise NotImplementedError
+
+    def escaped(self) -> RuntimeError:
+        """The error of a use of a tensor after the transform that made it has ended."""
+        name = type(self.level).__name__.lower()
+        done = "vmapped" if name == "vmap" else "transformed"
+        return RuntimeError(
+            f"your tensor may have escaped from inside a function being {done}: {name}(), to which a tensor of shape "
+            f"{list(self.shape)} belongs, has ended.\n"
+            "  What to do: return it from that function instead of keeping it outside."
+        )
+
+    def _no_array(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.level.open:
+            raise self.escaped()
+        raise RuntimeError(
+            f"NumPy cannot have the values of a tensor inside of {type(self.level).__name__.lower()}().\n"
+            "  What to do: use operations of pullback, or NumPy functions that have a rule, on the tensor itself."
+        )
+
+    __array__ = __array_ufunc__ = __array_function__ = _no_array
+
+
+def same_memory(a: Any, b: Any) -> bool:
+    """Whether two payloads look at the same memory, as far as there is any, and as can be told of what is inside."""
+    a, b = innermost(a), innermost(b)
+    return isinstance(a, Payload) or isinstance(b, Payload) or not a.size or np.may_share_memory(a, b)
+
+
+def innermost(data: Any) -> Any:
+    """What is inside of a payload of transforms: an array, or a payload that shows none."""
+    while isinstance(data, Payload) and (held := data.inside) is not None:
+        data = held._data
+    return data

@@ -1,0 +1,1047 @@
+# Made from the table of operations by `pullback ops --stubs`; do not edit.
+from typing import Any
+
+from .tensor import Tensor
+
+class Methods:
+    def __getattr__(self, name: str) -> Any: ...
+    def __add__(self: Any, other: Any, /) -> Tensor: ...
+    def __radd__(self: Any, other: Any, /) -> Tensor: ...
+    def __sub__(self: Any, other: Any, /) -> Tensor: ...
+    def __rsub__(self: Any, other: Any, /) -> Tensor: ...
+    def __mul__(self: Any, other: Any, /) -> Tensor: ...
+    def __rmul__(self: Any, other: Any, /) -> Tensor: ...
+    def __truediv__(self: Any, other: Any, /) -> Tensor: ...
+    def __rtruediv__(self: Any, other: Any, /) -> Tensor: ...
+    def __floordiv__(self: Any, other: Any, /) -> Tensor: ...
+    def __pow__(self: Any, other: Any, /) -> Tensor: ...
+    def __rpow__(self: Any, other: Any, /) -> Tensor: ...
+    def __mod__(self: Any, other: Any, /) -> Tensor: ...
+    def __matmul__(self: Any, other: Any, /) -> Tensor: ...
+    def __and__(self: Any, other: Any, /) -> Tensor: ...
+    def __or__(self: Any, other: Any, /) -> Tensor: ...
+    def __xor__(self: Any, other: Any, /) -> Tensor: ...
+    def __lt__(self: Any, other: Any, /) -> Tensor: ...
+    def __le__(self: Any, other: Any, /) -> Tensor: ...
+    def __gt__(self: Any, other: Any, /) -> Tensor: ...
+    def __ge__(self: Any, other: Any, /) -> Tensor: ...
+    def __neg__(self: Any) -> Tensor: ...
+    def __invert__(self: Any) -> Tensor: ...
+    def __abs__(self: Any) -> Tensor: ...
+    def __getitem__(self: Any, index: Any, /) -> Tensor: ...
+    def __setitem__(self: Any, index: Any, value: Any, /) -> None: ...
+    @property
+    def H(self) -> Any: ...
+    @property
+    def T(self) -> Any: ...
+    def abs(self, *, out: Any = ...) -> Tensor:
+        """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+    def abs_(self, *, out: Any = ...) -> Tensor:
+        """`abs`, written into this tensor, which is returned."""
+    def absolute(self, *, out: Any = ...) -> Tensor:
+        """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+    def absolute_(self, *, out: Any = ...) -> Tensor:
+        """`absolute`, written into this tensor, which is returned."""
+    def acos(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
+    def acos_(self, *, out: Any = ...) -> Tensor:
+        """`acos`, written into this tensor, which is returned."""
+    def acosh(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the hyperbolic cosine; NaN below 1."""
+    def acosh_(self, *, out: Any = ...) -> Tensor:
+        """`acosh`, written into this tensor, which is returned."""
+    def add(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``input + alpha * other``, broadcast."""
+    def add_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """`add`, written into this tensor, which is returned."""
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``beta * input + alpha * sum_b (batch1[b] @ batch2[b])``; `input` is broadcast."""
+    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """`addbmm`, written into this tensor, which is returned."""
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+        """``input + value * tensor1 / tensor2``, broadcast; not of integers."""
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
+        """`addcdiv`, written into this tensor, which is returned."""
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+        """``input + value * tensor1 * tensor2``, broadcast."""
+    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
+        """`addcmul`, written into this tensor, which is returned."""
+    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)``; `input` is broadcast."""
+    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """`addmm`, written into this tensor, which is returned."""
+    def addmv(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``beta * input + alpha * (mat @ vec)``; `input` is broadcast."""
+    def addmv_(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """`addmv`, written into this tensor, which is returned."""
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``; `input` is broadcast."""
+    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """`addr`, written into this tensor, which is returned."""
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of a matrix, or of each of a batch: the last two axes exchanged; a view where it is real."""
+    def all(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
+    def allclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
+        """Whether all elements are close, in the sense of `isclose`."""
+    def amax(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The largest element over `dim` (default: all); ties share the gradient evenly."""
+    def amin(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The smallest element over `dim` (default: all); ties share the gradient evenly."""
+    def aminmax(self, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+        """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly."""
+    def angle(self, *, out: Any = ...) -> Tensor:
+        """The angle of a complex number, from -pi to pi; of a real one 0, or pi below 0. Its derivative at 0 is 0."""
+    def any(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
+    def apply_(self, callable: Any) -> Any:
+        """Each element replaced by what `callable` makes of it, a Python number, converted to this tensor's dtype."""
+    def arccos(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
+    def arccos_(self, *, out: Any = ...) -> Tensor:
+        """`arccos`, written into this tensor, which is returned."""
+    def arccosh(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the hyperbolic cosine; NaN below 1."""
+    def arccosh_(self, *, out: Any = ...) -> Tensor:
+        """`arccosh`, written into this tensor, which is returned."""
+    def arcsin(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
+    def arcsin_(self, *, out: Any = ...) -> Tensor:
+        """`arcsin`, written into this tensor, which is returned."""
+    def arcsinh(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the hyperbolic sine."""
+    def arcsinh_(self, *, out: Any = ...) -> Tensor:
+        """`arcsinh`, written into this tensor, which is returned."""
+    def arctan(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the tangent, from -pi/2 to pi/2."""
+    def arctan2(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The angle, from -pi to pi, of the point with coordinates `other` and `input`; at the origin its derivative is 0."""
+    def arctan2_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`arctan2`, written into this tensor, which is returned."""
+    def arctan_(self, *, out: Any = ...) -> Tensor:
+        """`arctan`, written into this tensor, which is returned."""
+    def arctanh(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
+    def arctanh_(self, *, out: Any = ...) -> Tensor:
+        """`arctanh`, written into this tensor, which is returned."""
+    def argmax(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The index of the (first) largest element, in the flattened tensor or along `dim`; int64, no derivative."""
+    def argmin(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The index of the (first) smallest element, in the flattened tensor or along `dim`; int64, no derivative."""
+    def argsort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
+        """The positions that sort along `dim`: the indices of `sort`; int64, no derivative."""
+    def argwhere(self, *, out: Any = ...) -> Tensor:
+        """`nonzero`, by NumPy's name."""
+    def as_strided(self, size: Any, stride: Any, storage_offset: Any = ...) -> Tensor:
+        """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap."""
+    def as_strided_(self, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
+        """`as_strided`, of this tensor itself, which is returned."""
+    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` with `src` in the place of what `as_strided` gives."""
+    def as_subclass(self, cls: Any) -> Any:
+        """A tensor of that class on the same memory, at a place in the graph behind this one's."""
+    def asin(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
+    def asin_(self, *, out: Any = ...) -> Tensor:
+        """`asin`, written into this tensor, which is returned."""
+    def asinh(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the hyperbolic sine."""
+    def asinh_(self, *, out: Any = ...) -> Tensor:
+        """`asinh`, written into this tensor, which is returned."""
+    def atan(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the tangent, from -pi/2 to pi/2."""
+    def atan2(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The angle, from -pi to pi, of the point with coordinates `other` and `input`; at the origin its derivative is 0."""
+    def atan2_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`atan2`, written into this tensor, which is returned."""
+    def atan_(self, *, out: Any = ...) -> Tensor:
+        """`atan`, written into this tensor, which is returned."""
+    def atanh(self, *, out: Any = ...) -> Tensor:
+        """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
+    def atanh_(self, *, out: Any = ...) -> Tensor:
+        """`atanh`, written into this tensor, which is returned."""
+    def backward(self, gradient: Any = ..., retain_graph: Any = ..., create_graph: Any = ..., inputs: Any = ...) -> Any:
+        """Add the gradient of this tensor with respect to the leaves to their ``.grad``; see `pullback.autograd.backward`."""
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``beta * input + alpha * (batch1[b] @ batch2[b])`` for each b; `input` is broadcast."""
+    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """`baddbmm`, written into this tensor, which is returned."""
+    def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Any = ...) -> Any:
+        """1 with the probability that each element of `input` is (or with probability `p`), else 0, in its dtype."""
+    def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Any:
+        """Every element 1 with probability `p`, a number or a tensor of them, else 0."""
+    def bfloat16(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.bfloat16."""
+    def bincount(self, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
+        """How often each of 0, 1, 2... is among `input`, a vector of integers; or the sums of the `weights` there."""
+    def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input & other``, of bools and integers."""
+    def bitwise_and_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`bitwise_and`, written into this tensor, which is returned."""
+    def bitwise_left_shift(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input << other``, of integers; 0 when all bits have been shifted out."""
+    def bitwise_left_shift_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`bitwise_left_shift`, written into this tensor, which is returned."""
+    def bitwise_not(self, *, out: Any = ...) -> Tensor:
+        """``~input``, of bools and integers."""
+    def bitwise_not_(self, *, out: Any = ...) -> Tensor:
+        """`bitwise_not`, written into this tensor, which is returned."""
+    def bitwise_or(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input | other``, of bools and integers."""
+    def bitwise_or_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`bitwise_or`, written into this tensor, which is returned."""
+    def bitwise_right_shift(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input >> other``, of integers: rounded down, and 0 or -1 when all bits have been shifted out."""
+    def bitwise_right_shift_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`bitwise_right_shift`, written into this tensor, which is returned."""
+    def bitwise_xor(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input ^ other``, of bools and integers."""
+    def bitwise_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`bitwise_xor`, written into this tensor, which is returned."""
+    def bmm(self, mat2: Any, *, out: Any = ...) -> Tensor:
+        """The products of two stacks of matrices, pair by pair."""
+    def bool(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.bool."""
+    def broadcast_to(self, size: Any, *more: Any) -> Tensor:
+        """`expand` under NumPy's name."""
+    def byte(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.uint8."""
+    def cauchy_(self, median: Any = ..., sigma: Any = ..., *, generator: Any = ...) -> Any:
+        """Every element drawn from the Cauchy distribution around `median` with half of it within `sigma`."""
+    def cdouble(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.complex128."""
+    def ceil(self, *, out: Any = ...) -> Tensor:
+        """The smallest integer not below."""
+    def ceil_(self, *, out: Any = ...) -> Tensor:
+        """`ceil`, written into this tensor, which is returned."""
+    def cfloat(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.complex64."""
+    def char(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.int8."""
+    def cholesky(self, upper: Any = ..., *, out: Any = ...) -> Tensor:
+        """The Cholesky factor: `linalg.cholesky`."""
+    def cholesky_inverse(self, upper: Any = ..., *, out: Any = ...) -> Tensor:
+        """The inverse of ``L L^H``, or of ``L^H L`` if `upper`; of the Cholesky factor L only that triangle is read."""
+    def cholesky_solve(self, L: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
+        """X with ``L L^H X = B``, or ``L^H L X = B`` if `upper`; of the Cholesky factor L only that triangle is read."""
+    def chunk(self, chunks: Any, dim: Any = ...) -> Any:
+        """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
+    def clamp(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` limited to ``[min, max]``, numbers or tensors; the gradient passes at the bounds themselves."""
+    def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
+        """`clamp`, written into this tensor, which is returned."""
+    def clamp_max(self, max: Any, *, out: Any = ...) -> Tensor:
+        """`input`, or `max` where that is smaller; a tie is `input`'s."""
+    def clamp_max_(self, max: Any) -> Tensor:
+        """`clamp_max`, written into this tensor, which is returned."""
+    def clamp_min(self, min: Any, *, out: Any = ...) -> Tensor:
+        """`input`, or `min` where that is larger; a tie is `input`'s."""
+    def clamp_min_(self, min: Any) -> Tensor:
+        """`clamp_min`, written into this tensor, which is returned."""
+    def clip(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` limited to ``[min, max]``, numbers or tensors; the gradient passes at the bounds themselves."""
+    def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
+        """`clip`, written into this tensor, which is returned."""
+    def clone(self, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
+        """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another; gradients flow through it."""
+    def conj(self, *, out: Any = ...) -> Tensor:
+        """The complex conjugate, in memory of its own; a real tensor is its own."""
+    def conj_physical(self, *, out: Any = ...) -> Tensor:
+        """The complex conjugate, as `conj`."""
+    def conj_physical_(self) -> Tensor:
+        """`conj_physical`, written into this tensor, which is returned."""
+    def contiguous(self, memory_format: Any = ..., *, out: Any = ...) -> Tensor:
+        """The tensor itself if its elements lie in memory in order, or in that of a `memory_format`, else a copy whose elements do."""
+    def copy_(self, src: Any, non_blocking: Any = ...) -> Any:
+        """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+    def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``|input|`` with the sign of `other`; at 0 and by `other` the derivative is 0."""
+    def copysign_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`copysign`, written into this tensor, which is returned."""
+    def corrcoef(self, *, out: Any = ...) -> Tensor:
+        """Pearson's correlation coefficients of variables, the rows of `input`: ``cov[i, j] / (std[i] std[j])``."""
+    def cos(self, *, out: Any = ...) -> Tensor:
+        """The cosine."""
+    def cos_(self, *, out: Any = ...) -> Tensor:
+        """`cos`, written into this tensor, which is returned."""
+    def cosh(self, *, out: Any = ...) -> Tensor:
+        """The hyperbolic cosine."""
+    def cosh_(self, *, out: Any = ...) -> Tensor:
+        """`cosh`, written into this tensor, which is returned."""
+    def count_nonzero(self, dim: Any = ..., *, out: Any = ...) -> Tensor:
+        """How many elements are nonzero, over `dim` (default: of all); int64, no derivative."""
+    def cov(self, *, correction: Any = ..., fweights: Any = ..., aweights: Any = ..., out: Any = ...) -> Tensor:
+        """The covariances of variables, the rows of `input`, over observations, its columns; of a vector the variance."""
+    def cpu(self, memory_format: Any = ...) -> Any:
+        """The tensor itself: it lies on the CPU."""
+    def cross(self, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
+    def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
+        """Refused: there is no GPU here."""
+    def cummax(self, dim: Any, *, out: Any = ...) -> Tensor:
+        """The largest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+    def cummin(self, dim: Any, *, out: Any = ...) -> Tensor:
+        """The smallest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+    def cumprod(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The running product along `dim`; its derivatives are right where elements are zero."""
+    def cumprod_(self, dim: Any, *, dtype: Any = ...) -> Tensor:
+        """`cumprod`, written into this tensor, which is returned."""
+    def cumsum(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The running sum along `dim`; integers and bools add up in int64."""
+    def cumsum_(self, dim: Any, *, dtype: Any = ...) -> Tensor:
+        """`cumsum`, written into this tensor, which is returned."""
+    def deg2rad(self, *, out: Any = ...) -> Tensor:
+        """Degrees to radians."""
+    def deg2rad_(self, *, out: Any = ...) -> Tensor:
+        """`deg2rad`, written into this tensor, which is returned."""
+    def dense_dim(self, *, out: Any = ...) -> Any:
+        """How many axes a value of a sparse tensor has, and this tensor."""
+    def det(self, *, out: Any = ...) -> Tensor:
+        """The determinant: `linalg.det`."""
+    def diag(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
+        """The matrix with a vector on its diagonal, or the diagonal of a matrix, as a copy."""
+    def diag_embed(self, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
+        """Matrices, zero but for the diagonals, which are the last axis of `input`."""
+    def diagflat(self, offset: Any = ..., *, out: Any = ...) -> Tensor:
+        """The matrix with all elements in a row on its diagonal."""
+    def diagonal(self, offset: Any = ..., dim1: Any = ..., dim2: Any = ...) -> Tensor:
+        """The elements ``[i, i + offset]`` of the axes `dim1` and `dim2`, as the last axis; a view."""
+    def diagonal_scatter(self, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` with `src` in the place of its `diagonal`."""
+    def diff(self, n: Any = ..., dim: Any = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
+        """``input[i + 1] - input[i]`` along `dim`, `n` times; of bools whether they differ."""
+    def digamma(self, *, out: Any = ...) -> Tensor:
+        """The derivative of `lgamma`."""
+    def digamma_(self, *, out: Any = ...) -> Tensor:
+        """`digamma`, written into this tensor, which is returned."""
+    def dist(self, other: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
+        """The p-norm of the difference, ``norm(input - other, p)``; 0 between equal tensors, and so is the gradient."""
+    def div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+    def div_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """`div`, written into this tensor, which is returned."""
+    def divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+    def divide_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """`divide`, written into this tensor, which is returned."""
+    def dot(self, tensor: Any, *, out: Any = ...) -> Tensor:
+        """The product of two vectors, not conjugated."""
+    def double(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.float64."""
+    def dsplit(self, indices_or_sections: Any) -> Any:
+        """`tensor_split` along the third axis."""
+    def eq(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input == other``, elementwise."""
+    def eq_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`eq`, written into this tensor, which is returned."""
+    def equal(self, other: Any, *, out: Any = ...) -> Any:
+        """Whether two tensors have the same shape and the same elements; NaN equals nothing."""
+    def erf(self, *, out: Any = ...) -> Tensor:
+        """``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`."""
+    def erf_(self, *, out: Any = ...) -> Tensor:
+        """`erf`, written into this tensor, which is returned."""
+    def erfc(self, *, out: Any = ...) -> Tensor:
+        """``1 - erf(input)``, exact for large numbers."""
+    def erfc_(self, *, out: Any = ...) -> Tensor:
+        """`erfc`, written into this tensor, which is returned."""
+    def erfinv(self, *, out: Any = ...) -> Tensor:
+        """The inverse of `erf`, infinite at -1 and 1, NaN beyond."""
+    def erfinv_(self, *, out: Any = ...) -> Tensor:
+        """`erfinv`, written into this tensor, which is returned."""
+    def exp(self, *, out: Any = ...) -> Tensor:
+        """``e ** input``."""
+    def exp2(self, *, out: Any = ...) -> Tensor:
+        """``2 ** input``."""
+    def exp2_(self, *, out: Any = ...) -> Tensor:
+        """`exp2`, written into this tensor, which is returned."""
+    def exp_(self, *, out: Any = ...) -> Tensor:
+        """`exp`, written into this tensor, which is returned."""
+    def expand(self, size: Any, *more: Any) -> Tensor:
+        """`input` repeated along axes of length 1, and along new ones in front, without a copy; -1 keeps a length."""
+    def expand_as(self, other: Any) -> Tensor:
+        """`expand` to the shape of `other`."""
+    def expm1(self, *, out: Any = ...) -> Tensor:
+        """``exp(input) - 1``, exact near 0."""
+    def expm1_(self, *, out: Any = ...) -> Tensor:
+        """`expm1`, written into this tensor, which is returned."""
+    def exponential_(self, lambd: Any = ..., *, generator: Any = ...) -> Any:
+        """Every element drawn from the exponential distribution of rate `lambd`."""
+    def fill_(self, value: Any) -> Any:
+        """Every element `value`, a number or a 0-d tensor."""
+    def fill_diagonal_(self, fill_value: Any, wrap: Any = ...) -> Any:
+        """`fill_value` on the main diagonal, written into this tensor, which is returned."""
+    def fix(self, *, out: Any = ...) -> Tensor:
+        """The integer part: rounded toward 0."""
+    def fix_(self, *, out: Any = ...) -> Tensor:
+        """`fix`, written into this tensor, which is returned."""
+    def flatten(self, start_dim: Any = ..., end_dim: Any = ...) -> Tensor:
+        """Axes `start_dim` to `end_dim`, both included, as one; the tensor itself if that is how it is."""
+    def flip(self, dims: Any, *more: Any, out: Any = ...) -> Tensor:
+        """The order along `dims` reversed; a copy."""
+    def fliplr(self, *, out: Any = ...) -> Tensor:
+        """The order along the second axis reversed."""
+    def flipud(self, *, out: Any = ...) -> Tensor:
+        """The order along the first axis reversed."""
+    def float(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.float32."""
+    def float_power(self, exponent: Any, *, out: Any = ...) -> Tensor:
+        """``input ** exponent`` in double precision, whatever the dtypes."""
+    def float_power_(self, exponent: Any) -> Tensor:
+        """`float_power`, written into this tensor, which is returned."""
+    def floor(self, *, out: Any = ...) -> Tensor:
+        """The largest integer not above."""
+    def floor_(self, *, out: Any = ...) -> Tensor:
+        """`floor`, written into this tensor, which is returned."""
+    def floor_divide(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``floor(input / other)``; its derivative is 0."""
+    def floor_divide_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`floor_divide`, written into this tensor, which is returned."""
+    def fmax(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The larger of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient."""
+    def fmin(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The smaller of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient."""
+    def fmod(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input - trunc(input / other) * other``; takes the sign of `input`."""
+    def fmod_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`fmod`, written into this tensor, which is returned."""
+    def frac(self, *, out: Any = ...) -> Tensor:
+        """``input - trunc(input)``, with the sign of `input`."""
+    def frac_(self, *, out: Any = ...) -> Tensor:
+        """`frac`, written into this tensor, which is returned."""
+    def frexp(self, *, out: Any = ...) -> Tensor:
+        """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
+    def gather(self, dim: Any, index: Any, *, sparse_grad: Any = ..., out: Any = ...) -> Tensor:
+        """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`."""
+    def gcd(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The greatest common divisor of integers."""
+    def gcd_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`gcd`, written into this tensor, which is returned."""
+    def ge(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input >= other``, elementwise."""
+    def ge_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`ge`, written into this tensor, which is returned."""
+    def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
+        """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
+    def geqrf(self, *, out: Any = ...) -> Tensor:
+        """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
+    def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
+        """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
+    def get_device(self, *, out: Any = ...) -> Any:
+        """-1: the number of no accelerator, for all tensors lie in the host's memory."""
+    @property
+    def grad_dtype(self) -> Any: ...
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None: ...
+    def greater(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input > other``, elementwise."""
+    def greater_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`greater`, written into this tensor, which is returned."""
+    def greater_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input >= other``, elementwise."""
+    def greater_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`greater_equal`, written into this tensor, which is returned."""
+    def gt(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input > other``, elementwise."""
+    def gt_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`gt`, written into this tensor, which is returned."""
+    def half(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.float16."""
+    def hardshrink(self, lambd: Any = ...) -> Tensor:
+        """`input` where ``|input| > lambd``, else 0."""
+    def heaviside(self, values: Any, *, out: Any = ...) -> Tensor:
+        """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
+    def heaviside_(self, values: Any) -> Tensor:
+        """`heaviside`, written into this tensor, which is returned."""
+    def histc(self, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+        """How many elements lie in each of `bins` bins of equal width from `min` to `max`."""
+    def histogram(self, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+        """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
+    def hsplit(self, indices_or_sections: Any) -> Any:
+        """`tensor_split` along the second axis, or the only one."""
+    def hypot(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``sqrt(input ** 2 + other ** 2)``, without overflow; at the origin the derivative is NaN."""
+    def hypot_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`hypot`, written into this tensor, which is returned."""
+    def i0(self, *, out: Any = ...) -> Tensor:
+        """The modified Bessel function of the first kind, of order 0."""
+    def i0_(self) -> Tensor:
+        """`i0`, written into this tensor, which is returned."""
+    def igamma(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The regularised lower incomplete gamma function ``P(input, other)``; no derivative by `input`."""
+    def igamma_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`igamma`, written into this tensor, which is returned."""
+    def igammac(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The regularised upper incomplete gamma function, ``1 - igamma(input, other)``; no derivative by `input`."""
+    def igammac_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`igammac`, written into this tensor, which is returned."""
+    @property
+    def imag(self) -> Any: ...
+    @imag.setter
+    def imag(self, value: Any) -> None: ...
+    def index_add(self, dim: Any, index: Any, source: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists."""
+    def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = ...) -> Any:
+        """`index_add`, written into this tensor, which is returned."""
+    def index_copy(self, dim: Any, index: Any, source: Any, *, out: Any = ...) -> Tensor:
+        """`input` with the slices of `source` in the place of its slices along `dim` whose positions `index` lists."""
+    def index_copy_(self, dim: Any, index: Any, source: Any) -> Any:
+        """`index_copy`, written into this tensor, which is returned."""
+    def index_fill(self, dim: Any, index: Any, value: Any, *, out: Any = ...) -> Tensor:
+        """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` whose positions `index` lists."""
+    def index_fill_(self, dim: Any, index: Any, value: Any) -> Any:
+        """`index_fill`, written into this tensor, which is returned."""
+    def index_put(self, indices: Any, values: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` with `values` at ``input[indices]``, for a tuple of tensors; added to it if `accumulate`."""
+    def index_put_(self, indices: Any, values: Any, accumulate: Any = ...) -> Any:
+        """`index_put`, written into this tensor, which is returned."""
+    def index_reduce(self, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
+        """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, combined with each other alone. See `scatter_reduce`."""
+    def index_reduce_(self, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ...) -> Any:
+        """`index_reduce`, written into this tensor, which is returned."""
+    def index_select(self, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
+        """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists; none is negative."""
+    def inner(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The sum of products over the last axis of both; a 0-d tensor multiplies."""
+    def int(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.int32."""
+    def inverse(self, *, out: Any = ...) -> Tensor:
+        """The inverse: `linalg.inv`."""
+    def is_conj(self, *, out: Any = ...) -> Any:
+        """False: conjugates are computed at once, no tensor waits for it."""
+    def is_neg(self, *, out: Any = ...) -> Any:
+        """False: negatives are computed at once, no tensor waits for it."""
+    def is_nonzero(self) -> Any:
+        """Whether the only element is not 0; RuntimeError if there is not exactly one."""
+    def is_pinned(self, *, out: Any = ...) -> Any:
+        """False: there is no memory from which a device would copy."""
+    def is_same_size(self, other: Any, *, out: Any = ...) -> Any:
+        """Whether two tensors have the same shape."""
+    def is_set_to(self, tensor: Any, *, out: Any = ...) -> Any:
+        """Whether two tensors are the same elements of the same memory: same start, shape and strides."""
+    def is_signed(self) -> Any:
+        """Whether the dtype has negative numbers."""
+    def isclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Tensor:
+        """Elementwise, whether ``|input - other| <= atol + rtol * |other|``; infinities are close to themselves."""
+    def isfinite(self, *, out: Any = ...) -> Tensor:
+        """Whether it is neither infinite nor NaN."""
+    def isinf(self, *, out: Any = ...) -> Tensor:
+        """Whether it is infinite."""
+    def isnan(self, *, out: Any = ...) -> Tensor:
+        """Whether it is NaN."""
+    def isneginf(self, *, out: Any = ...) -> Tensor:
+        """Whether it is negative infinity."""
+    def isposinf(self, *, out: Any = ...) -> Tensor:
+        """Whether it is positive infinity."""
+    def isreal(self, *, out: Any = ...) -> Tensor:
+        """Whether its imaginary part is 0, as that of every real number."""
+    def istft(self, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., normalized: Any = ..., onesided: Any = ..., length: Any = ..., return_complex: Any = ..., *, out: Any = ...) -> Tensor:
+        """The signal whose `stft` with the same arguments is `input`: the least-squares one, if there is none."""
+    def kron(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The Kronecker product: every element of `input` times all of `other`."""
+    def kthvalue(self, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``."""
+    def lcm(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The least common multiple of integers."""
+    def lcm_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`lcm`, written into this tensor, which is returned."""
+    def ldexp(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input * 2 ** other``, in floating point."""
+    def ldexp_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`ldexp`, written into this tensor, which is returned."""
+    def le(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input <= other``, elementwise."""
+    def le_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`le`, written into this tensor, which is returned."""
+    def lerp(self, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
+        """``input + weight * (end - input)``, and exactly `input` and `end` at the weights 0 and 1."""
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
+        """`lerp`, written into this tensor, which is returned."""
+    def less(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input < other``, elementwise."""
+    def less_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`less`, written into this tensor, which is returned."""
+    def less_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input <= other``, elementwise."""
+    def less_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`less_equal`, written into this tensor, which is returned."""
+    def lgamma(self, *, out: Any = ...) -> Tensor:
+        """``log |Gamma(input)|``."""
+    def lgamma_(self, *, out: Any = ...) -> Tensor:
+        """`lgamma`, written into this tensor, which is returned."""
+    def log(self, *, out: Any = ...) -> Tensor:
+        """The natural logarithm."""
+    def log10(self, *, out: Any = ...) -> Tensor:
+        """The logarithm to base 10."""
+    def log10_(self, *, out: Any = ...) -> Tensor:
+        """`log10`, written into this tensor, which is returned."""
+    def log1p(self, *, out: Any = ...) -> Tensor:
+        """``log(1 + input)``, exact near 0."""
+    def log1p_(self, *, out: Any = ...) -> Tensor:
+        """`log1p`, written into this tensor, which is returned."""
+    def log2(self, *, out: Any = ...) -> Tensor:
+        """The logarithm to base 2."""
+    def log2_(self, *, out: Any = ...) -> Tensor:
+        """`log2`, written into this tensor, which is returned."""
+    def log_(self, *, out: Any = ...) -> Tensor:
+        """`log`, written into this tensor, which is returned."""
+    def log_normal_(self, mean: Any = ..., std: Any = ..., *, generator: Any = ...) -> Any:
+        """Every element the exponential of a number drawn from the normal distribution of `mean` and `std`."""
+    def log_softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
+    def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``log(exp(input) + exp(other))``, without overflow."""
+    def logaddexp2(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``log2(2 ** input + 2 ** other)``, without overflow."""
+    def logcumsumexp(self, dim: Any, *, out: Any = ...) -> Tensor:
+        """The logarithm of the running sum of exponentials along `dim`, without overflow."""
+    def logdet(self, *, out: Any = ...) -> Tensor:
+        """The logarithm of the determinant; NaN where that is negative. ``d log det = tr(A^-1 dA)``."""
+    def logical_and(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Whether both are nonzero."""
+    def logical_and_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`logical_and`, written into this tensor, which is returned."""
+    def logical_not(self, *, out: Any = ...) -> Tensor:
+        """Whether it is zero."""
+    def logical_not_(self, *, out: Any = ...) -> Tensor:
+        """`logical_not`, written into this tensor, which is returned."""
+    def logical_or(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Whether either is nonzero."""
+    def logical_or_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`logical_or`, written into this tensor, which is returned."""
+    def logical_xor(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Whether exactly one is nonzero."""
+    def logical_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`logical_xor`, written into this tensor, which is returned."""
+    def logit(self, eps: Any = ..., *, out: Any = ...) -> Tensor:
+        """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside of [0, 1]."""
+    def logit_(self, eps: Any = ...) -> Tensor:
+        """`logit`, written into this tensor, which is returned."""
+    def logsumexp(self, dim: Any, keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing."""
+    def long(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.int64."""
+    def lt(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input < other``, elementwise."""
+    def lt_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`lt`, written into this tensor, which is returned."""
+    def lu(self, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Tensor:
+        """The LU factors in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: of `linalg.lu_factor_ex`."""
+    def lu_solve(self, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
+        """X with ``A X = b``: `linalg.lu_solve`."""
+    @property
+    def mH(self) -> Any: ...
+    @property
+    def mT(self) -> Any: ...
+    def map2_(self, x: Any, y: Any, callable: Any) -> Any:
+        """Each element replaced by what `callable` makes of it and of those of two tensors, of the same dtype and broadcast."""
+    def map_(self, tensor: Any, callable: Any) -> Any:
+        """Each element replaced by what `callable` makes of it and of that of `tensor`, of the same dtype and broadcast."""
+    def masked_fill(self, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
+        """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
+    def masked_fill_(self, mask: Any, value: Any) -> Any:
+        """`value` wherever `mask` is True."""
+    def masked_scatter(self, mask: Any, source: Any, *, out: Any = ...) -> Tensor:
+        """`input` with the elements of `source`, one after the other, where `mask` is True; the mask broadcasts."""
+    def masked_scatter_(self, mask: Any, source: Any) -> Any:
+        """`masked_scatter`, written into this tensor, which is returned."""
+    def masked_select(self, mask: Any, *, out: Any = ...) -> Tensor:
+        """The elements where `mask`, a bool tensor, is True, one after the other; the two broadcast."""
+    def matmul(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The matrix product; vectors and batches of matrices as in NumPy. ``dA = g B^T``, ``dB = A^T g``."""
+    def matrix_exp(self, *, out: Any = ...) -> Tensor:
+        """The exponential of square matrices, ``I + A + A A / 2 + ...``; by scaling and squaring."""
+    def matrix_power(self, n: Any, *, out: Any = ...) -> Tensor:
+        """The product of n factors: `linalg.matrix_power`."""
+    def max(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+        """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`."""
+    def maximum(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
+    def mean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
+    def median(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
+    def min(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+        """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
+    def minimum(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
+    def mm(self, mat2: Any, *, out: Any = ...) -> Tensor:
+        """The product of two matrices."""
+    def mode(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The most frequent element along `dim` (of several the smallest) and its last index: ``(values, indices)``."""
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """Axes moved to new places, the others in their order; a view."""
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Axes moved to new places, the others in their order; a view."""
+    def msort(self, *, out: Any = ...) -> Tensor:
+        """The elements in ascending order along the first axis."""
+    def mul(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input * other``, broadcast."""
+    def mul_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`mul`, written into this tensor, which is returned."""
+    def multinomial(self, num_samples: Any, replacement: Any = ..., *, generator: Any = ..., out: Any = ...) -> Any:
+        """`num_samples` positions in each row of `input`, of one or two axes, drawn with probabilities proportional to it."""
+    def multiply(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input * other``, broadcast."""
+    def multiply_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`multiply`, written into this tensor, which is returned."""
+    def mv(self, vec: Any, *, out: Any = ...) -> Tensor:
+        """The product of a matrix and a vector."""
+    def mvlgamma(self, p: Any, *, out: Any = ...) -> Tensor:
+        """The multivariate `lgamma`: ``p (p - 1) / 4 log(pi) + sum of lgamma(input - j / 2)`` over j from 0 to p - 1."""
+    def mvlgamma_(self, p: Any) -> Tensor:
+        """`mvlgamma`, written into this tensor, which is returned."""
+    def nan_to_num(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` with numbers in the place of NaN (0) and of the infinities (the largest and smallest of the dtype)."""
+    def nan_to_num_(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
+        """`nan_to_num`, written into this tensor, which is returned."""
+    def nanmean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The mean over `dim` of what is not NaN; NaN where there is nothing else."""
+    def nanmedian(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """As `median`, of the elements that are not NaN; NaN if there are none."""
+    def nanquantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
+        """As `quantile`, of the elements that are not NaN; NaN if there are none."""
+    def nansum(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The sum over `dim` of what is not NaN; the gradient of NaN is 0."""
+    def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
+        """`length` slices along `dim` from `start`; a view."""
+    def narrow_copy(self, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Tensor:
+        """`narrow`, in memory of its own."""
+    def ndimension(self, *, out: Any = ...) -> Any:
+        """The number of axes, `dim`."""
+    def ne(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input != other``, elementwise."""
+    def ne_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`ne`, written into this tensor, which is returned."""
+    def neg(self, *, out: Any = ...) -> Tensor:
+        """``-input``."""
+    def neg_(self, *, out: Any = ...) -> Tensor:
+        """`neg`, written into this tensor, which is returned."""
+    def negative(self, *, out: Any = ...) -> Tensor:
+        """``-input``."""
+    def negative_(self, *, out: Any = ...) -> Tensor:
+        """`negative`, written into this tensor, which is returned."""
+    def new(self, *data: Any, device: Any = ...) -> Any:
+        """A tensor of the dtype of this one, of a size or of values; see `tensortype`."""
+    def new_empty(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
+        """`empty` with this tensor's dtype unless another is given."""
+    def new_empty_strided(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
+        """`empty_strided` with this tensor's dtype unless another is given."""
+    def new_full(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
+        """`full` with this tensor's dtype unless another is given."""
+    def new_ones(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
+        """`ones` with this tensor's dtype unless another is given."""
+    def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: Any = ..., **kwargs: Any) -> Any:
+        """`tensor`, with the dtype of this one unless another is given."""
+    def new_zeros(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
+        """`zeros` with this tensor's dtype unless another is given."""
+    def nextafter(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The next number of the dtype after `input`, toward `other`. Its derivative by `input` is 1."""
+    def nextafter_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`nextafter`, written into this tensor, which is returned."""
+    def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
+        """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
+    def nonzero_static(self, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
+        """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape."""
+    def norm(self, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
+        """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus."""
+    def normal_(self, mean: Any = ..., std: Any = ..., *, generator: Any = ...) -> Any:
+        """Every element drawn from the normal distribution of `mean` and `std`."""
+    def not_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input != other``, elementwise."""
+    def not_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`not_equal`, written into this tensor, which is returned."""
+    def orgqr(self, tau: Any, *, out: Any = ...) -> Tensor:
+        """The first columns of a product of reflections: `linalg.householder_product`."""
+    def ormqr(self, tau: Any, other: Any, left: Any = ..., transpose: Any = ..., *, out: Any = ...) -> Tensor:
+        """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose` its conjugate transpose."""
+    def outer(self, vec2: Any, *, out: Any = ...) -> Tensor:
+        """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
+    def permute(self, dims: Any, *more: Any) -> Tensor:
+        """The axes in the order `dims`; a view."""
+    def pin_memory(self, *, out: Any = ...) -> Tensor:
+        """The tensor itself: there is no device that would copy faster from elsewhere."""
+    def pinverse(self, rcond: Any = ..., *, out: Any = ...) -> Tensor:
+        """The pseudoinverse, in which singular values up to `rcond` times the largest count as 0: `linalg.pinv`."""
+    def polygamma(self, n: Any) -> Any: ...
+    def polygamma_(self, n: Any) -> Any:
+        """`polygamma`, written into this tensor, which is returned."""
+    def positive(self, *, out: Any = ...) -> Tensor:
+        """``+input``: the tensor itself; bools are refused."""
+    def pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
+        """``input ** exponent``, broadcast; the derivatives are 0 where the exponent or the base is 0."""
+    def pow_(self, exponent: Any, *, out: Any = ...) -> Tensor:
+        """`pow`, written into this tensor, which is returned."""
+    def prelu(self, weight: Any) -> Tensor:
+        """`input` where it is positive, else ``weight * input``; one weight for all, or one for each channel (axis 1)."""
+    def prod(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+    def put(self, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`."""
+    def put_(self, index: Any, source: Any, accumulate: Any = ...) -> Any:
+        """`put`, written into this tensor, which is returned."""
+    def qr(self, some: Any = ..., *, out: Any = ...) -> Tensor:
+        """``Q`` and ``R``: `linalg.qr`, whose mode "complete" is `some` False."""
+    def quantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
+        """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one."""
+    def rad2deg(self, *, out: Any = ...) -> Tensor:
+        """Radians to degrees."""
+    def rad2deg_(self, *, out: Any = ...) -> Tensor:
+        """`rad2deg`, written into this tensor, which is returned."""
+    def random_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
+        """Every element an integer drawn uniformly from [from, to); ``random_(to)`` starts at 0."""
+    def ravel(self) -> Tensor:
+        """All elements in a row without gaps; a view where they lie in memory like that."""
+    @property
+    def real(self) -> Any: ...
+    @real.setter
+    def real(self, value: Any) -> None: ...
+    def reciprocal(self, *, out: Any = ...) -> Tensor:
+        """``1 / input``."""
+    def reciprocal_(self, *, out: Any = ...) -> Tensor:
+        """`reciprocal`, written into this tensor, which is returned."""
+    def register_hook(self, hook: Any) -> Any:
+        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, unless None, replaces the gradient."""
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+    def relu(self, *, out: Any = ...) -> Tensor:
+        """``max(input, 0)``; its derivative at 0 is 0."""
+    def relu_(self, *, out: Any = ...) -> Tensor:
+        """`relu`, written into this tensor, which is returned."""
+    def remainder(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input - floor(input / other) * other``; takes the sign of `other`."""
+    def remainder_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`remainder`, written into this tensor, which is returned."""
+    def renorm(self, p: Any, dim: Any, maxnorm: Any, *, out: Any = ...) -> Tensor:
+        """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer."""
+    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+        """`renorm`, written into this tensor, which is returned."""
+    def repeat(self, repeats: Any, *more: Any, out: Any = ...) -> Tensor:
+        """`input` this often along each axis, new ones in front, one copy after the other."""
+    def repeat_interleave(self, repeats: Any, dim: Any = ..., *, output_size: Any = ...) -> Any:
+        """Each element (each slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
+    def reshape(self, shape: Any, *more: Any) -> Tensor:
+        """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
+    def reshape_as(self, other: Any) -> Tensor:
+        """`reshape` to the shape of `other`."""
+    def resize_(self, *size: Any, memory_format: Any = ...) -> Any:
+        """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there."""
+    def resize_as_(self, the_template: Any, memory_format: Any = ...) -> Any:
+        """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
+    def resolve_conj(self, *, out: Any = ...) -> Tensor:
+        """The tensor itself: its conjugation, if there was one, has been done."""
+    def resolve_neg(self, *, out: Any = ...) -> Tensor:
+        """The tensor itself: its negation, if there was one, has been done."""
+    def retain_grad(self) -> Any:
+        """Have this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
+    def roll(self, shifts: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
+        """The elements moved on by `shifts` along `dims` (without dims: of the flattened tensor), the last to the front."""
+    def rot90(self, k: Any = ..., dims: Any = ..., *, out: Any = ...) -> Tensor:
+        """Turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
+    def round(self, decimals: Any = ..., *, out: Any = ...) -> Tensor:
+        """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
+    def round_(self, decimals: Any = ...) -> Tensor:
+        """`round`, written into this tensor, which is returned."""
+    def rsqrt(self, *, out: Any = ...) -> Tensor:
+        """``1 / sqrt(input)``."""
+    def rsqrt_(self, *, out: Any = ...) -> Tensor:
+        """`rsqrt`, written into this tensor, which is returned."""
+    def scatter(self, dim: Any, index: Any, src: Any = ..., *, value: Any = ..., reduce: Any = ..., out: Any = ...) -> Tensor:
+        """``out[index[i][j]][j] = src[i][j]`` for ``dim=0``, and so on; elsewhere `input`. `src` may be a number."""
+    def scatter_(self, dim: Any, index: Any, src: Any = ..., *, value: Any = ..., reduce: Any = ...) -> Any:
+        """`scatter`, written into this tensor, which is returned."""
+    def scatter_add(self, dim: Any, index: Any, src: Any, *, out: Any = ...) -> Tensor:
+        """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, from `input`; positions may repeat."""
+    def scatter_add_(self, dim: Any, index: Any, src: Any) -> Any:
+        """`scatter_add`, written into this tensor, which is returned."""
+    def scatter_reduce(self, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
+        """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, of these elements alone, where there are any."""
+    def scatter_reduce_(self, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ...) -> Any:
+        """`scatter_reduce`, written into this tensor, which is returned."""
+    def select(self, dim: Any, index: Any) -> Tensor:
+        """The slice at position `index` along `dim`, without that axis; a view."""
+    def select_scatter(self, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
+        """`input` with `src` in the place of the slice at position `index` along `dim`."""
+    def set_(self, source: Any = ..., storage_offset: Any = ..., size: Any = ..., stride: Any = ...) -> Any:
+        """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
+    def sgn(self, *, out: Any = ...) -> Tensor:
+        """`sign` of real numbers; of complex ones the direction ``input / |input|``, 0 at 0."""
+    def sgn_(self) -> Tensor:
+        """`sgn`, written into this tensor, which is returned."""
+    def short(self, *, memory_format: Any = ...) -> Any:
+        """The tensor as pullback.int16."""
+    def sigmoid(self, *, out: Any = ...) -> Tensor:
+        """``1 / (1 + exp(-input))``."""
+    def sigmoid_(self, *, out: Any = ...) -> Tensor:
+        """`sigmoid`, written into this tensor, which is returned."""
+    def sign(self, *, out: Any = ...) -> Tensor:
+        """-1, 0 or 1; 0 for NaN. Its derivative is 0."""
+    def sign_(self, *, out: Any = ...) -> Tensor:
+        """`sign`, written into this tensor, which is returned."""
+    def signbit(self, *, out: Any = ...) -> Tensor:
+        """Whether the sign bit is set: of negative numbers, and of -0.0."""
+    def sin(self, *, out: Any = ...) -> Tensor:
+        """The sine."""
+    def sin_(self, *, out: Any = ...) -> Tensor:
+        """`sin`, written into this tensor, which is returned."""
+    def sinc(self, *, out: Any = ...) -> Tensor:
+        """``sin(pi x) / (pi x)``, 1 at 0."""
+    def sinc_(self, *, out: Any = ...) -> Tensor:
+        """`sinc`, written into this tensor, which is returned."""
+    def sinh(self, *, out: Any = ...) -> Tensor:
+        """The hyperbolic sine."""
+    def sinh_(self, *, out: Any = ...) -> Tensor:
+        """`sinh`, written into this tensor, which is returned."""
+    def slice_scatter(self, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
+        """`input` with `src` in the place of the slices along `dim` from `start` to `end`, every `step`-th of them."""
+    def slogdet(self, *, out: Any = ...) -> Tensor:
+        """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
+    def softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
+    def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
+        """The elements in order along `dim`, and the `indices` where they stood: ``(values, indices)``."""
+    def sparse_dim(self, *, out: Any = ...) -> Any:
+        """0: how many axes the indices of a sparse tensor run over, of which this one has none."""
+    def sparse_mask(self, mask: Any) -> Any:
+        """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable."""
+    def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
+        """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
+    def split_with_sizes(self, split_sizes: Any, dim: Any = ...) -> Any:
+        """Consecutive pieces along `dim`, of the sizes listed."""
+    def sqrt(self, *, out: Any = ...) -> Tensor:
+        """The square root; NaN below 0. Derivative ``1 / (2 sqrt(x))``, infinite at 0."""
+    def sqrt_(self, *, out: Any = ...) -> Tensor:
+        """`sqrt`, written into this tensor, which is returned."""
+    def square(self, *, out: Any = ...) -> Tensor:
+        """``input ** 2``."""
+    def square_(self, *, out: Any = ...) -> Tensor:
+        """`square`, written into this tensor, which is returned."""
+    def squeeze(self, dim: Any = ...) -> Tensor:
+        """Without the axes of length 1, all of them or those among `dim`; a view."""
+    def squeeze_(self, dim: Any = ...) -> Any:
+        """`squeeze`, of this tensor itself, which is returned."""
+    def std(self, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
+        """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
+    def stft(self, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: Any = ..., normalized: Any = ..., onesided: Any = ..., return_complex: Any = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
+        """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: how a signal's spectrum changes in time."""
+    def storage_offset(self) -> Any:
+        """How many elements of its memory lie before the first of this tensor."""
+    def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``input - alpha * other``, broadcast."""
+    def sub_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """`sub`, written into this tensor, which is returned."""
+    def subtract(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """``input - alpha * other``, broadcast."""
+    def subtract_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """`subtract`, written into this tensor, which is returned."""
+    def sum(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+        """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
+    def sum_to_size(self, size: Any, *more: Any, out: Any = ...) -> Tensor:
+        """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`."""
+    def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
+        """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
+    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
+        """`transpose`, by NumPy's name."""
+    def swapaxes_(self, axis0: Any, axis1: Any) -> Any:
+        """`swapaxes`, of this tensor itself, which is returned."""
+    def swapdims(self, dim0: Any, dim1: Any) -> Tensor:
+        """`transpose`, by another name."""
+    def swapdims_(self, dim0: Any, dim1: Any) -> Any:
+        """`swapdims`, of this tensor itself, which is returned."""
+    def t(self) -> Tensor:
+        """The transpose of a matrix; a vector or a number is its own."""
+    def t_(self) -> Any:
+        """`t`, of this tensor itself, which is returned."""
+    def take(self, index: Any, *, out: Any = ...) -> Tensor:
+        """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
+    def take_along_dim(self, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor."""
+    def tan(self, *, out: Any = ...) -> Tensor:
+        """The tangent."""
+    def tan_(self, *, out: Any = ...) -> Tensor:
+        """`tan`, written into this tensor, which is returned."""
+    def tanh(self, *, out: Any = ...) -> Tensor:
+        """The hyperbolic tangent."""
+    def tanh_(self, *, out: Any = ...) -> Tensor:
+        """`tanh`, written into this tensor, which is returned."""
+    def tensor_split(self, indices_or_sections: Any = ..., dim: Any = ..., *, indices: Any = ..., sections: Any = ...) -> Any:
+        """Pieces along `dim`: so many, the first of them longer by one where that is needed, or cut at the places listed."""
+    def tile(self, dims: Any, *more: Any, out: Any = ...) -> Tensor:
+        """`repeat`, where 1 stands for the numbers missing in front."""
+    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
+        """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``)."""
+    def to_dense(self) -> Any:
+        """The tensor itself, which is dense."""
+    def to_device(self, device: Any, *, stream: Any = ...) -> Any:
+        """The tensor itself: it lies on the CPU."""
+    def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., blocksize: Any = ..., dense_dim: Any = ...) -> Any:
+        """The nonzero elements as a coalesced sparse tensor; differentiable."""
+    def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
+        """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
+    def trace(self, *, out: Any = ...) -> Tensor:
+        """The sum of the diagonal of a matrix; integers add up in int64."""
+    def transpose(self, dim0: Any, dim1: Any) -> Tensor:
+        """Axes `dim0` and `dim1` exchanged; a view."""
+    def transpose_(self, dim0: Any, dim1: Any) -> Any:
+        """`transpose`, of this tensor itself, which is returned."""
+    def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
+        """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A: `linalg.solve_triangular`."""
+    def tril(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
+        """The part on and below a diagonal, zeros elsewhere."""
+    def tril_(self, diagonal: Any = ...) -> Any:
+        """`tril`, written into this tensor, which is returned."""
+    def triu(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
+        """The part on and above a diagonal, zeros elsewhere."""
+    def triu_(self, diagonal: Any = ...) -> Any:
+        """`triu`, written into this tensor, which is returned."""
+    def true_divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+    def true_divide_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """`true_divide`, written into this tensor, which is returned."""
+    def trunc(self, *, out: Any = ...) -> Tensor:
+        """The integer part: rounded toward 0."""
+    def trunc_(self, *, out: Any = ...) -> Tensor:
+        """`trunc`, written into this tensor, which is returned."""
+    def type(self, dtype: Any = ..., non_blocking: Any = ...) -> Any:
+        """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor"."""
+    def type_as(self, other: Any) -> Any:
+        """The tensor with the dtype of `other`."""
+    def unbind(self, dim: Any = ...) -> Any:
+        """The slices along `dim`, without that axis."""
+    def unflatten(self, dim: Any, sizes: Any) -> Tensor:
+        """Axis `dim` as several of the lengths `sizes`, of which one may be -1."""
+    def unfold(self, dimension: Any, size: Any, step: Any) -> Tensor:
+        """Windows of `size` elements along an axis, one every `step` elements, as a new last axis; a view."""
+    def uniform_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
+        """Every element drawn uniformly from [from, to), which is [0, 1) unless they are given."""
+    def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The distinct elements (or slices along `dim`) in order; if asked for, with where each is and how many."""
+    def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`."""
+    def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+        """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+    def unsafe_split(self, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+        """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
+        """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
+    def unsqueeze(self, dim: Any) -> Tensor:
+        """An axis of length 1 inserted at `dim`; a view."""
+    def unsqueeze_(self, dim: Any) -> Any:
+        """`unsqueeze`, of this tensor itself, which is returned."""
+    def var(self, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
+        """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``."""
+    def vdot(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
+    def view(self, size: Any = ..., *more: Any, dtype: Any = ...) -> Tensor:
+        """As `reshape`, but always on the same memory: RuntimeError where that is not possible."""
+    def view_as(self, other: Any) -> Tensor:
+        """`view` with the shape of `other`."""
+    def vsplit(self, indices_or_sections: Any) -> Any:
+        """`tensor_split` along the first axis of a tensor with two or more."""
+    def where(self, condition: Any, other: Any) -> Any:
+        """This tensor where `condition` holds, else `other`."""
+    def xlogy(self, other: Any, *, out: Any = ...) -> Tensor:
+        """``input * log(other)``, and 0 where `input` is 0, unless `other` is NaN."""
+    def xlogy_(self, other: Any, *, out: Any = ...) -> Tensor:
+        """`xlogy`, written into this tensor, which is returned."""
+    def zero_(self) -> Any:
+        """Every element 0."""

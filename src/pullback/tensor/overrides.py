@@ -1,0 +1,347 @@
+"""Tensors of a user's own class, modes, and what an operation does with them: the protocol `__torch_function__`.
+
+An operation with an instance of such a class among its arguments asks the class: ``cls.__torch_function__(operation,
+types, args, kwargs)``. What the class inherits from Tensor calls the operation and gives the result the class of the
+instance. A class that redefines it decides for itself, and calls ``super().__torch_function__`` for what it inherits.
+A `TorchFunctionMode` is asked in the same way, before the classes, for every operation while it is on.
+
+Nobody pays for this who does not use it: operations look for such instances only once a class has been derived, and for
+modes only while there are some.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+from .. import errors
+from .modes import LEVELS, thread
+from .tensor import Lifted, Tensor, wrap_as
+
+_DERIVED: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """As the `__torch_function__` of a class: operations do not ask it, and results are plain Tensors."""
+    return NotImplemented
+
+
+class DisableTorchFunctionSubclass:
+    """Within it operations ask no class, and results are plain Tensors."""
+
+    def __enter__(self) -> None:
+        self._before = thread.modes.overrides
+        thread.modes.overrides = False
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.overrides = self._before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Within it operations ask neither classes nor modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, thread.modes.functions = thread.modes.functions, ()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        thread.modes.functions = self._modes
+
+
+class TorchFunctionMode:
+    """What sees every operation of its thread while it is on: ``with Mode():``.
+
+    A class derived from it has a method ``__torch_function__(self, func, types, args=(), kwargs=None)``, and what that
+    returns is the result of the operation. func: the function of `pullback` that was called, also where it was written
+    as a method or an operator. types: the classes derived from Tensor among the arguments. Modes nest: what a mode
+    calls is seen by the ones around it, not by itself. One that returns NotImplemented leaves the operation to the
+    classes.
+
+    It sees the table's operations with their in-place twins, subscripts that are written to, the functions that make
+    tensors, `backward` and `grad`; not attributes, other writes (`zero_`, `copy_`), or the inside of what is compiled.
+
+    >>> import pullback
+    >>> class Names(pullback.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     y = pullback.zeros(2).sin() + 1
+    zeros
+    sin
+    add
+
+    See https://docs.pytorch.org/docs/stable/notes/extending.html.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        thread.modes.functions += (self,)
+        ACTIVE.add(1)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.functions = thread.modes.functions[:-1]
+        ACTIVE.add(-1)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
+        """The mode itself, as before ``with Mode():`` did it."""
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=errors.callers_level(),
+        )
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class _Active:
+    """How many modes are on, in all threads. told: what is to hear whether there are any."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.told: list[Callable[[bool], None]] = []
+        self._lock = threading.Lock()
+
+    def add(self, more: int) -> None:
+        with self._lock:
+            LEVELS.add(more)
+            before, self.n = self.n, self.n + more
+            if not (before and self.n):
+                for tell in self.told:
+                    tell(self.n > 0)
+
+
+ACTIVE = _Active()
+
+
+def _instances(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if type(value) in _DERIVED:
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from _instances(value)
+
+
+def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What an operation with these arguments has to ask: the innermost mode, then classes, derived ones before those
+    they derive from."""
+    if not (_DERIVED or ACTIVE.n):
+        return ()
+    modes = thread.modes
+    found: list[Any] = []
+    if _DERIVED and modes.overrides:
+        for value in _instances(values):
+            kind = type(value)
+            if kind not in found and kind.__torch_function__ is not disabled_torch_function_impl:
+                place = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
+                found.insert(place, kind)
+    return (*modes.functions[-1:], *found)
+
+
+def dispatch(kinds: Sequence[Any], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """What the first of the mode and the classes that knows says the result is; TypeError if none does."""
+    types = tuple(kind for kind in kinds if isinstance(kind, type))
+    for kind in kinds:
+        ask = kind.__torch_function__ if isinstance(kind, type) else _apart(kind)  # type: ignore[attr-defined]
+        found = ask(func, types, args, kwargs)
+        if found is not NotImplemented:
+            return found
+    name = getattr(func, "__name__", repr(func))
+    raise TypeError(
+        f"no implementation found for '{name}' on types that implement __torch_function__: "
+        f"{[kind.__name__ if isinstance(kind, type) else f'mode {kind!r}' for kind in kinds]}.\n"
+        "  What to do: derive one of the classes from the other, or let its __torch_function__ take the other's types."
+    )
+
+
+def _apart(mode: TorchFunctionMode) -> Callable[..., Any]:
+    """A mode's `__torch_function__`, within which the mode is off."""
+
+    def ask(*given: Any) -> Any:
+        modes = thread.modes
+        before, modes.functions = modes.functions, modes.functions[:-1]
+        try:
+            if getattr(mode.__torch_function__, "__self__", mode) is not mode:
+                raise RuntimeError(
+                    f"{type(mode).__name__}: defining a mode's __torch_function__ as a classmethod is not supported, "
+                    "please make it a plain method"
+                )
+            return mode.__torch_function__(*given)
+        finally:
+            modes.functions = before
+
+    return ask
+
+
+def _torch_function(
+    cls: type[Tensor], func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+) -> Any:
+    """Call an operation, and give its results this class; NotImplemented if there are arguments of a class beside it.
+
+    func: the function of `pullback` that the operation is, also where it was called as a method or an operator.
+    types: the classes derived from Tensor among the arguments.
+    """
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    kwargs = kwargs or {}
+    with DisableTorchFunctionSubclass():
+        found = func(*args, **kwargs)
+        return _converted(found, cls, _identities((*args, *kwargs.values())))
+
+
+def _identities(values: Iterable[Any]) -> set[int]:
+    found: set[int] = set()
+    for value in values:
+        found |= _identities(value) if isinstance(value, (tuple, list)) else {id(value)}
+    return found
+
+
+def _converted(value: Any, cls: type[Tensor], given: set[int]) -> Any:
+    """Results with this class; one that was an argument stays as it is, seen through a view of it."""
+    if isinstance(value, Tensor):
+        if isinstance(value, (cls, Lifted)):
+            return value
+        if type(value) is Tensor and id(value) not in given:
+            try:
+                value.__class__ = cls
+                return value
+            except TypeError:  # a class with slots of its own
+                pass
+        return _as_subclass(value, cls)
+    if isinstance(value, (tuple, list)) and any(isinstance(part, Tensor) for part in value):
+        parts = [_converted(part, cls, given) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """A tensor of that class on the same memory, at a place in the graph behind this one's."""
+    _check_class(cls)
+    with DisableTorchFunctionSubclass():
+        alias: Any = self.view_as(self)
+    made = wrap_as(cls, alias._data)
+    made._edge, made._requires_grad, made._version_of = alias._edge, alias._requires_grad, alias._version_of
+    made._view = alias._view
+    if alias._view is not None:
+        alias._version_of.add_view(made)
+    return made
+
+
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
+    """A leaf of that class on the memory of `data`, outside of its graph."""
+    _check_class(cls)
+    if not isinstance(data, Tensor):
+        raise TypeError(errors.message("_make_subclass()", expected="a Tensor", found=errors.describe(data)))
+    made = wrap_as(cls, data._data)
+    made._version_of = data._share_version()
+    made.requires_grad = require_grad
+    return made
+
+
+def _check_class(cls: Any) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(errors.message("as_subclass()", expected="a class", found=errors.describe(cls)))
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            errors.message(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible",
+                found=cls.__name__,
+            )
+        )
+
+
+def _register(cls: Any, /, **kwargs: Any) -> None:
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if cls.__torch_function__ is not disabled_torch_function_impl and not issubclass(cls, Lifted):  # a transform's own
+        _DERIVED.add(cls)
+        LEVELS.add(1)  # from now on, operations look at their arguments
+
+
+# On the class from outside, as its other methods that need more than itself are: see autograd/api.py.
+_as_subclass.__name__ = "as_subclass"
+for _name, _method in {
+    "__torch_function__": classmethod(_torch_function),
+    "__init_subclass__": classmethod(_register),
+    "as_subclass": _as_subclass,
+    "_make_subclass": staticmethod(_make_subclass),
+}.items():
+    setattr(Tensor, _name, _method)
+
+
+# For functions of the user's own that are to ask as operations do -----------------------------------------------------
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of the arguments is of a class that is to be asked, or a mode is on."""
+    return bool(overriding(relevant_args))
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What a mode, or the classes among the relevant arguments, say that ``public_api(*args, **kwargs)`` is.
+
+    >>> import pullback
+    >>> from pullback.overrides import handle_torch_function, has_torch_function
+    >>> class Named(pullback.Tensor):
+    ...     pass
+    >>> def double(x):
+    ...     if has_torch_function((x,)):
+    ...         return handle_torch_function(double, (x,), x)
+    ...     return 2 * x
+    >>> type(double(Named([1.0]))).__name__
+    'Named'
+    """
+    return dispatch(overriding(relevant_args), public_api, args, kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
+    """A decorator for such functions; `dispatcher` takes what the function takes and returns the relevant arguments."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            kinds = overriding(dispatcher(*args, **kwargs)) if LEVELS.n else ()
+            return dispatch(kinds, call, args, kwargs) if kinds else func(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (input,))
+"""The decorator for functions that make a tensor like another."""
+
+by_modes = wrap_torch_function(lambda *args, **kwargs: ())
+"""The decorator for functions that make a tensor of other things: modes see them."""
+
+
+def chosen(**named: Any) -> dict[str, Any]:
+    """The keyword arguments that were chosen, among those whose default is None or False."""
+    return {name: value for name, value in named.items() if value is not None and value is not False}
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether it is a Tensor, or of a class with `__torch_function__`."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")

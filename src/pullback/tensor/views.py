@@ -1,0 +1,143 @@
+"""What a write in place does to the views of the memory that was written: it is counted, and some lose their place.
+
+A view that was made where nothing is recorded, or as one of many, cannot follow its base into a new place in the graph.
+It becomes `Lost`: its values can be read, but whoever would record an operation on it is told why that cannot be.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .memory import INFERENCE, KEEPERS, WRITES, next_write, refused_write
+from .overrides import disabled_torch_function_impl
+from .tensor import PLAIN, Edge, Tensor
+
+
+class Lost(Tensor):
+    """A view whose base was written to, where the way in which it was made forbids to make its place in the graph anew.
+
+    Whoever asks for that place gets the error. A tensor becomes one by `lose`.
+    """
+
+    __slots__ = ()
+
+    __torch_function__ = staticmethod(disabled_torch_function_impl)  # what is computed with it is a plain Tensor
+
+    _whole: type[Tensor] = Tensor
+    """The class it was before, and that of what shares its memory."""
+
+    @property
+    def _edge(self) -> Edge | None:
+        if self._view is not None:
+            raise self._refusal()
+        return self._place
+
+    @_edge.setter
+    def _edge(self, edge: Edge | None) -> None:
+        _slot_of_edge.__set__(self, edge)
+
+    @property
+    def _place(self) -> Edge | None:
+        return _slot_of_edge.__get__(self)
+
+    def _refusal(self) -> RuntimeError:
+        assert self._view is not None
+        return refused_write(self._view, self._place, "its base or another view of its base has been")
+
+    def __repr__(self) -> str:
+        return self._shown("Invalid")
+
+
+PLAIN.add(Lost)
+
+_slot_of_edge: Any = Tensor.__dict__["_edge"]
+
+
+_LOST: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary({Tensor: Lost})
+"""`Lost`, and for each class derived from Tensor that was met one that is both."""
+
+
+def lose(view: Tensor) -> None:
+    """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
+    cls = type(view)
+    if not isinstance(view, Lost):
+        lost = _LOST.get(cls)
+        if lost is None:
+            lost = _LOST[cls] = type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
+        view.__class__ = lost
+    view._requires_grad = True
+
+
+def _bump(self: Tensor) -> None:
+    """Count one write to this tensor's memory."""
+    memory = self._version_of
+    if memory is INFERENCE:
+        return
+    if memory is None:
+        memory = self._share_version()
+    memory.n += 1
+    WRITES.n = next_write()
+    for view in memory.living() if memory.views else ():
+        assert view._view is not None
+        tracked = view._view.base._requires_grad
+        if view._view.made and (tracked or view._place is not None):
+            lose(view)
+        elif not tracked and view._place is not None:  # its base left the graph by detach_()
+            view._edge, view._requires_grad = None, False
+
+
+Tensor._bump = _bump  # type: ignore[assignment]
+
+
+def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> None:
+    """Raise if a payload's memory must not be written to.
+
+    one_value: all of it gets the same, so it may overlap. same: what is written of it gets the same, or is given by
+    positions, the last of which wins; then elements may share memory, but not all along an axis.
+    """
+    if isinstance(data, np.ndarray):
+        flags = data.flags
+        if not (one_value or flags.c_contiguous) and data.size > 1 and _overlaps(data, same):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+        if not flags.writeable:
+            raise RuntimeError(
+                errors.message(
+                    "in-place write",
+                    expected="writable memory",
+                    found="a read-only array",
+                    do="clone() it first; or, where it is what as_strided() gave inside of a transform, have the "
+                    "transform begin with a contiguous() tensor, for vmap one with the batch in front",
+                )
+            )
+
+
+def _overlaps(a: Any, along_axes: bool) -> bool:
+    """Whether elements of an array lie at the same place. along_axes: all along an axis, not in another way."""
+    steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True) if n > 1)
+    if along_axes or steps[0][0] == 0:
+        return steps[0][0] == 0
+    reach = 0  # from the first element to the last, along the axes so far
+    for step, n in steps:
+        if step < reach + a.itemsize:
+            break
+        reach += step * (n - 1)
+    else:
+        return False
+    places = np.zeros((), np.int64)
+    for step, n in steps:
+        places = places[..., None] + np.arange(n) * step
+    return bool(np.unique(places).size < places.size)
+
+
+def keep_values(t: Tensor) -> None:
+    """Call whoever wants the values of a tensor as they are, before it is written to."""
+    if KEEPERS and t._version_of is not None:
+        for keep in KEEPERS.pop(id(t._version_of), ()):
+            keep()

@@ -1,0 +1,335 @@
+"""The checks that come first: forward runs, twice with the same result, and leaves its inputs alone; so does backward.
+
+What fails here would fail in every other check, which are then left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.structure import leaves
+from ..diagnose.gradcheck.problem import Array
+from ..tensor.tensor import Tensor
+from .findings import Finding, Line
+from .source import (
+    described,
+    line_of_error,
+    line_that,
+    line_that_differs,
+    remedy,
+    remedy_lines,
+    replaced,
+    shape_of,
+    text,
+)
+from .subject import Run, Subject, numbers
+
+ATTEMPTS = 4  # how often something is repeated to see it differ: a few random numbers may well be the same twice
+
+REFUSALS = {
+    "incorrect number of gradients": "gradient-count",
+    "as gradient of": "gradient-type",
+    "different from None at position": "gradient-for-non-tensor",
+    "invalid gradient at index": "gradient-shape",
+    "returned a gradient of dtype": "gradient-dtype",
+}
+"""Words in the engine's refusals, and what they are called here."""
+
+
+def check_forward(subject: Subject) -> Iterator[Finding]:
+    """forward runs for these inputs."""
+    try:
+        subject.dirty = subject.written()
+        outputs = subject.run().outputs
+    except Exception as error:
+        forward = subject.method("forward")
+        expected, fix = (
+            "a result for these inputs",
+            "# audit with inputs, and dtypes=, that forward takes; or mend this line",
+        )
+        line, found = line_of_error(error, forward), forward.returned() if forward else None
+        if found is not None and "from_numpy" in str(error):
+            line = forward.at(found[0])
+            fix = replaced(found[0], found[1][0], f"pullback.from_numpy({text(found[1][0])})")
+        yield Finding("forward-raises", expected, described(error), remedy(error), line, fix)
+        return
+    if not outputs:
+        forward = subject.method("forward")
+        found = forward.returned() if forward else None
+        line = forward.at(found[0]) if found else forward.head()
+        yield Finding("no-gradient", "a tensor among the outputs", "none", "", line, "# return the result as a tensor")
+
+
+# Determinism ---------------------------------------------------------------------------------------------------------
+
+
+def check_determinism(subject: Subject) -> Iterator[Finding]:
+    """forward gives the same twice; if it is random, at least with the same seed."""
+    forward = subject.method("forward")
+    gap = _gap(subject)
+    if gap == 0:
+        return
+    subject.random = True
+    again = _gap(subject)
+    if again == 0:
+        yield Finding(
+            "random",
+            "the same result from two calls",
+            f"a difference of {gap:.3g}, and none with the same random seed",
+            "It draws random numbers; every other check holds the seed fixed.",
+            corrected="# nothing to mend, if backward uses the numbers that forward drew",
+        )
+        return
+    yield Finding(
+        "not-deterministic",
+        "the same result from two calls with the same inputs and the same random seed",
+        f"results that differ by {again:.3g}",
+        "It draws from a generator of its own, or depends on what earlier calls left behind; finite differences of it "
+        "are noise.",
+        forward.head(),
+        "# draw with pullback's or NumPy's global generator, or take the random numbers as an argument",
+    )
+
+
+def _gap(subject: Subject) -> float:
+    """How far the results of a few calls are apart."""
+    first, *others = ([numbers(t) for t in subject.run().outputs] for _ in range(ATTEMPTS))
+    return max(largest_gap(first, other) for other in others)
+
+
+def largest_gap(a: Sequence[Array | None], b: Sequence[Array | None]) -> float:
+    """The largest difference between arrays, where nan equals nan and None is zero; inf if shapes differ."""
+    worst = 0.0 if len(a) == len(b) else np.inf
+    for x, y in zip(a, b, strict=False):
+        x, y = (np.zeros(()) if v is None else np.asarray(v) for v in (x, y))
+        if x.shape != y.shape and x.ndim and y.ndim:
+            return np.inf
+        if x.dtype.kind not in "fc":
+            worst = max(worst, 0.0 if np.array_equal(x, y) else 1.0)
+            continue
+        with np.errstate(all="ignore"):
+            gap = np.abs(x - y)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        worst = max(worst, float(np.where(same, 0, np.nan_to_num(gap, nan=np.inf)).max(initial=0)))
+    return worst
+
+
+# Writes --------------------------------------------------------------------------------------------------------------
+
+
+def check_inputs_unmodified(subject: Subject) -> Iterator[Finding]:
+    """forward writes to no input that is not marked dirty."""
+    flat = subject.copies()
+    before = _arrays(flat)
+    subject.run(flat)
+    for i, (then, now) in enumerate(zip(before, _arrays(flat), strict=True)):
+        if then is None or now is None or np.array_equal(then, now, equal_nan=then.dtype.kind in "fc"):
+            continue
+        forward, name, fresh = subject.method("forward"), subject.names[i], subject.copies()
+        line = line_that(_is_changed(fresh[i], then), functools.partial(subject.run, fresh), forward)
+        yield Finding(
+            "input-modified",
+            f"{name} to be the same after forward",
+            f"other values in it, first {then.ravel()[0]:.6g} became {now.ravel()[0]:.6g}",
+            "The caller, and every operation that saved this tensor, sees the write; mark it with ctx.mark_dirty and "
+            "return it, or write to a clone.",
+            line or forward.head(),
+            f"{_out_of_place(line, name)}  # or ctx.mark_dirty({name}), and return {name}",
+        )
+
+
+def _arrays(flat: Sequence[Any]) -> list[Array | None]:
+    return [np.array(numbers(t)) if isinstance(t, Tensor) else None for t in flat]
+
+
+def _is_changed(t: Tensor, then: Array) -> Callable[[], bool]:
+    return lambda: not np.array_equal(numbers(t), then, equal_nan=then.dtype.kind in "fc")
+
+
+# backward ------------------------------------------------------------------------------------------------------------
+
+
+def check_backward(subject: Subject) -> Iterator[Finding]:
+    """backward runs, and returns something that can be gradients of these inputs."""
+    run = subject.run()
+    if not run.tracked:
+        return
+    try:
+        run.vjp(run.seeds(np.random.default_rng(6)))
+    except Exception as error:
+        backward = subject.method("backward")
+        code = next((code for words, code in REFUSALS.items() if words in str(error)), "backward-raises")
+        expected, corrected = _refused(subject, code, error)
+        found = backward.returned() if backward else None
+        line = backward.at(found[0]) if found and code != "backward-raises" else line_of_error(error, backward)
+        line = line or subject.method("forward").head()
+        yield Finding(code, expected, described(error), remedy(error), line, remedy_lines(error) or corrected)
+
+
+def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
+    """What was expected where backward fails, and the line that should stand there."""
+    backward = subject.method("backward")
+    found = backward.returned() if backward else None
+    elements = [text(value) for value in found[1]] if found else ["grad_output"]
+    names = list(
+        {place: name.partition("[")[0] for place, name in zip(subject.places, subject.names, strict=True)}.values()
+    )
+    if code == "gradient-count":
+        wanted = elements[: len(names)] + ["None"] * (len(names) - len(elements))
+        return f"one gradient for each argument of forward: {', '.join(names)}", f"return {', '.join(wanted)}"
+    if code == "gradient-type":
+        wrong = subject.log.each(subject.run().node)
+        wanted = [
+            f"pullback.from_numpy({e})" if isinstance(g, np.ndarray) else e
+            for e, g in zip(elements, [*wrong, *elements], strict=False)
+        ]
+        return "a tensor, or None, for each argument", f"return {', '.join(wanted)}"
+    if code == "gradient-for-non-tensor":
+        kinds = dict(zip(subject.names, subject.flat, strict=True))
+        wanted = [
+            e if isinstance(kinds.get(n), Tensor) and kinds[n]._data.dtype.kind in "fc" else "None"
+            for n, e in zip(names, elements, strict=False)
+        ]
+        return "None for an argument that is not a tensor of floating point", f"return {', '.join(wanted)}"
+    if code == "gradient-shape":
+        return "a gradient of the shape of its input", _cast(subject, "({}).expand({})")
+    if code == "gradient-dtype":
+        return "a gradient of the same kind of numbers as its input", _cast(subject, "({}).real")
+    return "gradients", "# this line fails; audit's message says how" if not remedy(error) else "# " + remedy(error)
+
+
+def _cast(subject: Subject, form: str) -> str:
+    """The statement that computes the first gradient of another shape or kind than its input, with that made to fit."""
+    backward, node = subject.method("backward"), subject.run().node
+    returned = subject.log.each(node)
+    for leaf in subject.moving:
+        g, x = returned[subject.edge(node, leaf)], subject.flat[leaf]
+        if isinstance(g, Tensor) and (g.shape != x.shape or g.is_complex() != x.is_complex()):
+            found = backward.gradient(subject.places[leaf]) if backward else None
+            shape, more = shape_of(backward, subject.names[leaf])
+            if found is None:
+                return form.format("grad", shape)
+            return replaced(*found, form.format(text(found[1]), shape)) + (more if "expand" in form else "")
+    return "# in backward, make the gradient fit its input"
+
+
+def check_warnings(subject: Subject) -> Iterator[Finding]:
+    """Neither forward nor backward gives a warning; that about a gradient's shape is a finding of its own."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        run = subject.run()
+        if run.tracked:
+            run.vjp(run.seeds(np.random.default_rng(21)))
+    for message in dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in given):
+        if "returned a gradient of shape" not in message:
+            said = message.splitlines()[0].rstrip(".")
+            forward = subject.method("forward")
+            words = said.partition("ctx.")[2].partition("(")[0]
+            line = next((forward.at(statement) for statement, _ in forward.calls(words)), None) if forward else None
+            yield Finding(
+                "warned", "no warning", said, "Where warnings are errors, it fails.", line or forward.head(),
+                "# do what the warning says",
+            )  # fmt: skip
+
+
+def check_backward_writes(subject: Subject) -> Iterator[Finding]:
+    """backward leaves the incoming gradient, the inputs and what was saved as they were."""
+    run = subject.run()
+    if not run.tracked:
+        return
+    seeds = run.seeds(np.random.default_rng(7))
+    backward = subject.method("backward")
+    held = [t for t in (*run.inputs, *_saved(run)) if isinstance(t, Tensor)]
+    before = _arrays(held)
+    run.vjp(seeds)
+    for k, (then, g) in enumerate(zip(subject.log.before, leaves(subject.log.given), strict=True)):
+        if then is not None and not np.array_equal(then, numbers(g), equal_nan=True):
+            yield _grad_output_modified(subject, k, then)
+            break
+    for then, t in zip(before, held, strict=True):
+        if then is not None and not np.array_equal(then, numbers(t), equal_nan=then.dtype.kind in "fc"):
+            again = subject.run()
+            which = next(i for i, other in enumerate(held) if other is t)
+            fresh = [o for o in (*again.inputs, *_saved(again)) if isinstance(o, Tensor)][which]
+            line = line_that(_is_changed(fresh, then), functools.partial(again.vjp, seeds), backward)
+            yield Finding(
+                "backward-modifies",
+                "the inputs and the saved tensors to be the same after backward",
+                f"other values in a saved tensor of shape {list(then.shape)}",
+                "They belong to the caller and to later passes over the graph.",
+                line or backward.head(),
+                _out_of_place(line, "x"),
+            )
+            return
+
+
+def _saved(run: Run) -> list[Any]:
+    saved = run.node._saved
+    return list(saved) if isinstance(saved, tuple) else []
+
+
+def _grad_output_modified(subject: Subject, k: int, then: Array) -> Finding:
+    backward, log = subject.method("backward"), subject.log
+    run = subject.run()
+    log.clear()
+
+    def changed() -> bool:
+        given = list(zip(leaves(log.given), log.before, strict=True))[k : k + 1]
+        return any(b is not None and not np.array_equal(numbers(g), b, equal_nan=True) for g, b in given)
+
+    seeds = run.seeds(np.random.default_rng(7))
+    line = line_that(changed, lambda: run.vjp(seeds), backward)
+    name = backward.parameter(1 + k, "grad_output")
+    return Finding(
+        "grad-output-modified",
+        f"{name} to be the same after backward",
+        "other values in it",
+        "It belongs to the engine, which may hand the same tensor to other nodes; write to a clone.",
+        line or backward.head(),
+        _out_of_place(line, name),
+    )
+
+
+def _out_of_place(line: Line | None, name: str) -> str:
+    """The usual in-place statements, out of place."""
+    statement = line.text.strip() if line else ""
+    for mark in ("*=", "+=", "-=", "/="):
+        left, found, right = statement.partition(f" {mark} ")
+        if found:
+            return f"{left} = {left} {mark[0]} {right}"
+    before, found, arguments = statement.partition("_(")
+    if found and statement.endswith(")"):
+        call = f"{before}({arguments}"
+        return call if "=" in call or call.startswith("return") else f"{call.partition('.')[0]} = {call}"
+    return f"{name} = {name}.clone()  # before: {statement}" if statement else f"{name} = {name}.clone()"
+
+
+def check_backward_repeats(subject: Subject) -> Iterator[Finding]:
+    """A second pass over the same graph gives the same gradients."""
+    run = subject.run()
+    if not run.tracked or subject.broken & {"backward-modifies", "grad-output-modified"}:
+        return
+    backward = subject.method("backward")
+    seeds = run.seeds(np.random.default_rng(8))
+    first = run.vjp(seeds)
+    expected = "the same gradients from a second pass over a graph that was retained"
+    why = (
+        "backward must not use up what forward kept, nor draw random numbers of its own: forward saves what it drew, "
+        "e.g. a mask."
+    )
+    try:
+        gap = max(largest_gap(first, run.vjp(seeds)) for _ in range(ATTEMPTS))
+    except Exception as error:
+        line = line_of_error(error, backward)
+        corrected = "# read what ctx keeps; do not pop, delete or overwrite it"
+        yield Finding("backward-not-repeatable", expected, described(error), why, line, corrected)
+        return
+    if gap > 0:
+        line = line_that_differs(lambda: run.vjp(seeds), backward) or backward.head()
+        corrected = "mask, = ctx.saved_tensors  # with ctx.save_for_backward(mask) in forward"
+        yield Finding("backward-not-repeatable", expected, f"a difference of {gap:.3g}", why, line, corrected)
