@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from pullback.compile.backends import c, cache
 from pullback.compile.backends.c_source import source
 from pullback.compile.backends.c_steps import BOOL, FLOAT, INTEGER
-from pullback.compile.plan.loop import Access, Loop, Output, Step
+from pullback.compile.backends.loop import Access, Loop, Output, Step
 
 special = pytest.importorskip("scipy.special")
 
@@ -880,7 +880,7 @@ BUILD = """
 import sys
 import numpy as np
 from pullback.compile import c
-from pullback.compile.loop import Access, Loop, Output, Step
+from pullback.compile.backends.loop import Access, Loop, Output, Step
 f = np.dtype("float64")
 steps = (Step("load", (), f, 0), Step("const", (), f, 2.0), Step("multiply", (0, 1), f))
 loop = Loop((3,), (Access(f, (True,)),), steps, (Output(2, f),))

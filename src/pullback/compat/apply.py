@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..ops.index.fill import _copy
 from ..ops.make.from_data import tensor
-from ..table.inplace import _copy
 from ..table.writing import refuse_write
 from ..tensor.tensor import Lifted, Tensor
 

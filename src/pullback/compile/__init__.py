@@ -1,12 +1,13 @@
 """`pullback.compile`: a function of tensors as one fused program.
 
-    trace (interpreters/traced.py) -> NumPy operations (lower.py, program.py) -> loops and calls (fuse.py)
-    -> what is kept for backward (saving.py) -> one function of arrays (plan.py) -> loops as C (c.py) or NumPy
-    (blocks.py)
+    trace/     a call (interpreters/traced.py) -> NumPy operations (lower.py, program.py)
+    plan/      loops and calls (fuse.py) -> what is kept for backward (saving.py) -> one function of arrays (plan.py)
+    backends/  a loop as C (c.py) or as NumPy in blocks (blocks.py)
 
-`front.py` is `compile` itself, `function.py` what it returns, `entry.py` one signature of it, `node.py` its node in the
-graph, `closure.py` what the function reaches besides its arguments, `state.py` what it may not set there. All but
-`front.py` and `settings.py` is loaded when a function is compiled: no part of the cost of importing the library.
+`front.py` is `compile` itself, `compiled.py` the function that it returns, `signature.py` one signature of that,
+`compiled_node.py` its node in the graph. In `trace/`, `closure.py` finds the tensors and settings that the function
+reaches besides its arguments, and `mutations.py` refuses what it may not set there. Only `front.py` and
+`num_threads.py` are loaded with the library; the rest is loaded when the first function is compiled.
 """
 
 import importlib as _importlib
@@ -24,5 +25,5 @@ __all__ = ["Compiled", "compile", "get_num_threads", "set_num_threads"]
 
 def __getattr__(name: str) -> _Any:
     if name == "Compiled":
-        return _importlib.import_module(".function", __name__).Compiled
+        return _importlib.import_module(".compiled", __name__).Compiled
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -89,6 +89,6 @@ def compile(
         raise TypeError(errors.message("compile()", expected="a function", found=errors.describe(fn)))
     if disable or backend in _EAGER:
         return fn
-    compiled = importlib.import_module(".function", __package__).Compiled(fn, _BACKENDS[backend], fallback, static)
+    compiled = importlib.import_module(".compiled", __package__).Compiled(fn, _BACKENDS[backend], fallback, static)
     wrapped = getattr(type(fn), "__compile__", None)  # of a class that wants to be more than a function: nn.Module
     return compiled if wrapped is None else wrapped(fn, compiled)

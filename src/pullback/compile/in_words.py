@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tensor.printing import count_of_bytes
+from .backends.loop import Loop, Step
 from .plan.fuse import LoopStage
-from .plan.loop import Loop, Step
 from .plan.plan import Plan
 from .signature import Entry
 from .trace.program import Value

@@ -25,7 +25,7 @@ from .elementwise import (
     rounding,
     softmax,
 )
-from .index import diagonals, gather, index_add, put, scatter, subscripts
+from .index import diagonals, fill, gather, index_add, put, scatter, subscripts
 from .linalg import (
     cholesky_qr,
     common,

@@ -1,4 +1,4 @@
-"""In-place twins: `x.add_(y)`, `x += y`, `x.zero_()`, `x.copy_(y)`.
+"""In-place twins: `x.add_(y)`, `x += y`.
 
 A twin computes what the operation computes, checks that the result fits, and only then writes. If the write is
 recorded, the tensor becomes the output of the operation's node, whose input is a stand-in for what the tensor was.
@@ -10,19 +10,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .. import errors
-from ..ops.index.gather import check_mask, fitting_number
-from ..ops.index.subscripts import write
-from ..ops.shape.reshape import expand
 from ..tensor import dtypes
-from ..tensor.arrays import broadcasts_to
 from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS
-from .entry import NAMES, TABLE, Op, alias
+from .entry import NAMES, TABLE, Op
 from .writing import before_write, put, refuse_write, take_history
 
 _OPERATORS = {
@@ -114,86 +108,3 @@ def _operator(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
 
     call.__name__, call.__doc__ = twin.__name__, twin.__doc__
     return call
-
-
-_ALL = (Ellipsis,)
-
-
-def _fill(self: Tensor, value: Any) -> Tensor:
-    """Every element `value`, a number or a 0-d tensor."""
-    write(self, _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
-    return self
-
-
-def _fitting(name: str, t: Tensor, value: Any) -> Any:
-    """A number or a 0-d tensor as what may be written to `t`; of a complex tensor, that is its real part."""
-    if isinstance(value, Tensor) and not value._data.ndim and value._data.dtype.kind == "c":
-        return value
-    return fitting_number(name, t, value)
-
-
-def _zero(self: Tensor) -> Tensor:
-    """Every element 0."""
-    write(self, _ALL, 0, one_value=True)
-    return self
-
-
-def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
-    if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
-        raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
-    if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
-        raise RuntimeError(
-            errors.message(
-                "copy_()", expected=f"what broadcasts to {list(self._data.shape)}", found=errors.describe(src)
-            )
-        )
-    write(self, _ALL, src)
-    return self
-
-
-def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`value` wherever `mask` is True."""
-    check_mask("masked_fill_", mask)
-    write(self, (expand(mask, self._data.shape),), _fitting("masked_fill_", self, value))
-    return self
-
-
-for _name, _method in {
-    "fill_": _fill,
-    "zero_": _zero,
-    "copy_": _copy,
-    "masked_fill_": _masked_fill,
-}.items():
-    _method.__name__ = _name
-    setattr(Tensor, _name, _method)
-
-
-def detach(input: Tensor) -> Tensor:
-    """`Tensor.detach`: a tensor on the same memory that is not part of the graph."""
-    return _tensor("detach", input).detach()
-
-
-def detach_(input: Tensor) -> Tensor:
-    """`Tensor.detach_`: the tensor itself, taken out of the graph."""
-    return _tensor("detach_", input).detach_()
-
-
-def _tensor(name: str, input: Any) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="input to be a Tensor", found=errors.describe(input)))
-    return input
-
-
-def fill(input: Tensor, value: Any) -> Tensor:
-    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; to a tensor flow the gradients of all.
-
-    >>> import pullback
-    >>> pullback.fill(pullback.zeros(2), 3)
-    tensor([3., 3.])
-    """
-    return _tensor("fill", input).clone().fill_(value)
-
-
-for _call in (detach, detach_, fill, _fill, _zero):
-    alias(_call.__name__, _call)

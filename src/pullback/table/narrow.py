@@ -6,10 +6,10 @@ looks at memory (a view) or converts it works on the numbers themselves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import errors
-from ..ops.make.conversion import to
 from ..tensor.dtypes import NARROW, bfloat16, finfo, float32
 from ..tensor.tensor import Tensor
 from .entry import Op
@@ -23,12 +23,21 @@ _OF_ONE_DTYPE = frozenset(
 )
 
 
+_conversion: Callable[[Tensor, Any], Tensor]
+
+
+def converts_with(to: Callable[[Tensor, Any], Tensor]) -> None:
+    """Take the operation that converts a tensor to a dtype."""
+    global _conversion
+    _conversion = to
+
+
 def _widened(t: Tensor) -> Tensor:
-    return to(t, float32) if t._data.dtype.kind == "V" else t
+    return _conversion(t, float32) if t._data.dtype.kind == "V" else t
 
 
 def _narrowed(t: Tensor) -> Tensor:
-    return to(t, bfloat16) if t._data.dtype.kind in "fV" else t
+    return _conversion(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
 def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad
-from ..diagnose.gradcheck.checking import Gradients, _disagreements, _pair
-from ..diagnose.gradcheck.problem import Array, Call, Label, Problem, differences, random_like
+from ..diagnose.gradcheck.checking import _disagreements, _pair
+from ..diagnose.gradcheck.problem import Array, Call, Gradients, Label, Problem, differences, random_like
 from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
 from .derivatives import directions, steady, worst

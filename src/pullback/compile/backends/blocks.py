@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..plan.loop import Loop, Step
+from .loop import Loop, Step
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Array], Sequence[Array]], None]

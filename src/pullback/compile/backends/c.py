@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...errors import message
-from ..plan.loop import Loop
 from . import cache
 from .c_source import source
 from .c_steps import COSTLY, refusal
+from .loop import Loop
 
 Runner = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
 
@@ -58,7 +58,7 @@ def _layout_is_known() -> bool:
 def supports(loop: Loop) -> str | None:
     """Why a loop cannot become C, in words, or None if it can.
 
-    >>> from pullback.compile.loop import Access, Output, Step
+    >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> half = np.dtype("float16")
     >>> supports(Loop((3,), (Access(half, (True,)),), (Step("load", (), half, 0),), (Output(0, half),)))
     'there is no C for float16'
@@ -112,7 +112,7 @@ def build(loop: Loop, threads: int) -> Runner:
         NotImplementedError: the loop has no form in C; `supports` says so beforehand.
         pullback.compile.cache.CompilerError: there is no compiler, or it does not take the source.
 
-    >>> from pullback.compile.loop import Access, Output, Step
+    >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> f = np.dtype("float32")
     >>> steps = (Step("load", (), f, 0), Step("exp", (0,), f), Step("multiply", (0, 1), f))
     >>> loop = Loop((3,), (Access(f, (True,)),), steps, (Output(2, f), Output(2, f, "add", (0,))))

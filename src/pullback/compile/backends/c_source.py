@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..plan.loop import Loop, Output, Step
 from .c_steps import c_type, expression, literal, short, turns
+from .loop import Loop, Output, Step
 
 BLOCK = 1024
 """Elements of a block: 4 KiB of float32. The buffers of a few blocks fit the first-level cache."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..plan.loop import Loop, Step
+from .loop import Loop, Step
 
 C_TYPES = {
     "bool": "_Bool",

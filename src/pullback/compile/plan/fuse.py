@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.loop import Access, Loop, Output, Step
 from ..trace.program import Shape, Value, reachable
-from .loop import Access, Loop, Output, Step
 
 STEPS_PER_LOOP = 200
 _FUSABLE = "biufc"

@@ -15,10 +15,10 @@ import numpy as np
 
 from ... import errors
 from ..backends import blocks, c, cache
+from ..backends.loop import Loop
 from ..trace.program import Slot, Value
 from .fuse import CallStage, LoopStage, Stage, memory
 from .layouts import turned
-from .loop import Loop
 from .saving import is_view
 
 Array = np.ndarray[Any, Any]

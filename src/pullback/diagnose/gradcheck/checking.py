@@ -2,8 +2,8 @@
 
 The derivative that backward claims (the *analytical* Jacobian, a row for each element of the output) is compared with
 the one that the function shows when its inputs are moved a little (the *numerical* Jacobian, by central differences).
-What else is true of a correct backward is checked in `_conduct.py`; the function, its evaluation and its Jacobians are
-in `_problem.py`; how a failure reads is in `_report.py`.
+The function, its evaluation and its Jacobians are in `problem.py`; what else is true of a correct backward is checked
+in `properties.py`, forward mode and `vmap` in `other_modes.py`; `disagreement.py` words a failure.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...autograd.api import grad
 from ...autograd.grad_mode import enable_grad
 from ...autograd.structure import leaves
 from ...tensor.tensor import Tensor, wrap
 from . import disagreement
 from .disagreement import Array, GradcheckError, Kinks, Label, Pair
+from .other_modes import check_batched, check_batched_forward, check_forward, of_values
 from .problem import (
     Call,
+    Gradients,
     Options,
     Problem,
     analytical,
@@ -38,11 +39,12 @@ from .properties import check_conduct, check_undefined
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
-CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {}
-"""The checks that need transforms, which are above the heart: `func/checks.py` enters them."""
-
-DENSE: list[Callable[[Callable[..., Any], tuple[Any, ...], Any], tuple[Callable[..., Any], tuple[Any, ...]]]] = []
-"""What makes a function of sparse tensors one of their values; from `func/checks.py` as well."""
+CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {
+    "forward": check_forward,
+    "batched": check_batched,
+    "batched_forward": check_batched_forward,
+}
+"""The checks of the other modes, by the names under which they are asked for."""
 
 SEED = 20
 LARGEST_REPORT = 1_000_000  # entries of a Jacobian that is computed only to be shown
@@ -144,7 +146,7 @@ def gradcheck(
     _require(check_backward_ad or not check_batched_grad, "check_backward_ad=True with check_batched_grad=True")
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
     modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
-    func, args = _dense(func, as_arguments(inputs), masked)
+    func, args = of_values(func, as_arguments(inputs), masked)
     labels = label_inputs(func, args)
     problem = Problem(func, args, promoted(args, labels), labels, _title("gradcheck", func))
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
@@ -205,7 +207,7 @@ def gradgradcheck(
     _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev=True with check_batched_grad=True")
     modes = {"forward": check_fwd_over_rev, "batched": check_batched_grad}
     title = _title("gradgradcheck", func)
-    func, args = _dense(func, as_arguments(inputs), masked)
+    func, args = of_values(func, as_arguments(inputs), masked)
     labels = label_inputs(func, args)
     flat = promoted(args, labels)
     problem = Problem(func, args, flat, labels, title)
@@ -223,12 +225,6 @@ def gradgradcheck(
 def _require(condition: bool, expected: str) -> None:
     if not condition:
         raise AssertionError(f"Expected {expected}")
-
-
-def _dense(func: Callable[..., Any], args: tuple[Any, ...], masked: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    for change in DENSE:
-        func, args = change(func, args, masked)
-    return func, args
 
 
 def _title(check: str, func: Callable[..., Any]) -> str:
@@ -252,19 +248,6 @@ def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, 
     drawn = random_like(outputs, np.random.default_rng(SEED))
     made = [wrap(np.stack([d, d], -1)[..., 0] if strided else d) for d in drawn]
     return tuple(m if vector is None else vector for m, vector in zip(made, vectors, strict=True))
-
-
-class Gradients:
-    """`func`'s backward as a function: of func's arguments, `count` of them, and its grad_outputs."""
-
-    def __init__(self, func: Callable[..., Any], count: int) -> None:
-        self.func, self.count = func, count
-
-    def __call__(self, *args: Any) -> tuple[Tensor | None, ...]:
-        inputs, vectors = args[: self.count], args[self.count :]
-        wanted = [t for t in leaves(inputs) if isinstance(t, Tensor) and t._requires_grad]
-        outputs = [t for t in leaves(self.func(*inputs)) if isinstance(t, Tensor) and t._requires_grad]
-        return grad(outputs, wanted, vectors, create_graph=True, allow_unused=True)
 
 
 # The check -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 A `Problem` is that function as one of the tensors that require grad among its arguments; a `Call` is one evaluation of
 it with its graph. Both Jacobians are taken along *directions*: the unit vectors, which give every entry, or one random
-vector on either side, which gives the number ``u^T J v``. Their shape is (parts, rows, columns), as `_report.py` says.
+vector on either side, which gives the number ``u^T J v``. `disagreement.py` says what their shape (parts, rows,
+columns) means.
 """
 
 from __future__ import annotations
@@ -21,6 +22,20 @@ from ...autograd.node import AccumulateGrad, Node, reachable
 from ...autograd.structure import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Tensor, wrap, wrap_as
 from .disagreement import Array, GradcheckError, Label
+
+
+class Gradients:
+    """`func`'s backward as a function: of func's arguments, `count` of them, and its grad_outputs."""
+
+    def __init__(self, func: Callable[..., Any], count: int) -> None:
+        self.func, self.count = func, count
+
+    def __call__(self, *args: Any) -> tuple[Tensor | None, ...]:
+        inputs, vectors = args[: self.count], args[self.count :]
+        wanted = [t for t in leaves(inputs) if isinstance(t, Tensor) and t._requires_grad]
+        outputs = [t for t in leaves(self.func(*inputs)) if isinstance(t, Tensor) and t._requires_grad]
+        return grad(outputs, wanted, vectors, create_graph=True, allow_unused=True)
+
 
 # The inputs ----------------------------------------------------------------------------------------------------------
 

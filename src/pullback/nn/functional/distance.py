@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import by
 from ...ops.make.conversion import to
 from ...ops.reduce import sums
 from ...ops.reduce.norm import norm
-from ...table.batching import by
 from ...table.calls import write_out
 from ...table.entry import composite, constant
 from ...table.samples import A, S, V, index, inf

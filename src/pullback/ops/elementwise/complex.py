@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import by, unchanged
+from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
 from ...table.entry import composite, elementwise, linear, special
 from ...table.nodes import titled

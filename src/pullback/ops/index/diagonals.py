@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import by, moved
+from ...interpreters.batch_rules import by, moved
 from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.nodes import titled

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import by_mask, by_positions, by_row, in_rows, looped, read
 from ...kernels.positions import INT64, add_at, along, positions, vector
-from ...table.batching import by_mask, by_positions, by_row, in_rows, looped, read
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import by_row
 from ...kernels.positions import INT64, add_at, vector
-from ...table.batching import by_row
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.nodes import titled

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import in_rows, looped, written
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
-from ...table.batching import in_rows, looped, written
 from ...table.calls import apply, on
 from ...table.entry import alias, composite, linear
 from ...table.nodes import titled

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import by_positions
 from ...kernels.positions import along
-from ...table.batching import by_positions
 from ...table.calls import on
 from ...table.entry import composite, constant, linear, special
 from ...table.nodes import titled

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import added_up, by, prefixed, read, through, written
 from ...kernels.positions import add_at, indexed_shape
-from ...table.batching import added_up, by, prefixed, read, through, written
 from ...table.calls import apply, on, record
 from ...table.entry import linear
 from ...table.levels import any_lifted

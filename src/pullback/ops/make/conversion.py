@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import by, unchanged
+from ...interpreters.batch_rules import by, unchanged
+from ...table import narrow
 from ...table.calls import apply
 from ...table.entry import alias, composite, constant, linear
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
@@ -336,3 +337,5 @@ for _question in (is_nonzero, is_signed):
     setattr(Tensor, _question.__name__, _question)
     alias(_question.__name__, _question)
 alias("result_type", result_type)
+
+narrow.converts_with(to)

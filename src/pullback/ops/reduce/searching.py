@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import in_order, looped
+from ...interpreters.batch_rules import in_order, looped
 from ...table.entry import composite, constant, special
 from ...table.samples import A, Differs, S, Sample, V, inf, nan
 from ...tensor import dtypes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import by, dims_only, moved
+from ...interpreters.batch_rules import by, dims_only, moved
 from ...table.calls import apply
 from ...table.entry import composite, linear
 from ...table.samples import A, S

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import joined, stacked
+from ...interpreters.batch_rules import joined, stacked
 from ...table.entry import composite, joining
 from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import wrap_axis

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.batching import by, expanded
+from ...interpreters.batch_rules import by, expanded
 from ...table.calls import apply
 from ...table.entry import alias, composite, linear
 from ...table.samples import NO_UNARY, A, D, S

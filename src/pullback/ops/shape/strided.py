@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import by, moved
 from ...kernels.positions import add_at
-from ...table.batching import by, moved
 from ...table.calls import apply, on, tie
 from ...table.entry import composite, linear
 from ...table.nodes import titled

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..interpreters.batched import any_tensors, looped, refused, tensors_in
 from ..kernels.positions import indexed_shape, layout
 from ..tensor.arrays import wrap_axis
 from ..tensor.memory import same_memory
 from ..tensor.tensor import Tensor
+from .batched import any_tensors, looped, refused, tensors_in
 
 if TYPE_CHECKING:
-    from ..interpreters.batched import Vmap
-    from .entry import Op
+    from ..table.entry import Op
+    from .batched import Vmap
 
 Args = tuple[Any, ...]
 Change = Callable[..., Args | None]

@@ -1,0 +1,97 @@
+"""Writing to a tensor as a whole: `fill_`, `zero_`, `copy_`, `masked_fill_`; and `detach` as a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.entry import alias
+from ...tensor.arrays import broadcasts_to
+from ...tensor.tensor import Tensor
+from ..shape.reshape import expand
+from .gather import check_mask, fitting_number
+from .subscripts import write
+
+_ALL = (Ellipsis,)
+
+
+def _fill(self: Tensor, value: Any) -> Tensor:
+    """Every element `value`, a number or a 0-d tensor."""
+    write(self, _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
+    return self
+
+
+def _fitting(name: str, t: Tensor, value: Any) -> Any:
+    """A number or a 0-d tensor as what may be written to `t`; of a complex tensor, that is its real part."""
+    if isinstance(value, Tensor) and not value._data.ndim and value._data.dtype.kind == "c":
+        return value
+    return fitting_number(name, t, value)
+
+
+def _zero(self: Tensor) -> Tensor:
+    """Every element 0."""
+    write(self, _ALL, 0, one_value=True)
+    return self
+
+
+def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+    if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
+        raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
+    if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
+        raise RuntimeError(
+            errors.message(
+                "copy_()", expected=f"what broadcasts to {list(self._data.shape)}", found=errors.describe(src)
+            )
+        )
+    write(self, _ALL, src)
+    return self
+
+
+def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value` wherever `mask` is True."""
+    check_mask("masked_fill_", mask)
+    write(self, (expand(mask, self._data.shape),), _fitting("masked_fill_", self, value))
+    return self
+
+
+for _name, _method in {
+    "fill_": _fill,
+    "zero_": _zero,
+    "copy_": _copy,
+    "masked_fill_": _masked_fill,
+}.items():
+    _method.__name__ = _name
+    setattr(Tensor, _name, _method)
+
+
+def detach(input: Tensor) -> Tensor:
+    """`Tensor.detach`: a tensor on the same memory that is not part of the graph."""
+    return _tensor("detach", input).detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """`Tensor.detach_`: the tensor itself, taken out of the graph."""
+    return _tensor("detach_", input).detach_()
+
+
+def _tensor(name: str, input: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(errors.message(f"{name}()", expected="input to be a Tensor", found=errors.describe(input)))
+    return input
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; to a tensor flow the gradients of all.
+
+    >>> import pullback
+    >>> pullback.fill(pullback.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    return _tensor("fill", input).clone().fill_(value)
+
+
+for _call in (detach, detach_, fill, _fill, _zero):
+    alias(_call.__name__, _call)
