@@ -68,8 +68,8 @@ def test_a_stub_declares_what_is_there_and_once(path: Path) -> None:
     names = _declared(path)
     assert len(names) == len(set(names))
     *parts, file = path.relative_to(PACKAGE).with_suffix("").parts
-    parts += [] if file in ("__init__", "_methods") else [file]
-    place: Any = pullback.Tensor if file == "_methods" else functools.reduce(getattr, parts, pullback)
+    parts += [] if file in ("__init__", "methods") else [file]
+    place: Any = pullback.Tensor if file == "methods" else functools.reduce(getattr, parts, pullback)
     assert [name for name in names if not hasattr(place, name)] == []
 
 
