@@ -1,8 +1,8 @@
 """What mkdocs does for this site beyond its theme: a reference from the docstrings, and pages that know their language.
 
 mkdocs calls the functions named `on_...` (`hooks` in mkdocs.yml). Run as a program, this file draws the pictures in
-`docs/images`, with the library itself; tests/test_docs.py says when they are stale. It needs mkdocs only when mkdocs
-calls it.
+`docs/images`, with the library itself; tests/house/test_docs.py says when they are stale. It needs mkdocs only when
+mkdocs calls it.
 """
 
 from __future__ import annotations

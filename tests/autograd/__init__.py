@@ -1,0 +1,1 @@
+"""Tests of the heart: the engine, nodes, `Function`, hooks, grad mode, saved values, memory, threads."""

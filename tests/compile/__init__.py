@@ -1,0 +1,1 @@
+"""Tests of `pullback.compile`: traces, programs, loops in C."""

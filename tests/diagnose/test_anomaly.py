@@ -1,0 +1,443 @@
+"""Anomaly mode: which forward call a failing backward belongs to, and gradients that are NaN."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
+from pullback.autograd.watching import TENSORS
+from pullback.diagnose.nans import all_finite
+from tests.side_by_side import Program, leaf, name_of, outcome, outcomes, programs
+
+PROGRAMS, program = programs()
+
+
+class Broken(Function):
+    """Its backward fails."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        raise ArithmeticError("broken")
+
+
+def _forward(x: Any) -> Any:
+    return Broken.apply(x * 2)  # the line that is to be named
+
+
+def _warned(act: Callable[[], Any], error: type[Exception]) -> str:
+    """The warnings of something that raises an error, and the error's message."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(error) as raised:
+            act()
+    return "\n".join([*(str(w.message) for w in caught), str(raised.value)])
+
+
+@program
+def nan_is_an_error(lib: Any) -> Any:
+    x = leaf(lib, [0.0, 1.0])
+    with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (x.sqrt() * 0).sum().backward()
+
+
+@program
+def nan_is_none_where_it_is_not_looked_for(lib: Any) -> Any:
+    x = leaf(lib, [0.0, 1.0])
+    with lib.autograd.detect_anomaly(check_nan=False):
+        (x.sqrt() * 0).sum().backward()
+    return str(x.grad[0].item())
+
+
+@program
+def the_modes_are_told(lib: Any) -> Any:
+    def told() -> list[bool]:
+        return [lib.is_anomaly_enabled(), lib.is_anomaly_check_nan_enabled()]
+
+    found = [told()]
+    with lib.autograd.detect_anomaly():
+        found.append(told())
+        with lib.autograd.set_detect_anomaly(False):
+            found.append(told())
+        with lib.autograd.detect_anomaly(check_nan=False):
+            found.append(told())
+        found.append(told())
+    lib.autograd.set_detect_anomaly(True, check_nan=False)
+    found.append(told())
+    lib.autograd.set_detect_anomaly(False)
+    return [*found, told()]
+
+
+@program
+def a_nan_of_the_forward_that_no_gradient_arrives_at(lib: Any) -> Any:
+    x = leaf(lib, [4.0, -1.0])
+    with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lib.where(x > 0, x.log(), lib.zeros(2)).sum().backward()
+    return x.grad
+
+
+@program
+def a_nan_of_the_forward_that_reaches_the_gradient(lib: Any) -> Any:
+    x = leaf(lib, [4.0, -1.0])
+    with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x.sqrt().sum().backward()
+
+
+@program
+def an_error_in_a_hook_is_passed_on(lib: Any) -> Any:
+    def hook(g: Any) -> Any:
+        raise ArithmeticError
+
+    x = leaf(lib, [1.0])
+    y = x * 2
+    y.register_hook(hook)
+    with lib.autograd.detect_anomaly():
+        y.sum().backward()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
+def test_as_in_torch(program: Program) -> None:
+    ours, theirs = outcomes(program)
+    assert ours == theirs
+
+
+def test_the_forward_call_is_named() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    with detect_anomaly():
+        y = _forward(x).sum()
+        text = _warned(y.backward, ArithmeticError)
+    assert "Error detected in BrokenBackward. Traceback of forward call that caused the error" in text
+    assert "return Broken.apply(x * 2)  # the line that is to be named" in text
+    assert f'File "{__file__}"' in text
+    assert "pullback/autograd" not in text  # the library's own frames are left out
+
+
+def test_a_nan_is_placed() -> None:
+    x = pullback.tensor([1.0, 0.0, 4.0], requires_grad=True)
+    with detect_anomaly():
+        y = (x.sqrt() * 0).sum()
+        text = _warned(y.backward, RuntimeError)
+    assert "Function 'SqrtBackward0' returned nan values in its 0th output: 1 of 3 elements, first at index [1]" in text
+    assert "The forward call:" in text
+    assert __file__ in text
+    assert x.grad is None
+
+
+def test_without_forward_information_that_is_said() -> None:
+    y = _forward(pullback.ones(2, requires_grad=True)).sum()
+    with detect_anomaly():
+        text = _warned(y.backward, ArithmeticError)
+    assert "No forward pass information available" in text
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("lib", ["pullback", "torch"])
+def test_where_warnings_are_errors_the_error_is_still_that_of_the_backward(lib: Any, capsys: Any) -> None:
+    lib = pytest.importorskip(lib)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with lib.autograd.detect_anomaly():
+            y = leaf(lib, [1.0, 2.0]) + 1
+            z = y**2
+            y += 1
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                z.sum().backward()
+    assert "Error detected in PowBackward0" in capsys.readouterr().err
+
+
+def test_the_backward_call_that_made_a_node_is_named() -> None:
+    x = pullback.tensor([0.0, 1.0], requires_grad=True)
+    with detect_anomaly(check_nan=True):
+        y = (x**1.5).sum()
+        (g,) = pullback.autograd.grad(y, x, create_graph=True)
+        text = _warned((g * pullback.tensor([0.0, 1.0])).sum().backward, RuntimeError)
+    assert "Previous calculation was induced by" in text
+
+
+def test_anomaly_mode_belongs_to_a_thread() -> None:
+    found: list[bool] = []
+    with detect_anomaly():
+        thread = threading.Thread(target=lambda: found.append(pullback.is_anomaly_enabled()))
+        thread.start()
+        thread.join()
+    assert found == [False]
+
+
+def test_the_mode_is_left_after_an_error() -> None:
+    with pytest.raises(ArithmeticError), set_detect_anomaly(True):
+        raise ArithmeticError
+    assert not pullback.is_anomaly_enabled()
+    x = pullback.ones(1, requires_grad=True)
+    assert "origin" not in (x * 2).grad_fn.metadata
+
+
+# -- where a NaN came from ---------------------------------------------------------------------------------------------
+
+
+def _refused(program: Callable[[], Any], **options: Any) -> str:
+    """The message of the error that a program ends with in anomaly mode."""
+    with detect_anomaly(**options), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError) as raised:
+            program()
+    return str(raised.value)
+
+
+def test_a_nan_of_the_backward_is_told_with_the_values_there() -> None:
+    x = pullback.tensor([1.0, 0.0, 4.0], requires_grad=True)
+    text = _refused(lambda: (x.sqrt() * 0).sum().backward())
+    assert "first at index [1]" in text
+    assert "There: out = 0.0, the gradient that came in = 0.0." in text
+    assert "0 * inf is nan" in text
+
+
+def test_a_nan_of_the_forward_is_told_with_its_operation_and_line() -> None:
+    x = pullback.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+
+    def program() -> None:
+        y = x.log()  # the first
+        ((y * 2).exp() + x).sum().backward()
+
+    text = _refused(program)
+    assert "The forward pass made nan, and the result depends on it" in text
+    assert "log() returned nan for 1 of 4 elements, first at index [1, 1], from -1.0" in text
+    assert "y = x.log()  # the first" in text
+    assert "log needs an input > 0" in text
+
+
+def test_the_infinity_behind_a_nan_is_told_too() -> None:
+    x = pullback.tensor([1.0, 1000.0], requires_grad=True)
+
+    def program() -> None:
+        h = x.exp()  # overflows
+        (h - h).sum().backward()  # inf - inf
+
+    text = _refused(program)
+    assert "sub() returned nan for 1 of 2 elements, first at index [1], from inf, inf" in text
+    assert "where before that exp() returned inf" in text
+    assert "from 1000.0" in text
+    assert "h = x.exp()  # overflows" in text
+    assert "inf - inf is nan" in text
+
+
+def test_where_many_elements_make_one_their_range_is_told() -> None:
+    x = pullback.tensor([1000.0, 1.0], requires_grad=True)
+    signs = pullback.tensor([[1.0, 0.0], [0.0, -1.0]])
+    text = _refused(lambda: (x.exp() @ signs).sum().backward())
+    assert "returned nan" in text
+    assert "Tensor of float32[2] in [2.71" in text
+    assert ", inf]" in text
+
+
+def test_elements_that_only_happen_to_have_the_same_index_are_not_told() -> None:
+    x = pullback.tensor([0.0, 0.0], requires_grad=True)
+    other = pullback.tensor([[1.0, float("inf")], [1.0, 1.0]])
+    text = _refused(lambda: (x @ other * 0).sum().backward())
+    assert "the gradient that came in" not in text
+
+
+def test_a_nan_that_came_with_the_data() -> None:
+    x, data = pullback.ones(2, requires_grad=True), pullback.tensor([1.0, float("nan")])
+    text = _refused(lambda: (x * data).sum().backward())
+    assert "the operand Tensor of float32[2] came with nan for 1 of 2 elements, first at index [1]" in text
+
+    def program() -> None:
+        made = pullback.tensor([1.0, float("nan")])  # here
+        (x * made).sum().backward()
+
+    text = _refused(program)
+    assert "tensor() came with nan" in text
+    assert 'made = pullback.tensor([1.0, float("nan")])  # here' in text
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log"])
+def test_a_where_that_hides_the_cause(name: str) -> None:
+    x = pullback.tensor([4.0, 0.0], requires_grad=True)
+
+    def program() -> None:
+        y = getattr(x, name)()
+        z = pullback.where(x > 0, y, 0.0)  # the choice
+        z.sum().backward()
+
+    text = _refused(program)
+    assert "the branch not taken of the `where` at" in text
+    assert "z = pullback.where(x > 0, y, 0.0)  # the choice" in text
+    assert "both branches are differentiated" in text
+    safe = (
+        f"x_safe = pullback.where(condition, x, 1.0) before, y = pullback.where(condition, {name}(x_safe), 0.0) after"
+    )
+    assert safe in text
+
+
+def test_the_safe_form_is_safe() -> None:
+    x = pullback.tensor([4.0, 0.0], requires_grad=True)
+    with detect_anomaly():
+        x_safe = pullback.where(x > 0, x, 1.0)
+        pullback.where(x > 0, x_safe.sqrt(), 0.0).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.25, 0.0]
+
+
+def test_a_nan_that_is_masked_is_no_error() -> None:
+    x = pullback.tensor([4.0, float("nan")], requires_grad=True)
+    with detect_anomaly():
+        (x * 2).nansum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 0.0]
+
+
+def test_infinite_gradients_are_an_error_if_asked_for() -> None:
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    with detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x.sqrt().sum().backward()
+    text = _refused(lambda: x.sqrt().sum().backward(), check_inf=True)
+    assert "Function 'SqrtBackward0' returned inf values in its 0th output: 1 of 2 elements, first at index [1]" in text
+    assert "There: out = 0.0, the gradient that came in = 1.0." in text
+
+
+class Reciprocal(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return 1 / x  # in forward
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return -g / x**2 * x.sum() * 0
+
+
+def test_a_nan_of_a_function() -> None:
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    text = _refused(lambda: Reciprocal.apply(x).sum().backward())
+    assert "Function 'ReciprocalBackward' returned nan values" in text
+    assert "There: saved_tensors[0] = 0.0, the gradient that came in = 1.0." in text
+    assert "return 1 / x  # in forward" in text
+
+
+class Attributes(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.saved, ctx.plan, ctx.op = np.ones(2), "plan", "op"
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * float("nan")
+
+
+def test_any_attribute_may_be_on_ctx() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    text = _refused(lambda: Attributes.apply(x).sum().backward())
+    assert "Function 'AttributesBackward' returned nan values in its 0th output: 2 of 2 elements" in text
+
+
+def test_after_a_forward_nan_the_mode_can_be_used_again() -> None:
+    x = pullback.tensor([-1.0], requires_grad=True)
+    with detect_anomaly():
+        with pytest.raises(RuntimeError, match="forward pass made nan"):
+            x.log().sum().backward()
+        (x * 2).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "bfloat16"])
+def test_every_dtype_is_looked_at(dtype: str) -> None:
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = pullback.tensor([1.0, 0.0], dtype=getattr(pullback, dtype), requires_grad=True)
+    text = _refused(lambda: (x.sqrt() * 0).sum().real.backward())
+    assert "nan" in text
+
+
+@pytest.mark.parametrize("shape", [(0,), (), (3, 4), (5000,)])
+def test_all_finite(shape: tuple[int, ...]) -> None:
+    for dtype in (np.float16, np.float32, np.float64, np.complex64):
+        a = np.full(shape, 1.0, dtype)
+        assert all_finite(a)
+        assert all_finite(np.full(shape, np.finfo(dtype).max, dtype))  # whose squares overflow
+        for bad in (np.nan, np.inf, -np.inf):
+            if a.size:
+                b = a.copy()
+                b.flat[-1] = bad
+                assert not all_finite(b)
+                assert not all_finite(b.T[..., ::-1] if b.ndim else b)
+
+
+@pytest.mark.torch
+def test_where_torch_lets_a_nan_of_the_forward_pass() -> None:
+    def program(lib: Any) -> Any:
+        x = leaf(lib, [4.0, -1.0])
+        with lib.autograd.detect_anomaly(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x.log().sum().backward()
+        return x.grad
+
+    assert outcome(program, pullback) == ("raises", "RuntimeError")
+    assert outcome(program, pytest.importorskip("torch"))[0] == "tensor"
+
+
+class Spoils(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * float("nan")
+
+
+def test_a_nan_of_a_functions_own_backward() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    with (
+        pytest.warns(UserWarning, match="Error detected in SpoilsBackward") as warned,
+        detect_anomaly(),
+        pytest.raises(RuntimeError, match=r"look at Spoils\.backward \(.*test_anomaly\.py:\d+\)") as raised,
+    ):
+        Spoils.apply(x).sum().backward()
+    assert "keep the operands finite" not in str(raised.value)
+    assert all(w.filename == __file__ for w in warned if "Error detected" in str(w.message))
+
+
+def test_an_infinity_has_its_sign() -> None:
+    x = pullback.tensor([0.0, 1.0], requires_grad=True)
+    words = r"log\(\) returned -inf for 1 of 2 elements"
+    with np.errstate(all="ignore"), detect_anomaly(), pytest.raises(RuntimeError, match=words):
+        (x.log() * 0).sum().backward()
+
+
+def test_a_nan_is_known_however_many_tensors_were_made_before_it_that_no_node_took() -> None:
+    x = leaf(pullback, [-1.0])
+    with detect_anomaly():
+        with pullback.no_grad():
+            kept = [pullback.tensor(float("nan")) for _ in range(1001)]
+        y = x.log()
+        with pytest.raises(RuntimeError, match="made nan"), warnings.catch_warnings(action="ignore"):
+            y.backward()
+    assert len(kept) == 1001
+
+
+def test_a_thread_that_ends_in_anomaly_mode_listens_no_more() -> None:
+    thread = threading.Thread(target=lambda: set_detect_anomaly(True))
+    thread.start()
+    thread.join()
+    with detect_anomaly():
+        pass
+    assert not TENSORS._users

@@ -1,0 +1,82 @@
+"""Adding an operation takes one entry and nothing else: done here, with the entry that CONTRIBUTING.md shows.
+
+The package is copied, the entry is put at the end of its family's file, and a process of its own is asked for all that
+should have come of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+_QUESTIONS = """
+import numpy as np
+import pullback
+from pullback.inspect import operations, stubs
+
+x = pullback.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+y = pullback.softabs(x)
+assert np.allclose(y.detach().numpy(), np.sqrt(np.array([2.0, 1.0, 5.0]))), y
+y.sum().backward()
+assert np.allclose(x.grad.numpy(), np.array([-1, 0, 2]) / np.sqrt(np.array([2.0, 1.0, 5.0]))), x.grad
+
+z = x.detach()
+assert pullback.equal(z.softabs(), pullback.softabs(z))
+assert pullback.equal(pullback.softabs(z, out=pullback.empty(3)), z.softabs())
+assert pullback.equal(z.clone().softabs_(), z.softabs())
+assert pullback.autograd.gradcheck(pullback.softabs, z)
+assert pullback.autograd.gradgradcheck(pullback.softabs, z)
+assert pullback.equal(pullback.vmap(pullback.softabs)(z), z.softabs())
+value, tangent = pullback.func.jvp(pullback.softabs, (z,), (pullback.ones(3),))
+assert np.allclose(tangent.numpy(), x.grad.numpy())
+
+(row,) = operations.rows(["softabs"])
+assert row.formula.startswith("``sqrt(input ** 2 + 1)``"), row
+assert (row.kind, row.inplace, row.method, row.batched) == ("elementwise", True, True, "one call"), row
+assert "| `softabs` `softabs_` |" in operations.as_markdown([row])
+texts = {path.parent.name + "/" + path.name: text for path, text in stubs.stubs().items()}
+assert "def softabs(input: Any" in texts["pullback/__init__.pyi"]
+assert "def softabs(self" in texts["tensor/methods.pyi"] and "def softabs_(self" in texts["tensor/methods.pyi"]
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process whose `pullback` is a copy with the entry added."""
+    folder = tmp_path_factory.mktemp("contributed")
+    package = folder / "pullback"
+    shutil.copytree(ROOT / "src" / "pullback", package, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (entry,) = re.findall(r"```python\n(softabs = .*?)```", text, re.DOTALL)
+    with (package / "ops" / "elementwise" / "analysis.py").open("a", encoding="utf-8") as family:
+        family.write("\n\n" + entry)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def _run(environment: dict[str, str], *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command], env=environment, cwd=ROOT / "tests", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_one_entry_is_all_it_takes(environment: dict[str, str]) -> None:
+    _run(environment, "-c", _QUESTIONS)
+    assert "softabs" in _run(environment, "-m", "pullback", "ops", "softabs")
+
+
+def test_its_tests_come_with_it(environment: dict[str, str]) -> None:
+    # those without the oracle, which does not know what was made up
+    which = "softabs and (slopes or transpose or reverse or loop)"
+    files = ["table/test_ops.py", "table/test_ops_modes.py"]
+    out = _run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", *files, "-k", which)
+    assert re.search(r"\b10 passed", out), out

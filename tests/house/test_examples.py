@@ -1,0 +1,54 @@
+"""The example programs: each runs, checks itself, and says that its gradients are right."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COMPILER = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
+
+# what each prints, among other things
+SAYS = {
+    "custom_relu": ["tensor([0., 2., 0., 0.], grad_fn=<CustomReLUBackward>)", "changes grad_output 0 in place"],
+    "leaky_relu": ["by name:  tensor([-0.4000,  3.0000]", "gradient: tensor([0.2000, 1.0000])", "refused: What to do"],
+    "linear": ["200 products in backward", "gradcheck without bias: True"],
+    "native_kernel": ["a million elements"] if COMPILER else ["no C compiler was found"],
+    "sparse_product": ["SpecialSpmm, 3 x 3: True", "SpecialSpmm, 2 x 3: False", "gradients of 60000 nonzeros"],
+    "swish": ["[-0.2689,  0.0000,  1.7616]", "100 calls: 100 nodes, and AccumulateGrad", "gradgradcheck: True"],
+    "weighted_sum": ["(100,) and was made by WeightedSumBackward", "refused: def forward(ctx, x):"],
+}
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if name == "sparse_product":
+        pytest.importorskip("scipy")
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    for text in SAYS[name]:
+        assert text in printed
+    if name != "native_kernel" or COMPILER:
+        assert "gradcheck: True" in printed.splitlines()
+
+
+def test_the_native_kernel_stops_where_there_is_no_compiler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    runpy.run_path(str(EXAMPLES / "native_kernel.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("no C compiler was found")
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_is_short_and_says_what_it_shows(name: str) -> None:
+    source = (EXAMPLES / f"{name}.py").read_text("utf-8")
+    assert source.startswith('"""')
+    assert len(source.splitlines()) <= 75

@@ -1,0 +1,1 @@
+"""Tests of what holds of all programs, whatever transforms read them."""

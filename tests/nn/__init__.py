@@ -1,0 +1,1 @@
+"""Tests of modules, layers, functions of networks, first values and parametrizations."""

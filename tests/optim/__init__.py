@@ -1,0 +1,1 @@
+"""Tests of optimisers, learning-rate schedules and averaged models."""

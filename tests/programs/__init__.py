@@ -1,0 +1,1 @@
+"""Whole programs and clauses of the contract, with PyTorch's answers."""

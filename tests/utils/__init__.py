@@ -1,0 +1,1 @@
+"""Tests of checkpointing, data sets and loaders."""
