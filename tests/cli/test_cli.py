@@ -92,7 +92,7 @@ def test_importing_the_library_imports_neither_the_command_nor_an_extra() -> Non
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert "pullback.autograd" in loaded
-    assert not loaded & {"pullback.cli", "pullback._demo", "rich", "sklearn", "matplotlib", "argparse"}
+    assert not loaded & {"pullback.cli", "pullback.cli.demo", "rich", "sklearn", "matplotlib", "argparse"}
 
 
 @pytest.mark.parametrize("module", ["sklearn", "matplotlib", "rich"])

@@ -861,9 +861,9 @@ def test_processes_that_remove_entries_at_once(folder):
         c.build(copying(number=float(number)), 1)
     for entry in entries(folder):
         aged(entry, 1)
-    source = str(Path(c.__file__).parents[2])
+    source = str(Path(c.__file__).parents[3])
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    script = "from pullback.compile import cache\ncache.LIMIT = 0\n" + BUILD
+    script = "from pullback.compile.backends import cache\ncache.LIMIT = 0\n" + BUILD
     environment = {**os.environ, "PYTHONPATH": source}
     processes = [subprocess.Popen([sys.executable, "-c", script], env=environment, **pipes) for _ in range(4)]
     for process in processes:
@@ -879,7 +879,7 @@ def test_processes_that_remove_entries_at_once(folder):
 BUILD = """
 import sys
 import numpy as np
-from pullback.compile import c
+from pullback.compile.backends import c
 from pullback.compile.backends.loop import Access, Loop, Output, Step
 f = np.dtype("float64")
 steps = (Step("load", (), f, 0), Step("const", (), f, 2.0), Step("multiply", (0, 1), f))
@@ -900,7 +900,7 @@ def test_processes_that_build_the_same_loop_at_once(folder, damaged):
         (entry,) = entries(folder)
         (entry / "loop.sha256").write_text("wrong")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    source = str(Path(c.__file__).parents[2])
+    source = str(Path(c.__file__).parents[3])
     processes = [
         subprocess.Popen([sys.executable, "-c", BUILD], env={**os.environ, "PYTHONPATH": source}, **pipes)
         for _ in range(4)

@@ -171,11 +171,11 @@ def test_second_derivatives_where_a_product_with_a_logarithm_is_zero() -> None:
 
 # Names, out= and twins ------------------------------------------------------------------------------------------------
 
-_FAMILIES = "arithmetic powers bessel choices comparison complex elementwise rounding special".split()
+_FAMILIES = "arithmetic powers bessel limits comparison complex analysis rounding gamma".split()
 _ENTRIES = {
     value.op.name: value.op
     for family in _FAMILIES
-    for value in vars(sys.modules[f"pullback.ops.{family}"]).values()
+    for value in vars(sys.modules[f"pullback.ops.elementwise.{family}"]).values()
     if hasattr(value, "op") and not value.op.name.rpartition(".")[2].startswith("_")
 }
 

@@ -435,14 +435,14 @@ def test_exponentials_of_matrices(size: float, dtype: str) -> None:
 
 def test_chains_are_multiplied_in_the_cheapest_order(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes, cost = [], 0
-    original = pullback.ops.linalg.functions.matmul
+    original = pullback.ops.linalg.matrix_functions.matmul
 
     def counted(a: Any, b: Any) -> Any:
         nonlocal cost
         cost += a.shape[0] * a.shape[1] * b.shape[1]
         return original(a, b)
 
-    monkeypatch.setattr(pullback.ops.linalg.functions, "matmul", counted)
+    monkeypatch.setattr(pullback.ops.linalg.matrix_functions, "matmul", counted)
     sizes = [30, 35, 15, 5, 10, 20, 25]  # the example of Introduction to Algorithms, section 15.2
     chain = [pullback.ones(m, n) for m, n in itertools.pairwise(sizes)]
     assert linalg.multi_dot(chain).shape == (30, 25)

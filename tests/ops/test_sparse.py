@@ -487,7 +487,7 @@ def test_a_sparse_product_is_that_of_its_dense_twin(rows: int, columns: int, nnz
 
 def test_the_gradient_of_values_is_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [t.grad for t in _products_backward(100)]
-    monkeypatch.setattr("pullback.ops.pattern._BLOCK", 8)
+    monkeypatch.setattr("pullback.ops.sparse.pattern._BLOCK", 8)
     for first, second in zip(whole, _products_backward(100), strict=True):
         np.testing.assert_allclose(first.numpy(), second.grad.numpy(), rtol=1e-6)
 

@@ -460,7 +460,7 @@ def test_an_operation_is_the_function_it_is_also_as_a_method() -> None:
 
 
 def test_operations_look_for_no_class_where_there_is_none() -> None:
-    code = "import pullback; from pullback._state import LEVELS; print(LEVELS.n)"
+    code = "import pullback; from pullback.tensor.modes import LEVELS; print(LEVELS.n)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "0"
 

@@ -47,6 +47,8 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
+    __module__ = "pullback"  # where it is public
+
     __slots__ = (
         "__dict__",
         "__weakref__",

@@ -110,7 +110,7 @@ def build(loop: Loop, threads: int) -> Runner:
 
     Raises:
         NotImplementedError: the loop has no form in C; `supports` says so beforehand.
-        pullback.compile.cache.CompilerError: there is no compiler, or it does not take the source.
+        pullback.compile.backends.cache.CompilerError: there is no compiler, or it does not take the source.
 
     >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> f = np.dtype("float32")
