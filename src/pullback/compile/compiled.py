@@ -1,4 +1,4 @@
-"""What `compile` returns: a function that looks up its signature and runs the plan that was made for it."""
+"""The function that `compile` returns: it looks up the signature of a call and runs the plan made for it."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Compiled:
         title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
         self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
         self._parameters = _parameters(fn) if static else ()
-        self._on_tensors: Compiled | None = None  # of a method of a Function: see `context.py`
+        self._on_tensors: Compiled | None = None  # of a method of a Function: see `function_class.py`
         functools.update_wrapper(self, fn, updated=())
 
     def __getattr__(self, name: str) -> Any:
-        """What else the function has, e.g. a module its parameters."""
+        """The attributes of the function itself, e.g. the parameters of a module."""
         if "traced_function" not in self.__dict__:  # it is being copied
             raise AttributeError(name)
         return getattr(self.traced_function, name)
@@ -58,7 +58,7 @@ class Compiled:
         return Compiled, self.options()
 
     def options(self) -> tuple[Any, str | None, bool, tuple[str, ...]]:
-        """What it was made of."""
+        """The options it was made with."""
         return self.traced_function, self._backend, self._fallback, tuple(self._static)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -108,7 +108,7 @@ class Compiled:
         return result
 
     def _keys(self, args: Any, kwargs: Any, tensors: list[Tensor], seen: dict[int, int]) -> list[Any]:
-        """The signature of a call some of whose arguments are static, whatever they are."""
+        """The signature of a call with static arguments, which may be of any type."""
         named = [*zip((*self._parameters, *[""] * len(args)), args, strict=False), *kwargs.items()]
         return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
 
@@ -126,7 +126,7 @@ class Compiled:
         return entry.rebuilt(results)
 
     def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
-        """The results where some are arguments, or the same; and what was saved. Arguments are written to."""
+        """The results and the saved values, where results are arguments or one another; writes to arguments are done."""
         arrays = iter(found)
         made = {i: wrap(next(arrays)) for i in entry.own}
         results: list[Any] = []
@@ -139,7 +139,7 @@ class Compiled:
         return results, rest[len(entry.traced.written) :]
 
     def _connect(self, entry: Entry, args: Any, kwargs: Any, tensors: Any, results: list[Any], saved: Any) -> None:
-        """Make the results that require grad outputs of a node."""
+        """Make a node; the results that require grad become its outputs."""
         again = functools.partial(self._again, entry, args, kwargs, tensors[: entry.reached])
         node = self._node(entry, again, tensors, results, saved)
         for k, i in enumerate(entry.tracked):
@@ -151,19 +151,19 @@ class Compiled:
             watch(node)
 
     def _again(self, entry: Entry, args: Any, kwargs: Any, given: Any, by: Sequence[Tensor]) -> list[Tensor]:
-        """The results of the function as it is written, with other tensors in the places of those it was given."""
+        """Run the function as it is written, on other tensors instead of the given ones."""
         replace = {id(t): b for t, b in zip(given, by, strict=False)}
         return [t for t in leaves(_called(self, entry.environment, args, kwargs, replace)) if isinstance(t, Tensor)]
 
     # Making entries ---------------------------------------------------------------------------------------------------
 
     def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | None:
-        """Trace the function; None if it has to run as it is written."""
+        """Trace the function. None if it must run as it is written."""
         others = [v for v in leaves((args, kwargs)) if not isinstance(v, Tensor)]
         environment = Environment([self.traced_function, *others])
         place = {id(t): i for i, t in enumerate(tensors)}
         outside = [t for t in environment.tensors if id(t) not in place]
-        # without the tensors of this call, which are not to be kept alive
+        # without the tensors of this call: the entry must not keep them alive
         flat = [Argument(place[id(v)]) if isinstance(v, Tensor) else v for v in leaves((args, kwargs))]
         model = rebuild((args, kwargs), iter(flat))
         places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]
@@ -186,7 +186,7 @@ class Compiled:
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
-                self.traced_function(*args, **kwargs)  # an error of the function's own is raised as without compile
+                self.traced_function(*args, **kwargs)  # the function's own error is raised as it would be without compile
                 problem = _not_traced(error.__cause__)
             if not self._fallback:
                 raise problem from error.__cause__
@@ -219,13 +219,13 @@ class Compiled:
             warnings.warn(f"compile: {text}", stacklevel=errors.callers_level())
 
     def explain(self) -> str:
-        """What was compiled, for each signature so far: loops, calls, what is saved and what is computed again."""
+        """The plan for each signature so far: loops, calls, saved values, and values that are computed again."""
         found = [e for entries in self._entries.values() for e in entries if e is not None]
         return explained(_name(self.traced_function), found)
 
 
 class _NotPlain(Exception):  # noqa: N818 - it only says that the function has to run as it is written
-    """A tensor of a transform or of a class of its own is among the arguments."""
+    """An argument is a tensor of a transform, or of a subclass."""
 
 
 class _Static:
@@ -247,7 +247,7 @@ _array = np.ndarray
 
 
 def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
-    """An argument's part of the signature; its tensors are collected."""
+    """An argument's part of the signature. Its tensors are collected on the way."""
     if type(value) in PLAIN:
         known = seen.get(id(value))
         if known is not None:
@@ -268,7 +268,7 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
 
 
 def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:
-    """Whether what the function reaches besides its arguments is what it was."""
+    """Whether everything that the function reaches besides its arguments is unchanged."""
     for t, dtype, shape, requires in entry.kinds:
         data = t._data
         if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
@@ -284,7 +284,7 @@ def _called(
     replace: dict[int, Tensor],
     traced: bool = False,
 ) -> Any:
-    """The function's result with tensors replaced, in arguments and in what it reaches. traced: it may set nothing."""
+    """Call the function with other tensors, both as arguments and in what it reaches. traced: it may set nothing."""
     made: dict[int, Any] = {}
 
     def change(leaf: Any) -> Any:

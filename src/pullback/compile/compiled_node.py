@@ -1,7 +1,7 @@
 """The one node that a call of a compiled function makes, and the node of its gradients.
 
-Backward runs the compiled plan. In a pass that is itself recorded it does, too, and leaves a `SecondNode` behind:
-only if a second derivative is asked for does the function run again, as it is written, and is differentiated twice.
+Backward runs the compiled plan. A recorded pass runs it too, and leaves a `SecondNode` behind. Only when a second
+derivative is asked for, the function runs again as it is written, and is differentiated twice.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CompiledNode(Node):
         self._edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
         self._order = next_order()
         self._outputs = len(entry.tracked)
-        # results that are saved are kept as other tensors on their memory: with them the node would form a cycle
+        # saved results are kept as other tensors on the same memory: the results themselves would form a cycle with the node
         held: list[Any] = [*tensors, *(results[i].detach() for i in entry.saved_results)]
         self._tensors: Any = tuple(held)
         self._writes = WRITES.n
@@ -90,7 +90,7 @@ class CompiledNode(Node):
         return found
 
     def _recorded(self, tensors: Sequence[Tensor], given: Sequence[Any], found: Sequence[Any]) -> list[Tensor | None]:
-        """The gradients as tensors, results of a node of their own if the pass is recorded."""
+        """The gradients as tensors; in a recorded pass they are the outputs of a node of their own."""
         made = [None if a is None else wrap(a) for a in found]
         if thread.modes.grad_enabled:
             chosen = [i for i, t in enumerate(made) if t is not None]
@@ -102,7 +102,7 @@ class CompiledNode(Node):
     def _by_operations(
         self, tensors: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
     ) -> list[Tensor | None]:
-        """The gradients by running the function as it is written, in operations that a transform can read."""
+        """Run the function as it is written, in operations that a transform can read, and differentiate that."""
         self.check(all_tensors=True)
         given = [c if c is None or isinstance(c, Tensor) else wrap(c) for c in given]
         return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
@@ -111,7 +111,7 @@ class CompiledNode(Node):
 def gradients(
     node: CompiledNode, inputs: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
 ) -> list[Tensor | None]:
-    """The gradients by those inputs that are wanted, by operations; recorded from the inputs on if so asked."""
+    """The gradients of the wanted inputs, operation by operation; recorded from the inputs on if `recorded`."""
     with recording(True):
         aliases = [
             alias(t, recorded) if e and i < node.entry.reached else t
@@ -125,7 +125,7 @@ def gradients(
 
 
 def alias(t: Tensor, recorded: bool) -> Tensor:
-    """A tensor by which a function can be differentiated apart from whatever else depends on `t`."""
+    """A stand-in for `t`: differentiating by it leaves out everything else that depends on `t`."""
     if recorded and t._requires_grad:
         return t.view_as(t)
     made = wrap(t._data)

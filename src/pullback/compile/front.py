@@ -1,6 +1,6 @@
-"""`compile`, as light as it can be: what compiles is loaded when the first function is.
+"""`compile`, as light as it can be: the compiler is loaded with the first function that is compiled.
 
-The names of backends and the keywords are checked here; `function.py` has what is returned.
+The names of backends and the keywords are checked here; `compiled.py` has the function that is returned.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ def compile(
         backend: "c" (loops are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
             or None: C where it can be had. Of torch's names "inductor" is None, and with "eager" and "aot_eager" `fn`
             itself is returned.
-        fallback: what cannot be traced runs as it is written, with one warning, instead of being an error.
+        fallback: a function that cannot be traced runs as it is written, with one warning, instead of raising.
         static: names of arguments that are part of the signature as a whole, by equality.
-        fullgraph: torch's: True is what is always done, and contradicts `fallback`.
-        dynamic, mode, options: torch's, taken and not looked at: there is a program for each shape, and one way to
-            make it.
+        fullgraph: torch's: a program is always whole, so True changes nothing; it contradicts `fallback`.
+        dynamic, mode, options: torch's, accepted and ignored: each shape has its own program, made in one way.
         disable: return `fn` itself.
 
     Raises:
@@ -90,5 +89,5 @@ def compile(
     if disable or backend in _EAGER:
         return fn
     compiled = importlib.import_module(".compiled", __package__).Compiled(fn, _BACKENDS[backend], fallback, static)
-    wrapped = getattr(type(fn), "__compile__", None)  # of a class that wants to be more than a function: nn.Module
+    wrapped = getattr(type(fn), "__compile__", None)  # the class says how it is compiled: nn.Module
     return compiled if wrapped is None else wrapped(fn, compiled)

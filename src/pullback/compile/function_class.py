@@ -1,7 +1,7 @@
-"""Compiled `forward` and `backward` of a `Function`: what is on ``ctx`` becomes arguments, what is left there results.
+"""Compiled `forward` and `backward` of a `Function`: values read from ``ctx`` are arguments, values set there results.
 
-The method is made a function of tensors: in its trace a stand-in for ``ctx`` gives what was saved and set, and collects
-what is saved, set and marked; afterwards the real one is told.
+The method becomes a function of tensors. While it is traced, a stand-in for ``ctx`` hands out saved tensors and
+attributes, and collects everything that is saved, set and marked; afterwards the real ``ctx`` is given the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..autograd.node import FREED
 
 
 class Context:
-    """What stands for ``ctx`` while a method of a Function is traced."""
+    """Stands for ``ctx`` while a method of a Function is traced."""
 
     def __init__(self, saved: tuple[Any, ...], needs: tuple[Any, ...], attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes)
@@ -23,7 +23,7 @@ class Context:
         self.saved_tensors, self.needs_input_grad = saved, needs
 
     def _left(self) -> tuple[Any, Any]:
-        """The calls that were made on it, and the attributes that were set."""
+        """The calls made on it, and the attributes set on it."""
         own = {"_calls", "_before", "saved_tensors", "needs_input_grad"}
         nothing = object()
         given = {k: v for k, v in vars(self).items() if k not in own and self._before.get(k, nothing) is not v}
@@ -45,7 +45,7 @@ for _name in _CALLS:
 
 
 def of_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a Function as a function of what its ``ctx`` holds and its arguments; it tells what it left there."""
+    """A method of a Function as a function of the contents of ``ctx`` and its arguments; it returns the new contents."""
 
     def call(saved: Any, needs: Any, attributes: Any, *args: Any, **kwargs: Any) -> Any:
         ctx = Context(saved, needs, attributes)
@@ -56,7 +56,7 @@ def of_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def held(ctx: FunctionNode) -> tuple[Any, Any, Any]:
-    """What a context holds: saved tensors, which gradients are wanted, attributes of the user's."""
+    """The contents of a context: saved tensors, which gradients are wanted, the user's attributes."""
     saved = () if ctx._saved is FREED or not len(ctx._saved) else ctx.saved_tensors
     attributes = {k: v for k, v in vars(ctx).items() if not k.startswith("_") and k not in _OWN}
     return tuple(saved), ctx.needs_input_grad, attributes
@@ -66,7 +66,7 @@ _OWN = frozenset(("saved_for_forward", "metadata"))
 
 
 def tell(ctx: FunctionNode, left: tuple[Any, Any]) -> None:
-    """Do to the real context what was done to the one in its place."""
+    """Repeat on the real context what was done to its stand-in."""
     calls, attributes = left
     for name, args in calls:
         getattr(ctx, name)(*args)

@@ -13,7 +13,7 @@ from .trace.program import Value
 
 
 def explained(name: str, entries: Sequence[Entry]) -> str:
-    """What was compiled for each signature."""
+    """The plans of all signatures, as text."""
     if not entries:
         return f"{name}: nothing has been compiled yet; call it first"
     lines: list[str] = []

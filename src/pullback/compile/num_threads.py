@@ -8,7 +8,7 @@ from .. import errors
 
 
 def _at_first() -> int:
-    """What the environment says (`OMP_NUM_THREADS`, as NumPy's and other libraries take it), or all processors."""
+    """The number in `OMP_NUM_THREADS`, which other numerical libraries read too; without it, all processors."""
     said = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(said) if said.isdecimal() and int(said) else os.cpu_count() or 1
 

@@ -1,4 +1,4 @@
-"""`Entry`: a compiled function for one signature: the plans of its forward, and of backwards as they are asked for."""
+"""`Entry`: a compiled function for one signature: the plan of its forward, and of each backward when it is needed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class Options(NamedTuple):
 
 
 class Entry:
-    """What a signature's calls run.
+    """The plans that calls of one signature run.
 
-    tensors: what is read besides the arguments, by reference: tensors found from the function (`reached` counts them
-    and the arguments), then others met on the way. tracked: the numbers of the results that require grad. read: the
-    numbers, among all tensors and then the results that are saved (`saved_results`), of what backward reads.
+    tensors: the tensors that are read besides the arguments, by reference: first those found from the function
+    (`reached` counts them and the arguments), then others met on the way. tracked: the numbers of the results that
+    require grad. read: the numbers of the tensors that backward reads, counted through all tensors and then through the
+    saved results (`saved_results`).
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Entry:
         # results that are arguments, or other results, are these very tensors
         self.own = [i for i, p in enumerate(traced.passed) if p is None and traced.same[i] == i]
         self.outs = [traced.outs[i] for i in self.own]
-        # whether every result is a tensor of its own, and nothing is written to
+        # whether every result is a new tensor, and nothing is written to
         self.direct = len(self.own) == len(traced.outs) and not traced.written
         self._plan_forward()
         self._backwards: dict[Any, tuple[Plan, list[Any]]] = {}
@@ -93,7 +94,7 @@ class Entry:
         self.forward = self._plan(stages, self.arguments, outs, fresh)
         saved = self.saving.saved if self.saving is not None else ()
         n = len(self.arguments)
-        self.frees = bool(saved)  # whether a backward leaves the node with less than it had
+        self.frees = bool(saved)  # whether a backward frees something that the node holds
         self.read = {self._number[v] for v in saved if v in self._number} | set(range(n, n + len(self._held)))
 
     def _plan(
@@ -112,7 +113,7 @@ class Entry:
     def backward(
         self, tensors: Sequence[Tensor], saved: Sequence[Array], given: Sequence[Any], wanted: tuple[bool, ...]
     ) -> list[Array | None]:
-        """The gradients by the wanted arguments, of cotangents (arrays, or tensors, or None)."""
+        """The gradients of the wanted arguments, from cotangents (arrays, tensors or None)."""
         arrays = [getattr(c, "_data", c) for c in given]
         same = tuple([c is not None and c.size > 1 and not any(c.strides) for c in arrays])
         key = (wanted, tuple([c is not None for c in arrays]), same)
@@ -144,7 +145,7 @@ class Entry:
         return plan, [None if g is None else outs.index(g) for g in chosen]
 
     def backward_plans(self) -> list[Plan]:
-        """The plans that were made so far; one for all gradients if there is none."""
+        """The plans made so far; if there is none yet, one for all gradients is made."""
         if not self._backwards and self.saving is not None:
             wanted = tuple(self.requires) + tuple(t._requires_grad for t in self.traced.captured)
             all_of_them = (True,) * len(self.tracked)

@@ -1,7 +1,7 @@
 """Loops as NumPy in blocks that fit the cache: the backend where there is no compiler.
 
-A block runs through all steps of a loop before the next one is begun, so that what lies between the steps never leaves
-the cache. Blocks are shared out among threads: NumPy lets go of the interpreter while it computes.
+A block goes through all steps of a loop before the next block begins, so intermediate values never leave the cache.
+Blocks are shared out among threads: NumPy releases the interpreter lock while it computes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Operation(NamedTuple):
 
 
 class _Blocks:
-    """A loop cut along one axis: the axes before it are gone through one by one, those behind it lie in a block."""
+    """A loop cut along one axis: the axes before it are run through one by one, the axes behind it lie in a block."""
 
     def __init__(self, loop: Loop, threads: int) -> None:
         self.loop, self.threads = loop, threads
@@ -59,17 +59,17 @@ class _Blocks:
         self.chunk = max(1, min(length, BLOCK // max(inner, 1)))
         self.lead = shape[: max(self.axis, 0)]
         self.varies = _steps_vary(loop)
-        self.spare: list[list[Array]] = []  # scratch that no call is using
+        self.spare: list[list[Array]] = []  # scratch memory that no call is using
         self.constants: list[tuple[int, Any]] = []
         self.operations, self.scratch = self._planned()
         self.kept = [tuple(n for i, n in enumerate(shape) if o.reduce is None or i not in o.axes) for o in loop.outputs]
         self.identity = {"add": 0, "multiply": 1}
-        self.crossing = [  # reductions over axes that blocks divide: their parts are put together afterwards
+        self.crossing = [  # reductions over an axis that blocks divide: the parts are combined afterwards
             o.reduce is not None and any(a <= self.axis for a in o.axes) for o in loop.outputs
         ]
 
     def _block_shape(self, varies: Sequence[bool]) -> tuple[int, ...]:
-        """The shape of a step's value in a block, in which axes along which it does not vary have length 1."""
+        """The shape of a step's value in a block; axes along which it does not vary have length 1."""
         shape = self.loop.shape
         if not shape:
             return ()
@@ -85,7 +85,7 @@ class _Blocks:
                 last[a] = i
         for o in loop.outputs:
             last[o.step] = len(loop.steps)
-        # what is written as it is, is computed where it is to be: the outputs are the last registers
+        # a step that is an output is computed in place: the outputs are the last registers
         self.direct = {
             o.step: k - len(loop.outputs)
             for k, o in enumerate(loop.outputs)
@@ -153,7 +153,7 @@ class _Blocks:
                 yield lead, start, min(start + self.chunk, length)
 
     def _work(self, views: Sequence[Array], outputs: Sequence[Array], places: Any) -> list[Any]:
-        """Go through some of the blocks; what is left to put together, as (place, parts)."""
+        """Run some of the blocks; return the parts still to be combined, as (place, parts)."""
         try:
             scratch = self.spare.pop()
         except IndexError:
@@ -203,7 +203,7 @@ class _Blocks:
         return (length, *self.loop.shape[self.axis + 1 :]) if self.loop.shape else ()
 
     def _put_together(self, outputs: Sequence[Array], parts: list[Any]) -> None:
-        """The reductions over axes that blocks divide, of the blocks' own."""
+        """Combine the blocks' own reductions over axes that blocks divide."""
         for k, o in enumerate(self.loop.outputs):
             if not self.crossing[k]:
                 continue
@@ -222,7 +222,7 @@ class _Blocks:
 
 
 def _cut(x: Array, varies: Sequence[bool], place: Any, axis: int, dropped: bool = False) -> Array:
-    """The part of an array that belongs to a block. dropped: axes along which it does not vary are not there."""
+    """The part of an array that belongs to a block. dropped: the array lacks the axes along which it does not vary."""
     lead, start, stop = place
     if not varies:
         return x

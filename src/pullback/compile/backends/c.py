@@ -49,7 +49,7 @@ def unavailable() -> str | None:
 
 @functools.cache
 def _layout_is_known() -> bool:
-    """Whether an array's address of its elements lies where the loops look for it (see `c_source.py`)."""
+    """Whether the address of an array's elements lies where the loops look for it (see `c_source.py`)."""
     array = np.empty(1)
     place = id(array) + object.__basicsize__
     return sys.implementation.name == "cpython" and ctypes.c_void_p.from_address(place).value == array.ctypes.data
@@ -72,7 +72,7 @@ def supports(loop: Loop) -> str | None:
 
 
 class _Method(ctypes.Structure):
-    """Python's `PyMethodDef`: what a function written in C is made from."""
+    """Python's `PyMethodDef`, from which a function written in C is made."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -96,7 +96,7 @@ if sys.implementation.name == "cpython":
 
 
 def _microseconds(loop: Loop) -> float:
-    """What a loop takes on one processor, roughly: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
+    """Roughly how long a loop takes on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
     arrays = [access.dtype for access in loop.inputs if any(access.varies)]
     arrays += [output.dtype for output in loop.outputs if output.reduce is None]
     steps = [(0.3 if step.name in COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
@@ -134,6 +134,6 @@ def build(loop: Loop, threads: int) -> Runner:
 
 
 def _run_empty(loop: Loop, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """A loop over no elements: only its reductions have anything to write."""
+    """Run a loop over no elements: only its reductions are written."""
     for output, array in zip(loop.outputs, outputs, strict=True):
         array[...] = 1 if output.reduce == "multiply" else 0

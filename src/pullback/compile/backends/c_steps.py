@@ -1,4 +1,4 @@
-"""The C expression of each step of a `Loop`: what the NumPy ufunc of that name means, in C, without branches.
+"""The C expression of each step of a `Loop`: the meaning of the NumPy ufunc of that name, in C, without branches.
 
 `c.py` writes the loops around these expressions. A table for each kind of operand (bool, integer, float) gives the
 expression by the ufunc's name; `a`, `b`, `c` stand for the operands, `s` for the suffix of the C library's float32

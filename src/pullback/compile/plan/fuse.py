@@ -1,7 +1,7 @@
-"""From a `Program` to stages: elementwise values and the reductions that end them in `Loop`s, all else calls.
+"""From a `Program` to stages: elementwise values and the reductions that end them go into `Loop`s, the rest are calls.
 
-Values are taken in order. One joins the loops that make its operands, or that read what it reads, if they have its
-shape and no loop would have to wait for itself. What only another shape or a call needs goes through memory.
+Values are taken in order. A value joins the loops that make its operands, or that read the same inputs, if they have
+its shape and no loop would have to wait for itself. A value that another shape or a call needs goes through memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LoopStage(NamedTuple):
 
 
 class CallStage(NamedTuple):
-    """A call of a function, or memory seen otherwise."""
+    """A call of a function, or the same memory under another shape."""
 
     value: Value
 
@@ -36,14 +36,14 @@ Stage = LoopStage | CallStage
 
 
 def memory(value: Value) -> Value:
-    """The value in whose memory this one lies."""
+    """The value whose memory this value lies in."""
     while value.kind == "reshape":
         value = value.args[0]
     return value
 
 
 def source(value: Value) -> Value:
-    """What a value repeats, if it repeats anything."""
+    """The value that this one repeats, if it repeats one."""
     return value.args[0] if value.kind == "broadcast" else value
 
 
@@ -53,9 +53,9 @@ class _Group:
     def __init__(self, number: int, shape: Shape | None) -> None:
         self.number, self.shape = number, shape  # shape: None for a call
         self.members: list[Value] = []
-        self.reads: set[Value] = set()  # what it reads from memory, or makes itself
-        self.after = 0  # the groups it waits for, directly or not, one bit each
-        self.behind = 0  # those of them whose results it reads from memory: it cannot be one loop with them
+        self.reads: set[Value] = set()  # the values it reads from memory or makes itself
+        self.after = 0  # the groups it waits for, directly or through others, one bit each
+        self.behind = 0  # those whose results it reads from memory: it cannot be merged with them
 
         self.bit = 1 << number
 
@@ -80,7 +80,7 @@ class _Fusion:
         self._count = 0
 
     def maker(self, value: Value) -> _Group | None:
-        """The group that makes a value, through whatever it is seen."""
+        """The group that makes a value, also if the value is seen through a view."""
         if value in self.available:
             return None
         value = memory(source(memory(value)))
@@ -129,7 +129,7 @@ class _Fusion:
         return [self.groups[n] for n in dict.fromkeys(numbers) if n in self.groups]
 
     def _beyond(self, group: _Group, wanted: int) -> int:
-        """All that a group would wait for if it waited for these."""
+        """All groups that a group would wait for if it waited for these."""
         bits = wanted = wanted & ~group.bit
         for number in _numbers(wanted):
             bits |= self.groups[number].after
@@ -199,7 +199,7 @@ class _Fusion:
 
 
 def schedule(outs: Sequence[Value], available: Iterable[Value]) -> list[Stage]:
-    """The stages that make `outs` of what is available."""
+    """The stages that make `outs` from the available values."""
     fusion = _Fusion(available)
     values = [v for v in reachable(outs, fusion.available) if v not in fusion.available]
     for value in values:
@@ -215,10 +215,10 @@ def schedule(outs: Sequence[Value], available: Iterable[Value]) -> list[Stage]:
                 written |= {held, arg}
             if value.kind in ("reshape", "broadcast"):
                 continue
-            if memory(arg).kind == "broadcast":  # a repeated value in another shape has to be written out
+            if memory(arg).kind == "broadcast":  # a repeated value must be written out in another shape
                 written |= {memory(arg), held}
     wanted = list(written)
-    while wanted:  # what is repeated in memory has to be there once
+    while wanted:  # the repeated value itself must be in memory once
         value = wanted.pop()
         if value.kind == "broadcast" and value not in fusion.available and memory(value.args[0]) not in written:
             written.add(memory(value.args[0]))
@@ -233,7 +233,7 @@ def schedule(outs: Sequence[Value], available: Iterable[Value]) -> list[Stage]:
 
 
 def _with_repeats(stages: list[Stage], repeats: list[Value]) -> list[Stage]:
-    """The stages with repeated values that are wanted in memory, each as soon as what it repeats is there."""
+    """Add stages that write repeated values to memory, each as soon as the value it repeats is there."""
     for value in repeats:
         wanted = memory(value.args[0])
         place = 0
@@ -286,7 +286,7 @@ def _varies(shape: Shape, whole: Shape) -> tuple[bool, ...]:
 
 
 def collapsed(loop: Loop) -> Loop:
-    """The same loop over as few axes as there can be: those that nothing tells apart become one."""
+    """The same loop over as few axes as possible: axes that no input or output tells apart become one."""
     kinds = [
         (*(a.varies[i] for a in loop.inputs), *(o.reduce is not None and i in o.axes for o in loop.outputs))
         for i in range(len(loop.shape))

@@ -1,8 +1,8 @@
-"""Products of matrices in a plan: in which order of its axes the memory of one is laid out.
+"""Products of matrices in a plan: the order of axes in which the memory of a product is laid out.
 
-A linear layer's gradient is the transposed of a product. BLAS writes a product transposed as readily as not, where
-transposing it afterwards takes as long as a small product itself: of a product that is read in another order of axes
-alone, the memory has that order.
+A linear layer's gradient is the transpose of a product. BLAS writes a product transposed at no extra cost; transposing
+it afterwards takes as long as a small product. So a product that is only read in another order of its axes is laid out
+in that order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Turned(NamedTuple):
 
 
 def turned(calls: Sequence[Value], reads: Iterable[Value]) -> dict[Value, Turned]:
-    """The products that nothing but one other order of their axes is made of, with that. reads: all that is read."""
+    """The products that are read in one other order of axes and no other way. reads: all that is read."""
     found: dict[Value, Turned] = {}
     products = {value for value in calls if _is_product(value)}
     for value in calls if products else ():
@@ -48,7 +48,7 @@ def _is_product(value: Value) -> bool:
 
 
 def _order(value: Value) -> list[int] | None:
-    """The order in which a value has the axes of its argument; None if it is something else."""
+    """The order in which a value has the axes of its argument; None if it is no such value."""
     if value.kind != "call" or value.fn not in (np.swapaxes, np.transpose):
         return None
     (_, *how), kwargs = value.params

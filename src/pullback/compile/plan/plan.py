@@ -1,8 +1,7 @@
 """`Plan`: stages as one function of arrays, written out as straight Python code.
 
-Every value has a variable, every loop and call a line; results that nothing needs any longer lend their memory to those
-that come later. Large results take over memory of an earlier run once nobody holds it: fresh pages cost more than the
-arithmetic.
+Every value has a variable; every loop and every call has a line. A result that is no longer needed lends its memory to
+later ones. Large results reuse memory of an earlier run once nobody holds it: fresh pages cost more than arithmetic.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class TraceChangedError(RuntimeError):
 
 
 class Buffer:
-    """Arrays of one shape and dtype; one that nobody else holds is given again."""
+    """Arrays of one shape and dtype; an array that nobody else holds is given out again."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype
@@ -40,7 +39,7 @@ class Buffer:
     def take(self) -> Array:
         """An array, with any values in it."""
         for array in self.held if _COUNTS else ():
-            # this list, this variable and the argument of the call: whoever else looks holds one more
+            # this list, this variable and the argument of the call: any other holder adds one
             if sys.getrefcount(array) == _UNUSED:
                 return array
         array = np.empty(self.shape, self.dtype)
@@ -57,16 +56,16 @@ def _count_of_unused() -> int:
 
 
 _UNUSED = _count_of_unused()
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the lock of the interpreter, a count says nothing
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the interpreter lock, a count says nothing
 
 
 def contiguous(array: Any) -> Array:
-    """The elements in one piece of memory, in order."""
+    """The array in one piece of memory, in order."""
     return array if type(array) is np.ndarray and array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def owned(array: Any, *others: Array) -> Array:
-    """An array whose memory is nobody else's."""
+    """An array whose memory nobody else holds."""
     if type(array) is np.ndarray and array.base is None and not any(array is other for other in others):
         return array
     return np.array(array)
@@ -91,7 +90,7 @@ def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
 
 
 class Plan:
-    """What is done in one direction: `run` is a function of arrays that returns a tuple of arrays."""
+    """The plan of one direction: `run` is a function of arrays that returns a tuple of arrays."""
 
     def __init__(
         self,
@@ -104,8 +103,8 @@ class Plan:
         fresh: Sequence[bool],
         given_away: bool = False,
     ) -> None:
-        """fresh: which of `outs` are a caller's, in memory of their own. given_away: they may become a gradient, whose
-        memory nobody else must hold."""
+        """fresh: the `outs` that belong to the caller, in memory of their own. given_away: they may become a gradient,
+        whose memory nobody else may hold."""
         self._given_away = given_away
         self.stages, self.inputs, self.outs = stages, inputs, outs
         self.backend, self.threads = backend, threads
@@ -124,7 +123,7 @@ class Plan:
         self._turned = turned(calls, [value for _, value in self._reads()])
         self._turned_views = {how.view for how in self._turned.values()}
         self._last = self._last_uses()
-        self._own: set[Value] = set()  # in memory that this plan has made, and nothing else looks at
+        self._own: set[Value] = set()  # in memory that this plan has made and that nothing else reads
         self._spare: dict[Any, list[str]] = {}
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
@@ -147,7 +146,7 @@ class Plan:
         return name
 
     def _name(self, value: Value) -> str:
-        """The variable of a value; made where it is a constant, or memory seen otherwise."""
+        """The variable of a value; it is made here for a constant or for a view."""
         found = self._names.get(value)
         if found is None:
             if value.kind == "array":
@@ -183,7 +182,7 @@ class Plan:
         return name
 
     def _reads(self) -> list[tuple[int, Value]]:
-        """What each stage reads, with its number; what is returned is read after all of them."""
+        """The reads of each stage, with its number; the returned values are read after all stages."""
         found = [
             (number, read)
             for number, stage in enumerate(self.stages)
@@ -192,11 +191,11 @@ class Plan:
         return found + [(len(self.stages), out) for out in self.outs]
 
     def _last_uses(self) -> dict[Value, int]:
-        """The last stage that reads the memory of each value; after all of them for what is returned."""
+        """The last stage that reads the memory of each value; for returned values, after all stages."""
         return {self._held(read): number for number, read in self._reads()}
 
     def _held(self, value: Value) -> Value:
-        """The value in whose memory a value lies, through views."""
+        """The value whose memory a value lies in, through views."""
         while True:
             below = memory(value)
             if below in self._turned:
@@ -208,7 +207,7 @@ class Plan:
             value = below
 
     def _release(self, number: int) -> None:
-        """Lend the memory of what no later stage reads."""
+        """Lend the memory of values that no later stage reads."""
         for value in list(self._own):
             if self._last.get(value, -1) <= number:
                 self._own.discard(value)
@@ -242,7 +241,7 @@ class Plan:
 
     def _call(self, stage: CallStage) -> None:
         value = stage.value
-        if value in self._turned_views:  # it was made with the product that it is another order of
+        if value in self._turned_views:  # it was made together with its product, whose axes it reorders
             return
         if value.kind == "broadcast":
             self._name(value)
@@ -270,7 +269,7 @@ class Plan:
         self._keep(value)
 
     def _product(self, value: Value) -> str:
-        """A variable with memory for a product, in the order of axes in which it is read."""
+        """A variable with memory for a product, in the order of axes in which the product is read."""
         held = self._held(value)
         name = self._new(held, self._last.get(held, 0) >= len(self.stages))
         if held is value:
@@ -286,7 +285,7 @@ class Plan:
                 self._own.discard(self._held(arg))
 
     def _numpy(self, value: Value) -> None:
-        """A value that no loop makes, e.g. of a dtype that they do not have."""
+        """A value that no loop makes, e.g. of a dtype that loops do not have."""
         names = [self._name(a) for a in value.args]
         name = f"v{value.number}"
         if value.kind == "reduce":
@@ -315,7 +314,7 @@ class Plan:
 
     def _finish(self, fresh: Sequence[bool]) -> None:
         names: list[str] = []
-        # the memory that is kept for backward, or of a result already: another result must not lie there
+        # this memory is kept for backward or is another result's: a result must not lie there
         given = {self._held(out) for out, returned in zip(self.outs, fresh, strict=True) if not returned}
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)

@@ -1,8 +1,8 @@
-"""What forward keeps for backward, and what backward computes again.
+"""Which values forward keeps for backward, and which ones backward computes again.
 
-Whatever lies in memory anyway is kept: arguments, results, and what calls and reductions gave. Elementwise values that
-forward does not write are computed again from these, which costs no memory and little time beside reading it; unless
-that takes long, or would keep more than the value itself.
+Values that lie in memory anyway are kept: arguments, results, and the results of calls and reductions. Elementwise
+values that forward does not write are computed again from these. That costs no memory, and little time beside reading
+it. A value is kept after all if computing it takes long, or if it would keep more memory alive than the value itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Saving:
         self._want_all(wanted)
 
     def _want(self, value: Value) -> None:
-        """See to it that backward has a value."""
+        """Make sure that backward has a value."""
         if value in self.saved or value in self.recomputed or value.kind in ("const", "array"):
             return
         if value in self.arguments or (value.kind == "item" and value.args[0] in self.made):
@@ -66,7 +66,7 @@ class Saving:
             self._want_all(value.args)
 
     def _want_all(self, values: Iterable[Value]) -> None:
-        """See to it that backward has values: the earlier ones first, of which others may be made."""
+        """Make sure that backward has values: earlier ones first, since others may be made from them."""
         for value in sorted(set(values), key=lambda v: v.number):
             self._want(value)
 
@@ -94,7 +94,7 @@ class Saving:
         return found
 
     def _cost(self, value: Value) -> float:
-        """What it takes to compute an element from what lies in memory."""
+        """The cost of computing an element from values in memory."""
         value = source(value)
         in_memory = value.kind != "map" or value in self.saved or value in self.arguments or value in self.written
         if in_memory:
@@ -105,7 +105,7 @@ class Saving:
 
 
 def is_view(value: Value) -> bool:
-    """Whether a call gives the memory of its argument, seen otherwise."""
+    """Whether a call returns a view of its argument."""
     return value.kind == "call" and bool(getattr(value.fn, "view", False) or value.fn in VIEWS)
 
 

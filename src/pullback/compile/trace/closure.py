@@ -1,9 +1,9 @@
-"""What a function can reach besides its arguments: the tensors it computes with, and what must not have changed.
+"""What a function reaches besides its arguments: the tensors it computes with, and the values that must not change.
 
-Tensors in its closure, its globals and its defaults, in objects and containers there (a module's parameters are in
-such), and in the functions that it calls by name become arguments of the program. For a trace the function is made
-again with other tensors in their places; nothing of the caller's is written to, so that other threads see no
-difference. Numbers and the like are part of the program: it is good for as long as they are what they were.
+Tensors become arguments of the program if they are in the function's closure, globals or defaults, in objects and
+containers there (such as a module with its parameters), or in functions that it calls by name. For a trace the function
+is made again with other tensors instead; nothing of the caller's is written to, so other threads see no difference.
+Numbers and the like are part of the program, which is valid for as long as they are unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEEPEST = 24
 
 
 class Environment:
-    """The tensors that can be reached from a function and other roots, and the places where they were found."""
+    """The tensors that can be reached from a function and other roots, and where they were found."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.tensors: list[Tensor] = []
@@ -34,14 +34,14 @@ class Environment:
         self._cells: list[tuple[Any, Any]] = []
         self._lists: list[tuple[Any, tuple[Any, ...]]] = []
         self._holds: dict[int, bool] = {}  # by id: whether tensors can be reached from it
-        self._kept: list[Any] = []  # so that no id is given to another object
+        self._kept: list[Any] = []  # kept alive, so that no id is given to another object
         self._labels: dict[int, str] = {}
         self._roots = list(roots)
         for root in self._roots:
             self._scan(root, 0, "self")
 
     def holds_still(self) -> bool:
-        """Whether everything is still where, and what, it was."""
+        """Whether everything is still the same, in the same place."""
         for mapping, key, value in self._items:
             if mapping.get(key) is not value and not equal(mapping.get(key), value):
                 return False
@@ -54,7 +54,7 @@ class Environment:
         )
 
     def label(self, value: Any) -> str:
-        """What a function calls something that it reaches; "" for what it does not reach."""
+        """The function's own name for something that it reaches; "" if it does not reach it."""
         return as_written(self._labels.get(id(value), ""))
 
     def reached(self) -> list[Any]:
@@ -64,7 +64,7 @@ class Environment:
     # Looking -------------------------------------------------------------------------------------------------------
 
     def _scan(self, value: Any, depth: int, label: str) -> bool:
-        """Whether tensors can be reached from a value; they, and what guards them, are noted."""
+        """Whether tensors can be reached from a value. They are noted, and so are the values to be guarded."""
         if isinstance(value, Tensor):
             if not any(t is value for t in self.tensors):
                 self.tensors.append(value)
@@ -72,7 +72,7 @@ class Environment:
             return True
         if isinstance(value, PLAIN) or id(value) in self._holds or depth > _DEEPEST:
             return self._holds.get(id(value), False)
-        self._holds[id(value)] = False  # while it is looked at: what leads back to it adds nothing
+        self._holds[id(value)] = False  # while it is being scanned: a way back to it adds nothing
         self._kept.append(value)
         self._labels[id(value)] = label
         found = False
@@ -84,7 +84,7 @@ class Environment:
         return found
 
     def _parts(self, value: Any, label: str) -> Iterator[tuple[str, Any]]:
-        """What a value holds, and what a function calls it."""
+        """The parts of a value, each with the function's name for it."""
         if isinstance(value, types.FunctionType):
             yield from self._parts_of_function(value)
         elif isinstance(value, types.MethodType):
@@ -123,14 +123,14 @@ class Environment:
     # Making it again -------------------------------------------------------------------------------------------------
 
     def replaced(self, value: Any, by: dict[int, Tensor], made: dict[int, Any] | None = None) -> Any:
-        """A value like this one with other tensors (by the ids of those that are there) wherever it reaches them."""
+        """A copy of this value that reaches other tensors instead of its own (found by the ids of its own)."""
         made = {} if made is None else made
         if isinstance(value, Tensor):
             return by.get(id(value), value)
         if not self._holds.get(id(value), False):
             return value
         if id(value) not in made:
-            made[id(value)] = value  # what leads back here while it is being made
+            made[id(value)] = value  # a way back to this value while its copy is being made
             made[id(value)] = self._made_again(value, by, made)
         return made[id(value)]
 
@@ -156,7 +156,7 @@ class Environment:
         if isinstance(value, functools.partial):
             return functools.partial(again(value.func), *again(value.args), **again(value.keywords))
         if isinstance(value, dict):
-            mapping = copy.copy(value)  # of whatever class of dict it is
+            mapping = copy.copy(value)  # of any class of dict
             for key, part in value.items():
                 mapping[key] = again(part)
             return mapping
@@ -182,7 +182,7 @@ def as_written(label: str) -> str:
 
 
 def content(cell: Any) -> Any:
-    """What a variable of a closure holds; None if it is not bound yet."""
+    """The value in a cell of a closure; None if it is not bound yet."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -194,7 +194,7 @@ def _cell(value: Any, old: Any) -> Any:
 
 
 def _names_in(code: types.CodeType) -> list[str]:
-    """The global names that a function and those within it mention."""
+    """The global names that a function, and functions defined in it, mention."""
     found = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -203,12 +203,12 @@ def _names_in(code: types.CodeType) -> list[str]:
 
 
 def _globals_of(fn: types.FunctionType) -> list[str]:
-    """The globals that a function of the user's reads."""
+    """The globals that a function written by the user reads."""
     return [n for n in names_of(fn) if n in fn.__globals__]
 
 
 def names_of(fn: types.FunctionType) -> list[str]:
-    """The global names that a function of the user's mentions; those of a library's are not looked at."""
+    """The global names that a function written by the user mentions; library functions are not looked into."""
     return [] if _is_library(fn.__module__) else _names_in(fn.__code__)
 
 
@@ -217,14 +217,14 @@ def _is_library(module: Any) -> bool:
 
 
 def is_object(value: Any) -> bool:
-    """Whether its attributes are to be looked at: an instance of a class that is written in Python."""
+    """Whether its attributes are looked into: an instance of a class written in Python."""
     if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType, np.generic)):
         return False
     return hasattr(value, "__dict__") and type(value).__flags__ & (1 << 9) != 0
 
 
 def _guarded(value: Any) -> bool:
-    """Whether a program is made for this very value."""
+    """Whether the program holds for this value only."""
     return not isinstance(value, (types.ModuleType, type))
 
 

@@ -1,11 +1,11 @@
-"""What a function may not do while it is traced: set variables, attributes and items that outlive the call.
+"""Refuses what a function may not do while it is traced: set variables, attributes and items that outlive the call.
 
-A program has arguments and results, and writes to tensors in place; it sets no name. What the function has set in the
-call that is traced would stay as it was in every further call, so it is refused. Most of it was set in copies, which
-the trace works on (`closure.py`); what was not is put back.
+A program has arguments and results, and writes to tensors in place; it sets no name. A value set in the traced call
+would keep that value in every further call, so setting it is refused. Most such values were set in copies, which the
+trace works on (`closure.py`); the others are put back.
 
-A `functools.cached_property` that is asked for the first time is no such change: it is what it is whoever asks, so it
-is computed before, as it is written, and the trace begins again.
+The first use of a `functools.cached_property` is no such change: its value does not depend on who asks. It is computed
+beforehand, as it is written, and the trace begins again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Use = tuple[Any, str]
 
 
 class FirstUseError(TraceError):
-    """Cached properties were asked for the first time while the function was traced."""
+    """Cached properties were used for the first time while the function was traced."""
 
     def __init__(self, uses: list[Use]) -> None:
         self.uses = uses
@@ -35,7 +35,7 @@ class FirstUseError(TraceError):
         super().__init__(f"compile: {names} was computed for the first time while the function was traced")
 
     def computed(self) -> bool:
-        """Compute them, as they are written; whether that has left a value in each."""
+        """Compute them, as they are written; return whether each has a value now."""
         for owner, name in self.uses:
             getattr(owner, name)
         return all(name in vars(owner) for owner, name in self.uses)
@@ -45,8 +45,8 @@ class _Place:
     """A container of values by their names, as it was before the call."""
 
     def __init__(self, label: str, holder: Any, form: str, copied: bool, names: Any = None, owner: Any = None) -> None:
-        """label: what the user calls the holder. form: of the name of a value in it. copied: the trace has it for
-        itself. names: those that are looked at; all. owner: the object whose attributes they are."""
+        """label: the user's name for the holder. form: the form of the name of a value in it. copied: the trace works on
+        a copy. names: the names that are looked at; None: all. owner: the object whose attributes they are."""
         self.label, self.holder, self.form, self.copied, self.names = label, holder, form, copied, names
         self.owner = owner
         self.before = self._contents()
@@ -58,13 +58,13 @@ class _Place:
         return found if self.names is None else {k: found[k] for k in self.names if k in found}
 
     def first_uses(self) -> list[Use]:
-        """The cached properties that have a value and had none."""
+        """The cached properties that have a value now and had none before."""
         kind = type(self.owner)
         new = [] if self.owner is None else [name for name in self._contents() if name not in self.before]
         return [(self.owner, n) for n in new if isinstance(getattr(kind, n, None), functools.cached_property)]
 
     def changes(self) -> Iterator[str]:
-        """The names of what is not as it was. What is no copy may have grown, but not by traced tensors."""
+        """The names of changed values. A container that is no copy may have grown, but not by traced tensors."""
         now = self._contents()
         cached = {name for _, name in self.first_uses()}
         for name in {**self.before, **now}:
@@ -76,7 +76,7 @@ class _Place:
                 yield as_written(self.form.format(self.label, name))
 
     def put_back(self) -> None:
-        """What was there before."""
+        """Restore the earlier values."""
         if isinstance(self.holder, types.CellType):
             self.holder.cell_contents = self.before[""]
         elif isinstance(self.holder, list):
@@ -89,13 +89,13 @@ class _Place:
 
 
 class State:
-    """What can be reached from a function that is about to be traced, and from its arguments."""
+    """The containers that can be reached from a function about to be traced, and from its arguments."""
 
     def __init__(self, fn: Any, environment: Environment, made: dict[int, Any], arguments: Any) -> None:
-        """made: what the trace uses in the place of others, by their ids."""
+        """made: the copies that the trace uses, by the ids of the originals."""
         self._code = getattr(getattr(fn, "__func__", fn), "__code__", None)
         self._places: list[_Place] = []
-        self._owners: dict[int, Any] = {}  # of what the trace uses, what it stands for
+        self._owners: dict[int, Any] = {}  # the original, by the id of its copy
         for value in environment.reached():
             used = made.get(id(value), value)
             self._owners[id(used)] = value
@@ -123,7 +123,7 @@ class State:
                 self._note_arguments(value, label or "an argument")
 
     def first_use_in(self, error: BaseException) -> FirstUseError | None:
-        """That a cached property was being computed when an error was raised, if one was."""
+        """The first use of a cached property in which an error was raised, if there was one."""
         code = functools.cached_property.__get__.__code__
         trace = error.__traceback__
         while trace is not None:
@@ -136,7 +136,7 @@ class State:
         return None
 
     def changed(self) -> TraceError | None:
-        """Put back what was set, and the error that says so, if anything was."""
+        """Put back everything that was set; return the error that says so, or None if nothing was."""
         found = [(name, place) for place in self._places for name in place.changes()]
         uses = [(use, place) for place in self._places for use in place.first_uses()]
         for _, place in (*found, *uses):

@@ -1,8 +1,8 @@
 """`Program`: a trace as a graph of NumPy operations, in which nothing is computed twice.
 
-Its values are elementwise (`map`, a ufunc of values), reductions (`reduce`), the same memory seen otherwise (`reshape`,
-`broadcast`), or the result of any other function (`call`). A value that was asked for before is not made again, and
-what depends on constants alone is computed here and now.
+Its values are elementwise (`map`, a ufunc of values), reductions (`reduce`), views (`reshape`, `broadcast`), or results
+of any other function (`call`). A value that was made before is not made again, and a value that depends on constants
+alone is computed at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class Value:
-    """One value of a program: how it is made of others, its shape and its dtype.
+    """One value of a program: how it is made from others, its shape and its dtype.
 
     kind: "input" (`params` is its number), "const" (a scalar, in `params`), "array" (a constant array), "map" (`fn`:
     the name of a ufunc, "cast" or "where"), "broadcast", "reshape", "reduce" (`fn`: the name of the ufunc; `params`:
@@ -73,7 +73,7 @@ def filled(tree: Any, values: Sequence[Any]) -> Any:
 
 
 class Program:
-    """The values of a trace, each after those it is made of."""
+    """The values of a trace, each after the values it is made from."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -160,7 +160,7 @@ class Program:
         return self._make("reduce", name, (value,), axes, shape, value.dtype)
 
     def call(self, fn: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> Any:
-        """Any function, of arguments with values among them; `result` is what it gave, an array or several."""
+        """Any function, called with values among its arguments; `result` is its result here, one array or several."""
         values: list[Value] = []
         tree = (_slotted(args, values), _slotted(kwargs, values))
         many = isinstance(result, tuple)
@@ -187,7 +187,7 @@ def _slotted(tree: Any, values: list[Value]) -> Any:
 
 
 def _key_of(tree: Any) -> Any:
-    """Something equal for equal arguments; unequal to all else if they cannot be compared."""
+    """A key that is equal for equal arguments; unequal to every other if they cannot be compared."""
     if isinstance(tree, Slot):
         return ("slot", tree.i)
     if isinstance(tree, (tuple, list)):
@@ -202,14 +202,14 @@ def _key_of(tree: Any) -> Any:
 
 
 def _source(value: Value) -> Value:
-    """What a value repeats, if it repeats anything."""
+    """The value that this one repeats, if it repeats one."""
     while value.kind == "broadcast":
         value = value.args[0]
     return value
 
 
 def _identity(name: str, args: Sequence[Value]) -> Value | None:
-    """The one of the operands that the result equals, whatever it is."""
+    """The operand that the result always equals, if there is one."""
     if name in ("multiply", "divide", "true_divide") and args[1].kind == "const" and args[1].params == 1:
         return args[0]
     if name == "multiply" and args[0].kind == "const" and args[0].params == 1:
@@ -227,14 +227,14 @@ def _of_mask(value: Value) -> bool:
 
 
 def computed(name: str, values: Sequence[Any], dtype: Any) -> Any:
-    """What a step gives of numbers or arrays."""
+    """The result of a step on numbers or arrays."""
     if name == "cast":
         return np.asarray(values[0]).astype(dtype)
     return (np.where if name == "where" else getattr(np, name))(*values)
 
 
 def reachable(outs: Iterable[Value], available: frozenset[Value] | set[Value] = frozenset()) -> list[Value]:
-    """The values that `outs` need, each after those it is made of; those that are available need nothing."""
+    """The values that `outs` need, each after the values it is made from; available values need nothing."""
     found: set[Value] = set()
     stack = list(outs)
     while stack:
@@ -247,7 +247,7 @@ def reachable(outs: Iterable[Value], available: frozenset[Value] | set[Value] = 
 
 
 def users(values: Iterable[Value], available: frozenset[Value] | set[Value]) -> dict[Value, list[Value]]:
-    """For each value, those that are made of it."""
+    """For each value, the values that are made from it."""
     found: dict[Value, list[Value]] = {}
     for value in values:
         if value not in available:
