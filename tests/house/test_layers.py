@@ -48,8 +48,8 @@ LINES_PER_FILE = 450
 LINES_PER_FUNCTION = 60
 FILES_PER_FOLDER = 15
 
-# A room is one subject, and read as a whole: what it may hold, in lines of code. Rooms that are catalogues (a file, or a
-# few, for each thing that a user looks for) are read a file at a time and have no ceiling of their own.
+# A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
+# for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
     "tensor": 2200,
     "autograd": 2600,
@@ -111,7 +111,7 @@ def _room_problems(root: Path) -> list[str]:
         apart = [f for f in folders if not (name in MIRRORED and f == ".")]
         rooms = {next((p for p in PARALLEL if f == p or f.startswith(f"{p}/")), f) for f in apart}
         if len(apart) > 1 and not (rooms <= PARALLEL and len(rooms) == len(apart)):
-            found.append(f"{PACKAGE}: {name} stands in {' and '.join(sorted(apart))}: a file name means one thing; rename one")
+            found.append(f"{PACKAGE}: {name} stands in {' and '.join(sorted(apart))}: a file name means one thing")
     return found
 
 

@@ -126,7 +126,7 @@ class Compiled:
         return entry.rebuilt(results)
 
     def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
-        """The results and the saved values, where results are arguments or one another; writes to arguments are done."""
+        """The results and the saved values, where results are arguments or equal; arguments are written to."""
         arrays = iter(found)
         made = {i: wrap(next(arrays)) for i in entry.own}
         results: list[Any] = []
@@ -186,7 +186,7 @@ class Compiled:
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
-                self.traced_function(*args, **kwargs)  # the function's own error is raised as it would be without compile
+                self.traced_function(*args, **kwargs)  # the function's own error is raised as without compile
                 problem = _not_traced(error.__cause__)
             if not self._fallback:
                 raise problem from error.__cause__

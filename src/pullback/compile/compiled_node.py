@@ -39,7 +39,7 @@ class CompiledNode(Node):
         self._edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
         self._order = next_order()
         self._outputs = len(entry.tracked)
-        # saved results are kept as other tensors on the same memory: the results themselves would form a cycle with the node
+        # saved results are kept as other tensors on their memory: the results would form a cycle with the node
         held: list[Any] = [*tensors, *(results[i].detach() for i in entry.saved_results)]
         self._tensors: Any = tuple(held)
         self._writes = WRITES.n

@@ -45,7 +45,7 @@ for _name in _CALLS:
 
 
 def of_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a Function as a function of the contents of ``ctx`` and its arguments; it returns the new contents."""
+    """A method of a Function as a function of the contents of ``ctx`` and its arguments; it returns the new ones."""
 
     def call(saved: Any, needs: Any, attributes: Any, *args: Any, **kwargs: Any) -> Any:
         ctx = Context(saved, needs, attributes)

@@ -45,8 +45,8 @@ class _Place:
     """A container of values by their names, as it was before the call."""
 
     def __init__(self, label: str, holder: Any, form: str, copied: bool, names: Any = None, owner: Any = None) -> None:
-        """label: the user's name for the holder. form: the form of the name of a value in it. copied: the trace works on
-        a copy. names: the names that are looked at; None: all. owner: the object whose attributes they are."""
+        """label: the user's name for the holder. form: how a value in it is named. copied: the trace works on a
+        copy. names: the names that are looked at; None: all. owner: the object whose attributes they are."""
         self.label, self.holder, self.form, self.copied, self.names = label, holder, form, copied, names
         self.owner = owner
         self.before = self._contents()
