@@ -17,6 +17,7 @@ import numpy as np
 from ..autograd.api import grad
 from ..autograd.engine import fit
 from ..table.levels import Level, inner, mapped
+from ..table.nodes import conjugated
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
@@ -319,10 +320,12 @@ def transposed(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence
         floats = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._data.dtype.kind in "fcV"]
         cotangents = {i: _leaf(np.zeros_like(outs[i])) for i in floats}
         g: Any = [cotangents.get(i) for i in range(len(outs))] if len(outs) > 1 else cotangents[0]
+        turns = op.about.conjugate and any(outs[i]._data.dtype.kind == "c" for i in floats)
         pulled = []
         for i in tangents:
             rule = op.rules[op.params[i]]
-            grad_in = rule(g, *(_named(op, primals, outs, n) for n in _needs(rule)))
+            values = [_named(op, primals, outs, n) for n in _needs(rule)]
+            grad_in = rule(g, *(conjugated(values) if turns else values))
             data = primals[i]._data
             pulled.append(fit(grad_in, (None, 0, data.shape, data.dtype), None))
         pairs = [(p, t) for p, t in zip(pulled, tangents.values(), strict=True) if p is not None and p._requires_grad]

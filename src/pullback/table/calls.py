@@ -95,14 +95,15 @@ def detached(out: Tensor, number: int = 0) -> Tensor:
 def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     """`record` for an operation with several results: those of floating point or complex numbers are its outputs."""
     plan = op.plans[mask]
-    node = op.tuple_class()
+    kinds = [r.dtype.kind for r in results]
+    node: Any = op.complex_tuple_class() if "c" in kinds else op.tuple_class()
     node._hooks = node.versions = None
     node.plan, node.writes, node._outputs = plan, WRITES.n, len(results)
     node._edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
     node._order = next_order()
     outs = _like_tuple(results, [wrap(r) for r in results])
     for i, out in enumerate(outs):
-        if out._data.dtype.kind in "fcV":
+        if kinds[i] in "fcV":
             out._edge, out._requires_grad = (node, i, out._data.shape, out._data.dtype), True
     node.saved = plan.save(args, outs)
     if WRITES.n:

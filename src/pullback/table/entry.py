@@ -14,10 +14,15 @@ the cotangent ``g`` (of a tuple: a list, with None where none came), any argumen
 gradient in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it fit. It calls NumPy
 functions, so it works on raw payloads in an ordinary backward pass and on Tensors in a recorded one.
 
-An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent in
-the place of ``g`` it is the forward-mode rule as well. For complex numbers the reverse rule of an elementwise or
-bilinear operation is the same expression on the conjugates of what was saved (PyTorch's convention: the gradient is
-the conjugate Wirtinger derivative); that is done here, not in the rule.
+An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent
+instead of ``g`` it is the forward-mode rule as well.
+
+A rule is written as for real numbers. The gradient of complex numbers is the conjugate Wirtinger derivative, as in
+PyTorch: the same expression on the conjugates of what was saved. So where a result is complex, a rule of any kind gets
+each saved complex value conjugated, `out` too; ``g`` comes as it is. In forward mode nothing is conjugated: neither
+for a `jvp` nor for an elementwise rule. A function that is not holomorphic has no such derivative: `linalg.qr` depends
+on the conjugate of its argument, too. Its rule is one of complex numbers, and its entry says ``conjugate=False``: it
+gets what was saved as it is. So does, without a word, the rule of a complex argument with a real result (`abs`).
 """
 
 from __future__ import annotations
@@ -40,7 +45,7 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
 from .calls import any_narrow, apply, binary, detached, general, into, join, operand, unary, write_out
 from .levels import call_body
-from .nodes import ComplexNode, CutNode, ManyNode, OpNode, TupleNode, saved_attributes
+from .nodes import ComplexNode, ComplexTupleNode, CutNode, ManyNode, OpNode, TupleNode, saved_attributes
 from .operands import older_form
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
@@ -85,7 +90,6 @@ class Plan:
     )
 
     def __init__(self, op: Op, mask: int) -> None:
-        self.node_class, self.complex_class = op.node_class, op.complex_class
         self.wanted = tuple(i for i in range(len(op.params)) if mask >> i & 1)
         rules = [op.rules[op.params[i]] for i in self.wanted]
         names = list(dict.fromkeys(n for rule in rules for n in _needs(rule)))
@@ -95,6 +99,8 @@ class Plan:
         # whether there are tensors in that, which a pass frees; what saved none can run again, as in torch
         self.frees = not all(n.endswith("_shape") or n in _NUMBERS or (op.view and n not in op.rules) for n in names)
         self.plain = not self.frees and not op.joins  # what was saved is what the rules get: no tensors, nothing packed
+        self.node_class = op.node_class
+        self.complex_class = op.complex_class if self.frees else op.node_class  # else there is nothing to conjugate
         self.save = _saver(op, names)
         self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
         self.gradients = _all_of(rules, names)
@@ -185,6 +191,8 @@ class About:
     jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
     holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
+    conjugate: whether its rules get the conjugates of what was saved where the result is complex; False if they need
+    the values themselves, as those of functions that are not holomorphic do (`sgn`, `linalg.qr`).
     cut: whether a rule of it, for complex results, has a branch cut along the real line (`pow`, by the logarithm).
     batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "matrices" (the same, of at
     least two axes each), "dims" (the axes that arguments name move on by one), or a function; None: by the kind, or by
@@ -206,6 +214,7 @@ class About:
     saved: Any = ()
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
+    conjugate: bool = True
     cut: bool = False
     batch: Any = None
     samples: Any = ()
@@ -272,7 +281,7 @@ class Op:
     @functools.cached_property
     def complex_class(self) -> type[OpNode]:
         """The class of its nodes where the result is complex."""
-        if self.kind not in ("elementwise", "bilinear"):
+        if self.joins or not self.about.conjugate:
             return self.node_class
         return self._node_class(CutNode if self.about.cut else ComplexNode)
 
@@ -280,6 +289,11 @@ class Op:
     def tuple_class(self) -> type[TupleNode]:
         """The class of its nodes where the result is a tuple."""
         return self._node_class(TupleNode)
+
+    @functools.cached_property
+    def complex_tuple_class(self) -> type[TupleNode | ComplexTupleNode]:
+        """The class of its nodes where there is a complex number in a tuple of results."""
+        return self._node_class(ComplexTupleNode) if self.about.conjugate else self.tuple_class
 
     def _node_class(self, base: Any) -> Any:
         title = "".join(part.capitalize() for part in re.split("[._]", self.name.removeprefix("nn.functional.")))

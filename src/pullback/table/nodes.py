@@ -292,17 +292,20 @@ def _titled_class(cls: Any, name: str, **saved: Any) -> Any:
 
 
 class ComplexNode(OpNode):
-    """A recorded elementwise or bilinear call with a complex result: its rules see the conjugates of what was saved."""
+    """A recorded call with a complex result: its rules get the conjugates of what was saved."""
 
     __slots__ = ()
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        saved = self.saved
+        plan, saved = self.plan, self.saved
         self.check()
-        if self.plan.frees and not keep:
+        if not keep:
             self.saved = FREED
-        values = [np.conj(v) if _is_complex(v) else v for v in self.values(saved, taped)]
-        return self.plan.gradients(g, values)
+        values = conjugated(self.values(saved, taped))
+        if needed is None or plan.only is not None:
+            return plan.gradients(g, values)
+        chosen = zip(plan.calls, self._edges, strict=True)
+        return [rule(g, *pick(values)) if edge[0] in needed else None for (rule, pick), edge in chosen]  # type: ignore[index]
 
 
 class CutNode(ComplexNode):
@@ -313,6 +316,11 @@ class CutNode(ComplexNode):
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
         return [v if v is None or _is_complex(v) else np.add(v, 0j) for v in super().values(saved, taped)]
+
+
+def conjugated(values: Sequence[Any]) -> list[Any]:
+    """The values, the complex ones conjugated: what rules get where the result is complex."""
+    return [np.conj(v) if _is_complex(v) else v for v in values]
 
 
 def _is_complex(value: Any) -> bool:
@@ -337,6 +345,12 @@ class ManyNode(OpNode):
 
 class TupleNode(OpNode):
     """A recorded call with several results: its rules get a list of cotangents, None for those that did not come."""
+
+    __slots__ = ("_outputs",)
+
+
+class ComplexTupleNode(ComplexNode):
+    """A `TupleNode` with a complex number among its results."""
 
     __slots__ = ("_outputs",)
 

@@ -28,14 +28,14 @@ def _rows(shape: Any) -> int:
 
 def _input_rule(g: Any, weight: Any, input_shape: Any) -> Any:
     out = _rows(np.shape(weight))
-    product = np.matmul(_matrix(g, input_shape, out), np.conj(np.reshape(weight, (out, input_shape[-1]))))
+    product = np.matmul(_matrix(g, input_shape, out), np.reshape(weight, (out, input_shape[-1])))
     return np.reshape(product, input_shape)
 
 
 def _weight_rule(g: Any, input: Any, weight_shape: Any) -> Any:
     shape = np.shape(input)
     columns = np.transpose(_matrix(g, shape, _rows(weight_shape)))
-    return np.reshape(np.matmul(columns, np.conj(_matrix(input, shape, shape[-1]))), weight_shape)
+    return np.reshape(np.matmul(columns, _matrix(input, shape, shape[-1])), weight_shape)
 
 
 def _tangent(tangents: Any, input: Any, weight: Any) -> Any:

@@ -320,9 +320,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 @special(
     inplace=True,
     batch="leading",
-    input=lambda g, weight: g * np.conj(1 - weight),
-    end=lambda g, weight: g * np.conj(weight),
-    weight=lambda g, input, end: g * np.conj(end - input),
+    input=lambda g, weight: g * (1 - weight),
+    end=lambda g, weight: g * weight,
+    weight=lambda g, input, end: g * (end - input),
     samples=lambda: [
         *(S(A(*a), A(*b), w) for a, b in (((), ()), ((2, 3), (3,)), ((3,), (2, 1)), ((0,), (1,))) for w in (0.3, 2)),
         S(A(2, 3), A(2, 3), A(2, 3)),

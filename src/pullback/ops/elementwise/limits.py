@@ -80,6 +80,7 @@ def _sgn_rule(g: Any, input: Any, out: Any) -> Any:
 
 @special(
     inplace=True,
+    conjugate=False,
     batch="leading",
     input=_sgn_rule,
     jvp=lambda tangents, input, out: _sgn_rule(tangents[0], input, out),

@@ -104,7 +104,7 @@ def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None
     method=False,
     batch=by_row,
     input=lambda g: g,
-    source=lambda g, dim, index, alpha: on(index_select, g, dim, index) * np.conj(alpha),
+    source=lambda g, dim, index, alpha: on(index_select, g, dim, index) * alpha,
 )
 def _index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     out = np.array(input)

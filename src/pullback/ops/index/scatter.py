@@ -247,7 +247,7 @@ def _by_input(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, redu
         return np.where(mine, g / number, 0)
     zero = np.equal(plain(input), 0)
     factor = np.where(zero, 1, input)
-    return g * np.conj(on(_scatter_combine, factor, dim, index, src, "prod") / factor)
+    return g * (on(_scatter_combine, factor, dim, index, src, "prod") / factor)
 
 
 def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce: Any) -> Any:
@@ -262,8 +262,8 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
     zeros = on(gather, on(_scatter_sum, np.where(zero, np.ones_like(src), 0), dim, index, shape), dim, index)
     rest = on(gather, on(_scatter_sum, np.where(zero, src, 0), dim, index, shape), dim, index) - src
     rest = np.where(np.equal(plain(zeros), 1), 1, np.where(np.equal(plain(zeros), 2), rest, 0))
-    others = on(gather, g * np.conj(on(_scatter_combine, input, dim, index, factor, "prod")), dim, index)
-    return np.where(zero, others * np.conj(rest), on(gather, g * np.conj(out), dim, index) / np.conj(factor))
+    others = on(gather, g * on(_scatter_combine, input, dim, index, factor, "prod"), dim, index)
+    return np.where(zero, others * rest, on(gather, g * out, dim, index) / factor)
 
 
 def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:

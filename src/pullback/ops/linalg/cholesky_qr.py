@@ -50,6 +50,7 @@ def _cholesky_rule(g: Any, L: Any) -> Any:
     node="LinalgCholeskyExBackward0",
     saved={"L": "out", "upper": lambda: False},
     batch="leading",
+    conjugate=False,
     A=lambda g, out: _cholesky_rule(g, out),
 )
 def _cholesky(A: Any) -> Any:
@@ -64,6 +65,7 @@ def _cholesky(A: Any) -> Any:
     node="LinalgCholeskyExBackward0",
     saved={"L": "out0", "upper": lambda: False},
     batch="leading",
+    conjugate=False,
     A=lambda g, out0: None if g[0] is None else _cholesky_rule(g[0], out0),
 )
 def _cholesky_ex(A: Any, check_errors: bool) -> Any:
@@ -179,6 +181,7 @@ def _thin_qr_rule(of_q: Any, of_r: Any, q: Any, r: Any) -> Any:
     node="LinalgQrBackward0",
     saved={"Q": "out0", "R": "out1", "mode": lambda complete: "complete" if complete else "reduced"},
     batch="leading",
+    conjugate=False,
     A=_qr_rule,
 )
 def _qr(A: Any, complete: bool) -> Any:

@@ -85,11 +85,11 @@ def _cofactors_by_svd(A: Any) -> Any:
 
 def _regular_rule(g: Any, A: Any) -> Any:
     """Of the cofactors ``C = d A^-T`` with ``d = det(A)``: ``dC = tr(A^-1 dA) C - A^-T dA^T C``."""
-    inverse, d = on(_inverse_or_nan, A), conj(as_matrix(on(det, A)))
+    inverse, d = on(_inverse_or_nan, A), as_matrix(on(det, A))
+    left = transpose(inverse)
     # c is <C, g>
-    terms = np.multiply(g, np.multiply(d, conj(transpose(inverse))))
+    terms = np.multiply(g, np.multiply(d, left))
     c = as_matrix(quiet(np.add.reduce, np.sum, terms, axis=(-2, -1)))
-    left = adjoint(inverse)
     return np.subtract(np.multiply(c, left), np.multiply(d, np.matmul(left, np.matmul(transpose(g), left))))
 
 
@@ -100,11 +100,11 @@ def _singular_rule(g: Any, A: Any) -> Any:
     u, s, vh = np.linalg.svd(A)
     sign = as_matrix(np.multiply(np.linalg.det(u), np.linalg.det(vh)))
     _, others = _products_of_others(s)
-    w = np.multiply(conj(sign), np.matmul(transpose(u), np.matmul(g, transpose(vh))))
+    w = np.multiply(sign, np.matmul(adjoint(u), np.matmul(g, adjoint(vh))))
     on_diagonal = np.where(identity(np.shape(s)[-1]), 0, others)
     v = np.squeeze(np.matmul(on_diagonal, np.expand_dims(diagonal_of(w), -1)), -1)
     core = with_diagonal(np.negative(np.multiply(transpose(w), others)), v)
-    return np.matmul(u, np.matmul(core, vh))
+    return np.matmul(conj(u), np.matmul(core, conj(vh)))
 
 
 def _cofactors_rule(g: Any, A: Any) -> Any:
@@ -136,7 +136,7 @@ def _cofactors(A: Any) -> Any:
     home="linalg",
     batch="matrices",
     numpy={np.linalg.det: lambda a: det(a)},
-    A=lambda g, A: np.multiply(as_matrix(g), conj(on(_cofactors, A))),
+    A=lambda g, A: np.multiply(as_matrix(g), on(_cofactors, A)),
     samples=squares,
     kinks=SINGULAR,
     refused=NO_SQUARE,
@@ -161,11 +161,11 @@ def _slogdet_rule(g: Any, A: Any, out0: Any) -> Any:
     # d log det = tr(A^-1 dA); its real part belongs to logabsdet, its imaginary part turns the sign
     of_sign, weight = g
     if is_complex(A) and of_sign is not None:
-        turn = np.multiply(-1j, np.imag(np.multiply(conj(of_sign), out0)))
+        turn = np.multiply(1j, np.imag(np.multiply(of_sign, out0)))
         weight = turn if weight is None else np.add(weight, turn)
     if weight is None:
         return np.zeros_like(A)
-    return np.multiply(as_matrix(weight), adjoint(on(_inverse_or_nan, A)))
+    return np.multiply(as_matrix(weight), transpose(on(_inverse_or_nan, A)))
 
 
 @special(

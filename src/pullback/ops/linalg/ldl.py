@@ -150,7 +150,8 @@ def _systems() -> list[Sample]:
     method=False,
     LD=lambda g: _no_derivative("linalg.ldl_solve", "LD"),
     B=lambda g, LD, pivots, hermitian: (
-        on(_ldl_solve, LD, pivots, g, hermitian) if hermitian else conj(on(_ldl_solve, LD, pivots, conj(g), hermitian))
+        # the matrix is its own transpose, or its own conjugate transpose
+        on(_ldl_solve, conj(LD) if hermitian else LD, pivots, g, hermitian)
     ),
 )
 def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:

@@ -73,7 +73,7 @@ def _pinv_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     )
 
 
-@special(method=False, node="LinalgPinvBackward0", batch=_pinv_of_each, A=_pinv_rule)
+@special(method=False, node="LinalgPinvBackward0", batch=_pinv_of_each, conjugate=False, A=_pinv_rule)
 def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     refuse_not_finite("linalg.pinv", A)
     if hermitian:
@@ -214,7 +214,7 @@ def _lstsq_rule_for_B(g: Any, A: Any, B: Any, rcond: Any, out0: Any) -> Any:  # 
     return total
 
 
-@special(method=False, node="LinalgLstsqBackward0", A=_lstsq_rule_for_A, B=_lstsq_rule_for_B)
+@special(method=False, node="LinalgLstsqBackward0", conjugate=False, A=_lstsq_rule_for_A, B=_lstsq_rule_for_B)
 def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
     refuse_not_finite("linalg.lstsq", A)
     m, n = A.shape[-2:]

@@ -21,7 +21,7 @@ from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor, wrap
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix
+from .common import adjoint, check_matrix, transpose
 from .solving import EMPTY, SINGULAR, _solve_triangular, check_system, solve_lower, solve_upper
 
 LUResult = result_type("linalg_lu", "P", "L", "U")
@@ -73,13 +73,13 @@ def _exchanged(input: Any, pivots: Any, inverse: bool) -> Any:
 
 def _square_rule(g: Any, lu: Any) -> Any:
     """The gradient of a square ``L U``, from those of L (strictly lower) and of U (upper) in one matrix."""
-    lower, upper = adjoint(lu), adjoint(np.triu(lu))
+    lower, upper = transpose(lu), transpose(np.triu(lu))
     unit = np.where(np.eye(np.shape(lu)[-1], dtype=np.bool_), 1, np.tril(lu, -1))
-    of_l = np.tril(np.matmul(adjoint(unit), np.tril(g, -1)), -1)
+    of_l = np.tril(np.matmul(transpose(unit), np.tril(g, -1)), -1)
     middle = np.add(of_l, np.triu(np.matmul(np.triu(g), upper)))
-    # L^-H middle U^-H
+    # L^-T middle U^-T
     left = on(_solve_triangular, lower, middle, True, True)
-    return adjoint(solve_upper(lu, adjoint(left)))
+    return transpose(solve_upper(lu, transpose(left)))
 
 
 def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
@@ -90,13 +90,13 @@ def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
     k = min(m, n)
     square, of_square = lu[..., :k, :k], g[..., :k, :k]
     if n > k:  # the columns to the right are L^-1 of those of A
-        right = on(_solve_triangular, adjoint(square), g[..., k:], True, True)
-        of_l = np.matmul(right, adjoint(lu[..., k:]))
+        right = on(_solve_triangular, transpose(square), g[..., k:], True, True)
+        of_l = np.matmul(right, transpose(lu[..., k:]))
         found = _square_rule(np.subtract(of_square, np.tril(of_l, -1)), square)
         return on(_exchanged, np.concatenate([found, right], axis=-1), out1, True)
     if m > k:  # the rows below are those of A times U^-1
-        below = adjoint(solve_upper(square, adjoint(g[..., k:, :])))
-        of_u = np.matmul(adjoint(lu[..., k:, :]), below)
+        below = transpose(solve_upper(square, transpose(g[..., k:, :])))
+        of_u = np.matmul(transpose(lu[..., k:, :]), below)
         found = _square_rule(np.subtract(of_square, np.triu(of_u)), square)
         return on(_exchanged, np.concatenate([found, below], axis=-2), out1, True)
     return on(_exchanged, _square_rule(of_square, square), out1, True)

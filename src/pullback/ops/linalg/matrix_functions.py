@@ -19,7 +19,7 @@ from ..index import diagonals
 from ..products.contractions import contract
 from ..products.matmul import matmul
 from ..shape.joining import cat
-from .common import adjoint, check_floating, check_matrix, check_same_dtype, transpose
+from .common import check_floating, check_matrix, check_same_dtype, transpose
 from .solving import NO_SQUARE, inv, squares
 
 # Powers and exponentials ----------------------------------------------------------------------------------------------
@@ -77,9 +77,9 @@ def matrix_power(A: Tensor, n: int) -> Any:
 
 
 def _exponential_rule(g: Any, A: Any) -> Any:
-    # In the exponential of [[A^H, g], [0, A^H]] the upper right block is the adjoint of the derivative, applied to g
+    # In the exponential of [[A^T, g], [0, A^T]] the upper right block is the adjoint of the derivative, applied to g
     # (Higham, Functions of Matrices, 2008, theorem 3.6).
-    n, turned = np.shape(A)[-1], adjoint(A)
+    n, turned = np.shape(A)[-1], transpose(A)
     upper = np.concatenate([turned, g], axis=-1)
     lower = np.concatenate([np.zeros_like(turned), turned], axis=-1)
     return on(matrix_exp, np.concatenate([upper, lower], axis=-2))[..., :n, n:]

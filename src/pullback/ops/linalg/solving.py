@@ -18,7 +18,7 @@ from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor
-from .common import adjoint, check_matrix, check_same_dtype, data_of, singular, transpose
+from .common import check_matrix, check_same_dtype, data_of, singular, transpose
 
 InvExResult = result_type("linalg_inv_ex", "inverse", "info")
 SolveExResult = result_type("linalg_solve_ex", "result", "info")
@@ -80,7 +80,7 @@ def _inverse(A: Any) -> tuple[Any, Any]:
 
 def _inverse_rule(g: Any, out: Any) -> Any:
     # dX = -X dA X
-    left = adjoint(out)
+    left = transpose(out)
     return np.negative(np.matmul(left, np.matmul(g, left)))
 
 
@@ -166,11 +166,11 @@ def _solution(A: Any, B: Any) -> tuple[Any, Any]:
 
 
 def _solve_for_A(g: Any, A: Any, out: Any) -> Any:  # noqa: N802 - the name of the argument
-    return np.negative(np.matmul(on(_solve_or_nan, adjoint(A), g), adjoint(out)))
+    return np.negative(np.matmul(on(_solve_or_nan, transpose(A), g), transpose(out)))
 
 
 def _solve_for_B(g: Any, A: Any) -> Any:  # noqa: N802
-    return on(_solve_or_nan, adjoint(A), g)
+    return on(_solve_or_nan, transpose(A), g)
 
 
 @special(method=False, batch="leading", A=_solve_for_A, B=_solve_for_B)
@@ -320,8 +320,8 @@ def _triangle(x: Any, upper: bool, unit: bool) -> Any:
 
 
 def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool) -> Any:  # noqa: N802
-    turned = on(_solve_triangular, adjoint(A), g, not upper, unitriangular)
-    return np.negative(_triangle(np.matmul(turned, adjoint(out)), upper, unitriangular))
+    turned = on(_solve_triangular, transpose(A), g, not upper, unitriangular)
+    return np.negative(_triangle(np.matmul(turned, transpose(out)), upper, unitriangular))
 
 
 @special(
@@ -330,7 +330,7 @@ def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool
     saved={"left": lambda: True},
     batch="leading",
     A=_triangular_for_A,
-    B=lambda g, A, upper, unitriangular: on(_solve_triangular, adjoint(A), g, not upper, unitriangular),
+    B=lambda g, A, upper, unitriangular: on(_solve_triangular, transpose(A), g, not upper, unitriangular),
 )
 def _solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     return matrices.solve_triangular(A, B, upper, unitriangular)
@@ -339,7 +339,7 @@ def _solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
 @special(
     method=False,
     batch="leading",
-    A=lambda g, upper, out: np.negative(_triangle(np.matmul(adjoint(out), np.matmul(g, adjoint(out))), upper, False)),
+    A=lambda g, upper, out: _triangle(_inverse_rule(g, out), upper, False),
 )
 def _triangular_inverse(A: Any, upper: bool, name: str) -> Any:
     zero = np.diagonal(A, axis1=-2, axis2=-1) == 0

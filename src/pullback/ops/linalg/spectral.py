@@ -129,6 +129,7 @@ def refuse_not_finite(name: str, A: Any) -> None:
     node="LinalgSvdBackward0",
     saved={"U": "out0", "S": "out1", "Vh": "out2"},
     batch="leading",
+    conjugate=False,
     A=_svd_rule,
 )
 def _svd(A: Any, full_matrices: bool) -> Any:
@@ -252,6 +253,7 @@ _NO_UPLO = [*NO_SQUARE, S(M(2, 2), "x"), S(M(2, 2), UPLO=1)]
     batch="matrices",
     numpy={np.linalg.eigh: lambda a, UPLO="L": eigh(a, UPLO)},
     saved={"eigenvalues": "out0", "eigenvectors": "out1"},
+    conjugate=False,
     A=_eigh_rule,
     samples=_hermitian_samples,
     refused=_NO_UPLO,
@@ -309,6 +311,7 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
     batch="matrices",
     numpy={np.linalg.eig: lambda a: eig(a)},
     saved={"eigenvalues": "out0", "eigenvectors": "out1"},
+    conjugate=False,
     A=_eig_rule,
     samples=squares,
     refused=NO_SQUARE,
@@ -338,6 +341,7 @@ def _eigvals_rule(g: Any, A: Any) -> Any:
     batch="matrices",
     node="LinalgEigBackward0",
     numpy={np.linalg.eigvals: lambda a: eigvals(a)},
+    conjugate=False,  # the eigenvalues of the conjugate may come in another order
     A=_eigvals_rule,
     samples=squares,
     refused=NO_SQUARE,

@@ -95,11 +95,11 @@ def _shifted(x: Any, axis: int, back: bool) -> Any:
 
 def _recurrence_rule(g: Any, decay: Any, axis: Any, back: Any) -> Any:
     # the transpose runs the other way, and what decayed on arrival now decays on departure
-    return on(_recurrence, g, np.conj(_shifted(decay, axis, not back)), axis, not back)
+    return on(_recurrence, g, _shifted(decay, axis, not back), axis, not back)
 
 
 def _decay_rule(g: Any, decay: Any, out: Any, axis: Any, back: Any) -> Any:
-    return np.multiply(_recurrence_rule(g, decay, axis, back), np.conj(_shifted(out, axis, back)))
+    return np.multiply(_recurrence_rule(g, decay, axis, back), _shifted(out, axis, back))
 
 
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -134,8 +134,8 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
         return np.zeros_like(input)
     lead = (slice(None),) * axis
     before = np.concatenate([np.ones_like(input[(*lead, slice(0, 1))]), input[(*lead, slice(None, -1))]], axis=axis)
-    later = on(_recurrence, g, np.conj(_shifted(input, axis, True)), axis, True)
-    return np.multiply(np.conj(products(before, axis)), later)
+    later = on(_recurrence, g, _shifted(input, axis, True), axis, True)
+    return np.multiply(products(before, axis), later)
 
 
 @special(method=False, batch="dims", input=_cumprod_rule)
@@ -216,13 +216,13 @@ def _logcumsumexp_rule(g: Any, input: Any, out: Any, dim: Any) -> Any:
     # exp(x[i]) times the sum of g[j] exp(-out[j]), j >= i: out does not decrease, so as a recurrence nothing overflows
     shape = np.shape(input)
     if not shape:
-        return np.multiply(g, np.conj(np.exp(np.subtract(input, out))))
+        return np.multiply(g, np.exp(np.subtract(input, out)))
     axis = wrap_axis(dim, len(shape))
     lead = (slice(None),) * axis
     falls = np.subtract(out[(*lead, slice(None, -1))], out[(*lead, slice(1, None))])
     decay = np.concatenate([np.exp(falls), np.zeros_like(out[(*lead, slice(0, 1))])], axis=axis)
-    later = on(_recurrence, g, np.conj(decay), axis, True)
-    return np.multiply(np.conj(np.exp(np.subtract(input, out))), later)
+    later = on(_recurrence, g, decay, axis, True)
+    return np.multiply(np.exp(np.subtract(input, out)), later)
 
 
 def _log_add(a: Any, b: Any) -> Any:

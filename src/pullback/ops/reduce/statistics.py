@@ -147,12 +147,12 @@ def _std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("std", input, dim, correction, keepdim, True)[0]
 
 
-@special(method=False, saved={"dim": dims_of}, batch="dims", input=_var_mean_rule)
+@special(method=False, saved={"dim": dims_of}, batch="dims", conjugate=False, input=_var_mean_rule)
 def _var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("var_mean", input, dim, correction, keepdim)
 
 
-@special(method=False, saved={"dim": dims_of}, batch="dims", input=_std_mean_rule)
+@special(method=False, saved={"dim": dims_of}, batch="dims", conjugate=False, input=_std_mean_rule)
 def _std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("std_mean", input, dim, correction, keepdim, True)
 

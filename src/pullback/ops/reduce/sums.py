@@ -205,7 +205,7 @@ def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
     best, g = (insert_axes(v, axes, shape, keepdim) for v in (out, g))
-    return np.multiply(g, np.conj(np.exp(np.subtract(input, best))))
+    return np.multiply(g, np.exp(np.subtract(input, best)))
 
 
 @special(
@@ -284,9 +284,7 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     if _count(shape, dim) == 1:  # linear: no rounding in a second derivative that is zero
         return insert_axes(g, axes, shape, keepdim)
     if not somewhere(np.equal(plain(input), 0)):
-        return np.multiply(
-            insert_axes(g, axes, shape, keepdim), np.conj(insert_axes(out, axes, shape, keepdim) / input)
-        )
+        return np.multiply(insert_axes(g, axes, shape, keepdim), insert_axes(out, axes, shape, keepdim) / input)
     # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
     flat = (
         np.reshape(input, (1, -1, 1))
@@ -297,7 +295,7 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     before = products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
     after = np.flip(products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)
     others = np.reshape(np.multiply(before, after), shape)
-    return np.multiply(insert_axes(g, axes, shape, keepdim), np.conj(others))
+    return np.multiply(insert_axes(g, axes, shape, keepdim), others)
 
 
 @special(method=False, batch="dims", input=_prod_rule)
