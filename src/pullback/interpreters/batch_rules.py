@@ -16,8 +16,9 @@ import numpy as np
 from ..kernels.positions import indexed_shape, layout
 from ..tensor.arrays import wrap_axis
 from ..tensor.memory import same_memory
+from ..tensor.nested import any_instance
 from ..tensor.tensor import Tensor
-from .batched import any_tensors, looped, refused, tensors_in
+from .batched import looped, refused
 
 if TYPE_CHECKING:
     from ..table.entry import Op
@@ -36,7 +37,7 @@ def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args,
     source, *rest = op.padded(args, kwargs)
     places = len(op.params) - len(op.keyword_only)
     rest = rest[: places - 1]
-    if any_tensors(rest) or any_tensors(kwargs.values()):
+    if any_instance(rest, Tensor) or any_instance(kwargs.values(), Tensor):
         return looped(level, op, args, kwargs)
     value = level.value(source)
     found = change(value._data.shape, *rest)
@@ -206,7 +207,7 @@ def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     axes, adjacent = layout(second)
     varying = any(isinstance(p, Tensor) and level.varies(p) for p in second)
     masks = any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in second)
-    if masks or not adjacent or (varying and axes[0]) or tensors_in(first):
+    if masks or not adjacent or (varying and axes[0]) or any_instance([first], Tensor):
         return looped(level, op, args, kwargs)
     rank = max(second[a].ndim for a in axes)
     places = tuple(p if p is None else _aligned(level, p, rank) for p in second)
@@ -228,7 +229,7 @@ def in_order(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     if not isinstance(values, Tensor):
         return looped(level, op, args, kwargs)
     if not level.varies(sequence):
-        if sequence._data.ndim != 1 or tensors_in([sorter]):
+        if sequence._data.ndim != 1 or any_instance([sorter], Tensor):
             return looped(level, op, args, kwargs)
         return op.call(level.value(sequence), level.value(values), *rest, sorter)
     ranks = {t._data.ndim for t in (sequence, values, sorter) if isinstance(t, Tensor)}

@@ -17,6 +17,7 @@ from ..table.levels import Level, inner, mapped
 from ..tensor import dtypes
 from ..tensor.arrays import wrap_axis
 from ..tensor.memory import Payload
+from ..tensor.nested import any_instance, instances
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import backward_of_each, forward_of_vmap
 
@@ -148,32 +149,12 @@ class Vmap(Level):
 
     def any_varies(self, values: Any) -> bool:
         """Whether there is one of many among the arguments of an operation."""
-        for value in values:
-            if isinstance(value, Lifted):
-                if self.varies(value):
-                    return True
-            elif isinstance(value, (tuple, list)) and self.any_varies(value):
-                return True
-        return False
+        return any(map(self.varies, instances(values, Lifted)))
 
     def value(self, t: Tensor) -> Tensor:
         """What it stands for: all of them along the first axis, or a tensor that does not vary."""
         held = inner(t, self)
         return held.value if isinstance(held, Batched) else t
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-    mapped(found.append, value)
-    return found
-
-
-def any_tensors(value: Any) -> bool:
-    """Whether there is a Tensor among the arguments of an operation, which may be sequences of them."""
-    for part in value:  # noqa: SIM110 - a generator costs where every operation asks
-        if isinstance(part, Tensor) or (isinstance(part, (tuple, list)) and any_tensors(part)):
-            return True
-    return False
 
 
 def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
@@ -248,7 +229,7 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `_aligned`, for operations that take a batch in front."""
-    if any_tensors(kwargs.values()) or any_tensors([a for a in args if not isinstance(a, Tensor)]):
+    if any_instance(kwargs.values(), Tensor) or any_instance([a for a in args if not isinstance(a, Tensor)], Tensor):
         return looped(level, op, args, kwargs)
     return _aligned(level, op, args, kwargs)
 
@@ -262,7 +243,7 @@ def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
     """The operation with the axes that its arguments name moved on by one."""
     given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
     source, ndim = args[0], args[0]._data.ndim
-    if any_tensors([a for a in given.values() if a is not source]):
+    if any_instance([a for a in given.values() if a is not source], Tensor):
         return looped(level, op, args, kwargs)
     if not ndim:
         numbers = _of_numbers(level, op, given)
@@ -293,7 +274,7 @@ def _of_numbers(level: Vmap, op: Op, args: dict[str, Any]) -> Any:
         given[name] = 1
     given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
     found = op.call(**given)
-    if any(t._data.size != level.size for t in tensors_in([found])):
+    if any(t._data.size != level.size for t in instances([found], Tensor)):
         return None
     return mapped(lambda t: t.reshape(level.size), found)
 

@@ -6,7 +6,7 @@ are called most; `general` is theirs where operands differ in type; `apply` is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..tensor import dtypes
 from ..tensor.dtypes import NARROW
 from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
+from ..tensor.nested import instances
 from ..tensor.overrides import ACTIVE, dispatch, overriding
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .levels import highest, inner, interpreted, mapped
@@ -234,11 +235,9 @@ def _tracked(value: Any) -> bool:
     return isinstance(value, Tensor) and value._requires_grad
 
 
-def any_narrow(value: Any) -> bool:
+def any_narrow(values: Iterable[Any]) -> bool:
     """Whether there is a Tensor of bfloat16 among the arguments of an operation."""
-    if isinstance(value, Tensor):
-        return value._data.dtype.kind == "V"
-    return isinstance(value, (tuple, list)) and any(any_narrow(part) for part in value)
+    return any(t._data.dtype.kind == "V" for t in instances(values, Tensor))
 
 
 def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tensor.memory import Payload
 from ..tensor.modes import LEVELS, thread
+from ..tensor.nested import any_instance
 from ..tensor.overrides import overriding
 from ..tensor.tensor import Lifted, Tensor, wrap
 
@@ -96,23 +97,15 @@ class Level:
         raise NotImplementedError
 
 
-def any_lifted(values: Any) -> bool:
-    """Whether there is a Tensor of some level among the arguments of an operation, which may be sequences of them."""
-    for value in values:  # noqa: SIM110 - a generator costs where every operation asks
-        if isinstance(value, Lifted) or (isinstance(value, (tuple, list)) and any_lifted(value)):
-            return True
-    return False
-
-
 def interpreted(values: Any) -> bool:
     """Whether a call with these arguments is to be read: by a level, or by a class derived from Tensor."""
-    return any_lifted(values) or bool(overriding(values))
+    return any_instance(values, Lifted) or bool(overriding(values))
 
 
 def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a composite, while there are levels."""
     given = (*args, *kwargs.values())
-    if not any_lifted(given):
+    if not any_instance(given, Lifted):
         return body(*args, **kwargs)
     level = highest(given)
     assert level is not None

@@ -15,11 +15,12 @@ import functools
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from .. import errors
 from .modes import LEVELS, thread
+from .nested import instances
 from .tensor import Lifted, Tensor, wrap_as
 
 _DERIVED: weakref.WeakSet[type] = weakref.WeakSet()
@@ -135,14 +136,6 @@ class _Active:
 ACTIVE = _Active()
 
 
-def _instances(values: Iterable[Any]) -> Iterator[Any]:
-    for value in values:
-        if type(value) in _DERIVED:
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from _instances(value)
-
-
 def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
     """What an operation with these arguments has to ask: the innermost mode, then classes, derived ones before those
     they derive from."""
@@ -151,9 +144,9 @@ def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
     modes = thread.modes
     found: list[Any] = []
     if _DERIVED and modes.overrides:
-        for value in _instances(values):
+        for value in instances(values, Tensor):
             kind = type(value)
-            if kind not in found and kind.__torch_function__ is not disabled_torch_function_impl:
+            if kind in _DERIVED and kind not in found and kind.__torch_function__ is not disabled_torch_function_impl:
                 place = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
                 found.insert(place, kind)
     return (*modes.functions[-1:], *found)

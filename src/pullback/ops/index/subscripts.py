@@ -21,11 +21,11 @@ from ...interpreters.batch_rules import added_up, by, prefixed, read, through, w
 from ...kernels.positions import add_at, indexed_shape
 from ...table.calls import apply, on, record
 from ...table.entry import linear
-from ...table.levels import any_lifted
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, summing
 from ...tensor.modes import LEVELS, thread
+from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
@@ -424,7 +424,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     same = second is not None or (numbers == 1 and not (isinstance(source, Tensor) and source._requires_grad))
     refuse_memory(target if second is None else t._data, one_value, same)
     refuse_turn(t, (value,))
-    if LEVELS.n and any_lifted((t, source, second or ())):
+    if LEVELS.n and any_instance((t, source, second or ()), Lifted):
         args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
         _write_lifted(t, _put_through.op if second is None else _index_put.op, args if second else (args[0], steps))
         return
@@ -465,7 +465,7 @@ def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None
     raise what it has to raise before it writes. For operations whose rules need neither the input nor the result.
     """
     refuse_write(t, args)
-    if LEVELS.n and any_lifted((t, *args)):
+    if LEVELS.n and any_instance((t, *args), Lifted):
         _write_lifted(t, op, args, kwargs)
         return t
     given = [i for i, a in enumerate((t, *args)) if isinstance(a, Tensor) and a._requires_grad]
