@@ -18,7 +18,7 @@ from ... import errors
 from ...table.calls import on
 from ...table.entry import composite, pointwise
 from ...table.nodes import titled
-from ...table.operands import FLOATS, REAL, floating, need, plain
+from ...table.operands import FLOATS, REAL, Operation, floating, need, plain
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.tensor import Tensor
 
@@ -138,177 +138,68 @@ def _positive() -> list[Sample]:
     return [*unary("positive"), S(V([0.1, 0.5, 1.0, 1.5, 30.0]))]
 
 
-@composite(
+def _of_order(name: str, family: str, n: int, words: str, *, node: str = "", **about: Any) -> Operation:
+    """Enter the function of order n of a family, 0 or 1.
+
+    node: torch's name of its nodes, if torch has a derivative of it. about: what its entry says besides, or otherwise
+    than most.
+    """
+
+    def call(input: Tensor) -> Tensor:
+        found = _bessel(input, family, n)
+        return titled(found, node) if node else found
+
+    call.__name__, call.__doc__ = name, words
+    usual = {
+        "home": "special",
+        "numpy": {f"scipy.special.{_FAMILIES[family][n]}": lambda x: entered(x)},
+        "samples": _samples,
+        "refused": NO_UNARY,
+        "differs": () if node else _NO_DERIVATIVE,
+    }
+    entered: Operation = composite(**usual | about)(call)
+    return entered
+
+
+_I, _K = "The modified Bessel function of the first kind", "The modified Bessel function of the second kind"
+_J, _Y = "The Bessel function of the first kind", "The Bessel function of the second kind"
+
+i0 = _of_order(
+    "i0",
+    "i",
+    0,
+    f"{_I}, of order 0.",
+    node="I0Backward0",
+    home="",
     also="special.i0",
     inplace=True,
     numpy={np.i0: lambda x: i0(x), "scipy.special.i0": lambda x: i0(x)},
-    samples=_samples,
-    refused=NO_UNARY,
 )
-def i0(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-    return titled(_bessel(input, "i", 0), "I0Backward0")
+_of_order("i1", "i", 1, f"{_I}, of order 1.", node="SpecialI1Backward0")
+for _n in (0, 1):
+    _of_order(
+        f"i{_n}e",
+        "i scaled",
+        _n,
+        f"``exp(-|x|) i{_n}(x)``, which does not overflow.",
+        node=f"SpecialI{_n}EBackward0",
+        samples=unary,
+        kinks=_NEAR,
+    )
+    _of_order(f"bessel_j{_n}", "j", _n, f"{_J}, of order {_n}.")
+    _of_order(f"bessel_y{_n}", "y", _n, f"{_Y}, of order {_n}; NaN below 0.", samples=_positive)
+    _of_order(f"modified_bessel_i{_n}", "i", _n, f"{_I}, of order {_n}: `i{_n}`.", numpy={})
+    _of_order(f"modified_bessel_k{_n}", "k", _n, f"{_K}, of order {_n}; NaN below 0.", samples=_positive)
+    _of_order(
+        f"scaled_modified_bessel_k{_n}",
+        "k scaled",
+        _n,
+        f"``exp(x) modified_bessel_k{_n}(x)``, which does not underflow.",
+        samples=_positive,
+    )
 
 
-@composite(
-    home="special",
-    numpy={"scipy.special.i0e": lambda x: i0e(x)},
-    samples=unary,
-    kinks=_NEAR,
-    refused=NO_UNARY,
-)
-def i0e(input: Tensor) -> Tensor:
-    """``exp(-|x|) i0(x)``, which does not overflow."""
-    return titled(_bessel(input, "i scaled", 0), "SpecialI0EBackward0")
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.i1": lambda x: i1(x)},
-    samples=_samples,
-    refused=NO_UNARY,
-)
-def i1(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1."""
-    return titled(_bessel(input, "i", 1), "SpecialI1Backward0")
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.i1e": lambda x: i1e(x)},
-    samples=unary,
-    kinks=_NEAR,
-    refused=NO_UNARY,
-)
-def i1e(input: Tensor) -> Tensor:
-    """``exp(-|x|) i1(x)``, which does not overflow."""
-    return titled(_bessel(input, "i scaled", 1), "SpecialI1EBackward0")
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.j0": lambda x: bessel_j0(x)},
-    samples=_samples,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def bessel_j0(input: Tensor) -> Tensor:
-    """The Bessel function of the first kind, of order 0."""
-    return _bessel(input, "j", 0)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.j1": lambda x: bessel_j1(x)},
-    samples=_samples,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def bessel_j1(input: Tensor) -> Tensor:
-    """The Bessel function of the first kind, of order 1."""
-    return _bessel(input, "j", 1)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.y0": lambda x: bessel_y0(x)},
-    samples=_positive,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def bessel_y0(input: Tensor) -> Tensor:
-    """The Bessel function of the second kind, of order 0; NaN below 0."""
-    return _bessel(input, "y", 0)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.y1": lambda x: bessel_y1(x)},
-    samples=_positive,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def bessel_y1(input: Tensor) -> Tensor:
-    """The Bessel function of the second kind, of order 1; NaN below 0."""
-    return _bessel(input, "y", 1)
-
-
-@composite(
-    home="special",
-    samples=_samples,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def modified_bessel_i0(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0: `i0`."""
-    return _bessel(input, "i", 0)
-
-
-@composite(
-    home="special",
-    samples=_samples,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def modified_bessel_i1(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1: `i1`."""
-    return _bessel(input, "i", 1)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.k0": lambda x: modified_bessel_k0(x)},
-    samples=_positive,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def modified_bessel_k0(input: Tensor) -> Tensor:
-    """The modified Bessel function of the second kind, of order 0; NaN below 0."""
-    return _bessel(input, "k", 0)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.k1": lambda x: modified_bessel_k1(x)},
-    samples=_positive,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def modified_bessel_k1(input: Tensor) -> Tensor:
-    """The modified Bessel function of the second kind, of order 1; NaN below 0."""
-    return _bessel(input, "k", 1)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.k0e": lambda x: scaled_modified_bessel_k0(x)},
-    samples=_positive,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
-    """``exp(x) modified_bessel_k0(x)``, which does not underflow."""
-    return _bessel(input, "k scaled", 0)
-
-
-@composite(
-    home="special",
-    numpy={"scipy.special.k1e": lambda x: scaled_modified_bessel_k1(x)},
-    samples=_positive,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
-def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
-    """``exp(x) modified_bessel_k1(x)``, which does not underflow."""
-    return _bessel(input, "k scaled", 1)
-
-
-@composite(
-    home="special",
-    samples=_samples,
-    refused=NO_UNARY,
-    differs=_NO_DERIVATIVE,
-)
+@composite(home="special", samples=_samples, refused=NO_UNARY, differs=_NO_DERIVATIVE)
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """``sin(x) / x``, the spherical Bessel function of order 0; 1 at 0."""
     need("spherical_bessel_j0", REAL, input._data)

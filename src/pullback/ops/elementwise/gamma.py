@@ -25,6 +25,20 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
+def _by_scipy(name: str, words: str, *, function: str = "", **about: Any) -> Operation:
+    """Enter an operation on one argument whose values are those of SciPy's `function`, or of that with its name."""
+    function = function or name
+    entered: Operation = elementwise(
+        name,
+        lambda input: by_scipy(name, function, input),
+        words,
+        floats=True,
+        numpy={f"scipy.special.{function}": lambda x: entered(x)},
+        **about,
+    )
+    return entered
+
+
 # x log y
 def _of(function: Any, value: Any) -> Any:
     """``function(value)``; of a number a number, which leaves the dtype of a product alone."""
@@ -107,13 +121,11 @@ lgamma: Operation = elementwise(
     kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 30.0, 800.0, inf, -inf, nan]))],
     differs=[Differs(_TEN_DIGITS, "second", "float64")],
 )
-digamma: Operation = elementwise(
+digamma = _by_scipy(
     "digamma",
-    lambda input: by_scipy("digamma", "psi", input),
     "The derivative of `lgamma`.",
     also="special.digamma special.psi",
-    floats=True,
-    numpy={"scipy.special.psi": lambda x: digamma(x)},
+    function="psi",
     input=lambda g, input: g * on(_polygamma, input, 1),
     differs=[Differs(_TEN_DIGITS, check, "float64") for check in ("gradients", "second")],
 )
@@ -205,29 +217,36 @@ _FIRST = [
     Differs("as in torch, there is no derivative by the first argument", check, sample="([")
     for check in ("slopes", "forward")
 ]
-igamma: Operation = elementwise(
+
+
+def _incomplete(name: str, function: str, words: str, rule: Any) -> Operation:
+    """Enter a regularised incomplete gamma function, SciPy's `function`; its rule for the second argument."""
+    entered: Operation = elementwise(
+        name,
+        lambda input, other: by_scipy(name, function, input, other),
+        f"{words}; no derivative by `input`.",
+        also=f"special.{function}",
+        numpy={f"scipy.special.{function}": lambda a, x: entered(a, x)},
+        input=lambda g: _no_derivative(name, "input"),
+        other=rule,
+        samples=lambda: [*pairs("positive"), *_POSITIVE],
+        kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],
+        differs=_FIRST,
+    )
+    return entered
+
+
+igamma = _incomplete(
     "igamma",
-    lambda input, other: by_scipy("igamma", "gammainc", input, other),
-    "The regularised lower incomplete gamma function ``P(input, other)``; no derivative by `input`.",
-    also="special.gammainc",
-    numpy={"scipy.special.gammainc": lambda a, x: igamma(a, x)},
-    input=lambda g: _no_derivative("igamma", "input"),
-    other=lambda g, input, other: g * _density(input, other),
-    samples=lambda: [*pairs("positive"), *_POSITIVE],
-    kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],
-    differs=_FIRST,
+    "gammainc",
+    "The regularised lower incomplete gamma function ``P(input, other)``",
+    lambda g, input, other: g * _density(input, other),
 )
-igammac: Operation = elementwise(
+igammac = _incomplete(
     "igammac",
-    lambda input, other: by_scipy("igammac", "gammaincc", input, other),
-    "The regularised upper incomplete gamma function, ``1 - igamma(input, other)``; no derivative by `input`.",
-    also="special.gammaincc",
-    numpy={"scipy.special.gammaincc": lambda a, x: igammac(a, x)},
-    input=lambda g: _no_derivative("igammac", "input"),
-    other=lambda g, input, other: -g * _density(input, other),
-    samples=lambda: [*pairs("positive"), *_POSITIVE],
-    kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],
-    differs=_FIRST,
+    "gammaincc",
+    "The regularised upper incomplete gamma function, ``1 - igamma(input, other)``",
+    lambda g, input, other: -g * _density(input, other),
 )
 zeta: Operation = elementwise(
     "zeta",
@@ -247,56 +266,41 @@ zeta: Operation = elementwise(
 )
 
 # The error function's family
-erf: Operation = elementwise(
+erf = _by_scipy(
     "erf",
-    lambda input: by_scipy("erf", "erf", input),
     "``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`.",
     also="special.erf",
-    floats=True,
-    numpy={"scipy.special.erf": lambda x: erf(x)},
     input=lambda g, input: g * (_TWO_BY_ROOT_PI * np.exp(-input * input)),
     kinks=[S(V(EDGES))],
 )
-erfc: Operation = elementwise(
+erfc = _by_scipy(
     "erfc",
-    lambda input: by_scipy("erfc", "erfc", input),
     "``1 - erf(input)``, exact for large numbers.",
     also="special.erfc",
-    floats=True,
-    numpy={"scipy.special.erfc": lambda x: erfc(x)},
     input=lambda g, input: g * (-_TWO_BY_ROOT_PI * np.exp(-input * input)),
     kinks=[S(V(EDGES))],
 )
-erfcx: Operation = elementwise(
+erfcx = _by_scipy(
     "erfcx",
-    lambda input: by_scipy("erfcx", "erfcx", input),
     "``exp(input ** 2) erfc(input)``, which does not underflow.",
     home="special",
-    floats=True,
-    numpy={"scipy.special.erfcx": lambda x: erfcx(x)},
     input=lambda g, input, out: g * (2 * input * out - _TWO_BY_ROOT_PI),
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 30.0, nan]))],
 )
-erfinv: Operation = elementwise(
+erfinv = _by_scipy(
     "erfinv",
-    lambda input: by_scipy("erfinv", "erfinv", input),
     "The inverse of `erf`, infinite at -1 and 1, NaN beyond.",
     also="special.erfinv",
-    floats=True,
     domain="small",
-    numpy={"scipy.special.erfinv": lambda x: erfinv(x)},
     input=lambda g, input: g * (np.exp(np.square(on(erfinv, input))) / _TWO_BY_ROOT_PI),  # `out` may be written to
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, nan]))],
 )
 
 # The normal distribution's
-ndtr: Operation = elementwise(
+ndtr = _by_scipy(
     "ndtr",
-    lambda input: by_scipy("ndtr", "ndtr", input),
     "The normal distribution function: the area under its density up to `input`.",
     home="special",
-    floats=True,
-    numpy={"scipy.special.ndtr": lambda x: ndtr(x)},
     input=lambda g, input: g * (np.exp(-0.5 * input * input) / _ROOT_TWO_PI),
     kinks=[S(V(EDGES))],
 )
@@ -310,24 +314,18 @@ def _log_ndtr_rule(g: Any, input: Any) -> Any:
     return g * np.where(above, normal, 2 / _ROOT_TWO_PI / on(erfcx, low * -math.sqrt(0.5)))
 
 
-log_ndtr: Operation = elementwise(
+log_ndtr = _by_scipy(
     "log_ndtr",
-    lambda input: by_scipy("log_ndtr", "log_ndtr", input),
     "The logarithm of `ndtr`, exact far below 0.",
     home="special",
-    floats=True,
-    numpy={"scipy.special.log_ndtr": lambda x: log_ndtr(x)},
     input=_log_ndtr_rule,
     kinks=[S(V([0.0, 1.0, -1.0, 30.0, -30.0, nan]))],
 )
-ndtri: Operation = elementwise(
+ndtri = _by_scipy(
     "ndtri",
-    lambda input: by_scipy("ndtri", "ndtri", input),
     "The inverse of `ndtr`, infinite at 0 and 1, NaN beyond.",
     home="special",
-    floats=True,
     domain="between 0 and 1",
-    numpy={"scipy.special.ndtri": lambda x: ndtri(x)},
     input=lambda g, out: g * (np.exp(0.5 * out * out) * _ROOT_TWO_PI),
     kinks=[S(V([0.0, 1.0, 0.5, -1.0, 2.0, nan]))],
 )
