@@ -164,7 +164,7 @@ def _of_order(name: str, family: str, n: int, words: str, *, node: str = "", **a
 _I, _K = "The modified Bessel function of the first kind", "The modified Bessel function of the second kind"
 _J, _Y = "The Bessel function of the first kind", "The Bessel function of the second kind"
 
-i0 = _of_order(
+i0: Operation = _of_order(
     "i0",
     "i",
     0,

@@ -121,7 +121,7 @@ lgamma: Operation = elementwise(
     kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 30.0, 800.0, inf, -inf, nan]))],
     differs=[Differs(_TEN_DIGITS, "second", "float64")],
 )
-digamma = _by_scipy(
+digamma: Operation = _by_scipy(
     "digamma",
     "The derivative of `lgamma`.",
     also="special.digamma special.psi",
@@ -236,13 +236,13 @@ def _incomplete(name: str, function: str, words: str, rule: Any) -> Operation:
     return entered
 
 
-igamma = _incomplete(
+igamma: Operation = _incomplete(
     "igamma",
     "gammainc",
     "The regularised lower incomplete gamma function ``P(input, other)``",
     lambda g, input, other: g * _density(input, other),
 )
-igammac = _incomplete(
+igammac: Operation = _incomplete(
     "igammac",
     "gammaincc",
     "The regularised upper incomplete gamma function, ``1 - igamma(input, other)``",
@@ -266,28 +266,28 @@ zeta: Operation = elementwise(
 )
 
 # The error function's family
-erf = _by_scipy(
+erf: Operation = _by_scipy(
     "erf",
     "``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`.",
     also="special.erf",
     input=lambda g, input: g * (_TWO_BY_ROOT_PI * np.exp(-input * input)),
     kinks=[S(V(EDGES))],
 )
-erfc = _by_scipy(
+erfc: Operation = _by_scipy(
     "erfc",
     "``1 - erf(input)``, exact for large numbers.",
     also="special.erfc",
     input=lambda g, input: g * (-_TWO_BY_ROOT_PI * np.exp(-input * input)),
     kinks=[S(V(EDGES))],
 )
-erfcx = _by_scipy(
+erfcx: Operation = _by_scipy(
     "erfcx",
     "``exp(input ** 2) erfc(input)``, which does not underflow.",
     home="special",
     input=lambda g, input, out: g * (2 * input * out - _TWO_BY_ROOT_PI),
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 30.0, nan]))],
 )
-erfinv = _by_scipy(
+erfinv: Operation = _by_scipy(
     "erfinv",
     "The inverse of `erf`, infinite at -1 and 1, NaN beyond.",
     also="special.erfinv",
@@ -297,7 +297,7 @@ erfinv = _by_scipy(
 )
 
 # The normal distribution's
-ndtr = _by_scipy(
+ndtr: Operation = _by_scipy(
     "ndtr",
     "The normal distribution function: the area under its density up to `input`.",
     home="special",
@@ -314,14 +314,14 @@ def _log_ndtr_rule(g: Any, input: Any) -> Any:
     return g * np.where(above, normal, 2 / _ROOT_TWO_PI / on(erfcx, low * -math.sqrt(0.5)))
 
 
-log_ndtr = _by_scipy(
+log_ndtr: Operation = _by_scipy(
     "log_ndtr",
     "The logarithm of `ndtr`, exact far below 0.",
     home="special",
     input=_log_ndtr_rule,
     kinks=[S(V([0.0, 1.0, -1.0, 30.0, -30.0, nan]))],
 )
-ndtri = _by_scipy(
+ndtri: Operation = _by_scipy(
     "ndtri",
     "The inverse of `ndtr`, infinite at 0 and 1, NaN beyond.",
     home="special",
