@@ -63,7 +63,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def _run(environment: dict[str, str], *command: str) -> str:
     done = subprocess.run(
-        [sys.executable, *command], env=environment, cwd=ROOT / "tests", capture_output=True, text=True, check=False
+        [sys.executable, *command], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -77,6 +77,6 @@ def test_one_entry_is_all_it_takes(environment: dict[str, str]) -> None:
 def test_its_tests_come_with_it(environment: dict[str, str]) -> None:
     # those without the oracle, which does not know what was made up
     which = "softabs and (slopes or transpose or reverse or loop)"
-    files = ["table/test_ops.py", "table/test_ops_modes.py"]
+    files = ["tests/table/test_ops.py", "tests/table/test_ops_modes.py"]
     out = _run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", *files, "-k", which)
     assert re.search(r"\b10 passed", out), out
