@@ -38,6 +38,7 @@ from .compat.typed import (
     ShortTensor,
 )
 from .compile import compile, get_num_threads, set_num_threads
+from .diagnose import misuse as _misuse
 from .func import forward_ad as _forward_ad
 from .func import functional as _functional
 from .func import vmap

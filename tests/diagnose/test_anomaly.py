@@ -12,7 +12,7 @@ import pytest
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
-from pullback.autograd.watching import TENSORS
+from pullback.diagnose.listeners import TENSORS
 from pullback.diagnose.nans import all_finite
 from tests.side_by_side import Program, leaf, name_of, outcome, outcomes, programs
 

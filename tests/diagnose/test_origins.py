@@ -16,7 +16,7 @@ import pullback
 from pullback.autograd import Function, detect_anomaly, is_recording_origins, record_origins
 from pullback.autograd import api as autograd_api
 from pullback.autograd.context import FunctionNode
-from pullback.autograd.watching import ByTensor, Tap
+from pullback.diagnose.listeners import ByTensor, Tap
 from pullback.diagnose.origins import GRADIENTS, ORIGINS, WRITTEN
 from pullback.tensor.memory import Version
 from pullback.tensor.tensor import Tensor

@@ -18,7 +18,7 @@ from .grad_mode import (
 )
 from .grad_mode import unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .node import AccumulateGrad, Node
-from .watching import SavedTensor
+from .saved import SavedTensor
 
 # What PyTorch has in `torch.autograd` and is not the heart: the modules it lives in, below `pullback`, and its names.
 _MOVED = {

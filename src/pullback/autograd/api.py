@@ -16,7 +16,8 @@ from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .engine import Captures, execute, needed_nodes
-from .node import Node, RemovableHandle, leaf_edge
+from .hooks import RemovableHandle
+from .node import Node, leaf_edge
 from .roots import GradientEdge, as_sequence, edge_of, make_roots
 
 _ndarray = np.ndarray

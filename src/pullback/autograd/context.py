@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import errors
-from ..diagnose.misuse import second_backward, written_since
 from ..tensor.arrays import broadcasts_to
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from .contract import place
 from .node import FREED, NOT_A_TENSOR, Node
+from .saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from .structure import CONTAINERS, aligned, leaves, matches, rebuild
-from .watching import PackedTuple, SavedTensor, pack_all
 
 if TYPE_CHECKING:
     from .function import Function

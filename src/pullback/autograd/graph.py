@@ -14,9 +14,10 @@ from .. import errors
 from ..tensor.memory import KEEPERS
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
-from .node import Node, RemovableHandle, leaf_edge
+from .hooks import RemovableHandle
+from .node import Node, leaf_edge
 from .roots import GradientEdge
-from .watching import changed, unwatched
+from .saved import changed, unwatched
 
 __all__ = [
     "GradientEdge",

@@ -21,9 +21,9 @@ import numpy as np
 
 from .. import errors
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
+from .hooks import Hooks, RemovableHandle, fire_accumulated
 
 next_order = itertools.count(0, -1).__next__
-_next_id = itertools.count().__next__
 
 NO_GRADIENT: Any = ()
 """Stands in the place of an edge to a tensor that can have no gradient; None where there merely is none wanted."""
@@ -37,45 +37,6 @@ _LOCK = threading.RLock()
 
 FREED: Any = object()
 """What stands in the place of a node's saved values once they were dropped."""
-
-
-class RemovableHandle:
-    """Returned by every `register_...hook`: `remove()` takes the hook away, as does leaving a `with` block."""
-
-    __slots__ = ("_hooks", "id")
-
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
-        if not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
-        self._hooks = hooks
-        self.id = _next_id()
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
-
-class Hooks:
-    """The hooks of one node, in the order in which they fire: tensors', the node's before, retained grads, after."""
-
-    __slots__ = ("after", "before", "of_output", "retained")
-
-    def __init__(self) -> None:
-        self.of_output: dict[int, dict[int, Callable[..., Any]]] = {}
-        self.before: dict[int, Callable[..., Any]] = {}
-        self.retained: dict[int, weakref.ref[Tensor]] = {}
-        self.after: dict[int, Callable[..., Any]] = {}
-
-    def retains(self, nr: int) -> bool:
-        """Whether output `nr` keeps its gradient."""
-        return nr in self.retained
 
 
 class Node:
@@ -236,20 +197,7 @@ class AccumulateGrad(Node):
         if g is not None:  # as where a Function sent None; the hooks are called all the same
             add_grad(leaf, g, taped, unshared)
         if self.post_hooks:
-            for hook in list(self.post_hooks.values()):
-                _check_returned(hook, hook(leaf), leaf)
-
-
-def _check_returned(hook: Any, found: Any, leaf: Tensor) -> None:
-    """Refuse what a post-accumulation hook returned; it is not a replacement for anything."""
-    if found is None or found is leaf:
-        return
-    name = getattr(hook, "__qualname__", type(hook).__name__)
-    kind = RuntimeError if isinstance(found, Tensor) else TypeError
-    raise kind(
-        f"Tensor post accumulate grad hooks should return None; {name!r} returned a {type(found).__name__}.\n"
-        "  What to do: to change the gradient, write to tensor.grad within the hook, or use register_hook()."
-    )
+            fire_accumulated(self.post_hooks, leaf)
 
 
 def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.api import grad
 from ..autograd.node import FREED, Node, leaf_edge, next_order
-from ..autograd.watching import PackedTuple, pack_all
-from ..diagnose.misuse import second_backward, written_since
+from ..autograd.saved import PackedTuple, pack_all, second_backward, written_since
 from ..interpreters.functions import recording
 from ..tensor.memory import WRITES
 from ..tensor.modes import thread

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.watching import TENSORS, changed
 from ..errors import callers_level
 from ..tensor.modes import thread
+from .listeners import TENSORS, note_places
 from .nans import check_forward, check_gradients, kept, look_at_node, look_at_tensor
 from .places import formatted
 
@@ -29,17 +29,18 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
 
     def _now(self) -> tuple[bool, bool, bool]:
         modes = thread.modes
-        return modes.anomaly, modes.check_nan, modes.check_inf
+        return modes.watcher is not None, modes.check_nan, modes.check_inf
 
     def _set(self, anomaly: bool, check_nan: bool, check_inf: bool) -> None:
         modes = thread.modes
-        modes.anomaly, modes.check_nan, modes.check_inf = anomaly, check_nan, check_inf
+        modes.watcher = watched if anomaly else None
+        modes.check_nan, modes.check_inf = check_nan, check_inf
         looks = look_at_tensor in modes.tells_tensors
         if (anomaly and check_nan) != looks:
             modes.tells_tensors = _with(modes.tells_tensors, look_at_tensor, not looks)
             modes.tells_nodes = _with(modes.tells_nodes, look_at_node, not looks)
             (TENSORS.close if looks else TENSORS.open)()
-        changed()
+        note_places()
 
     def __enter__(self) -> None:
         self._set(*self._wanted)
@@ -82,7 +83,7 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on in this thread."""
-    return thread.modes.anomaly
+    return thread.modes.watcher is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -90,26 +91,36 @@ def is_anomaly_check_nan_enabled() -> bool:
     return thread.modes.check_nan
 
 
-def before_run(node: Any, g: Any) -> Sequence[Any]:
-    """Refuse NaN that forward made and that a gradient now arrives at; else, what the node saved, to tell of it."""
-    check_forward(node, g)
-    return kept(node)
+def watched(node: Any, g: Any, run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    """What a node sends for the gradient `g`, which `run` computes: the engine calls this for every node it runs.
 
-
-def check_nan(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any]) -> None:
-    """Refuse NaN, or what is looked for, among the gradients a node sends for `g`, with what it had saved."""
-    check_gradients(node, grads, g, saved, thread.modes.check_inf)
+    Refuses NaN of the forward pass that a gradient now arrives at, and NaN (or infinity) among what the node sends. Any
+    error of the node is told with the forward call that made it.
+    """
+    modes = thread.modes
+    saved: Sequence[Any] = ()
+    if modes.check_nan:
+        check_forward(node, g)
+        saved = kept(node)
+    try:
+        grads = run()
+        if modes.check_nan:
+            check_gradients(node, grads, g, saved, modes.check_inf)
+    except Exception:
+        _warn_of(node)
+        raise
+    return grads
 
 
 def _say(text: str) -> None:
-    """Warn; where warnings are errors, print, for the error that is explained must not be replaced by this one."""
+    """Warn; where warnings are errors, print: the error that is explained must not be replaced by this one."""
     try:
         warnings.warn(text, stacklevel=callers_level())
     except Warning as said:
         print(f"{type(said).__name__}: {said}", file=sys.stderr)
 
 
-def warn_of(node: Any) -> None:
+def _warn_of(node: Any) -> None:
     """Say which forward call made a node whose backward failed, and which backward call made that, if one did."""
     stack = node.metadata.get("origin")
     if stack is None:

@@ -24,10 +24,11 @@ from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.node import FREED, reachable
-from ..autograd.watching import ByTensor, PackedTuple
+from ..autograd.saved import PackedTuple
 from ..tensor.memory import Payload
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
+from .listeners import ByTensor
 from .places import Call, Place, at, is_ours, locals_of, place_of_node
 
 
@@ -345,7 +346,7 @@ def _where_above(node: Any) -> Any:
     running = thread.modes.running_pass
     found = [
         n
-        for n in reachable([edge[0] for edge in running._roots], running.needed)
+        for n in reachable([edge[0] for edge in running.roots], running.needed)
         if n._order < node._order and _operation(n) in ("where", "masked_fill", "nan_to_num")
     ]
     for n in sorted(found, key=lambda n: -n._order):

@@ -29,10 +29,10 @@ from ..autograd.engine import execute
 from ..autograd.function import Function
 from ..autograd.grad_mode import _Mode, inference_mode, set_grad_enabled
 from ..autograd.node import AccumulateGrad, reachable
-from ..autograd.watching import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, changed
 from ..tensor.memory import Version
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
+from .listeners import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, note_places
 from .misuse import WRITTEN, Write
 from .places import Call, Place, arguments, is_ours, locals_of, user_place
 
@@ -460,7 +460,7 @@ class record_origins:  # noqa: N801 - a context manager
             modes.tells_tensors = (*modes.tells_tensors, _note_tensor)
             modes.tells_nodes = (*modes.tells_nodes, _note_node)
         modes.recording = max(self._level, modes.recording)
-        changed()
+        note_places()
 
     def __exit__(self, *exc: object) -> None:
         modes = thread.modes
@@ -468,7 +468,7 @@ class record_origins:  # noqa: N801 - a context manager
         if not modes.recording:
             modes.tells_tensors = tuple(f for f in modes.tells_tensors if f is not _note_tensor)
             modes.tells_nodes = tuple(f for f in modes.tells_nodes if f is not _note_node)
-        changed()
+        note_places()
         for tap in _TAPS:
             tap.close()
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.node import FREED, AccumulateGrad, reachable
+from ..autograd.saved import Packed
 from ..autograd.structure import CONTAINERS, leaves
-from ..autograd.watching import Packed
 from ..diagnose.places import at, named_tensors, place_of_node
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseArray

@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.function import Function
-from ..autograd.node import RemovableHandle
+from ..autograd.hooks import RemovableHandle
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import errors
 from ..autograd.grad_mode import no_grad
-from ..autograd.node import RemovableHandle
+from ..autograd.hooks import RemovableHandle
 from ..tensor.tensor import Tensor
 from .parameter import Parameter
 

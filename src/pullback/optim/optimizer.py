@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from .. import errors
 from ..autograd.grad_mode import enable_grad
-from ..autograd.node import RemovableHandle
+from ..autograd.hooks import RemovableHandle
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseTensor
 from ..tensor.tensor import Tensor, wrap

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
-from ..autograd.watching import PackedTuple, SavedTensor, pack_all
-from ..diagnose.misuse import second_backward, written_since
+from ..autograd.saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from ..tensor import dtypes
 from ..tensor.memory import WRITES, View
 from ..tensor.tensor import Tensor, wrap

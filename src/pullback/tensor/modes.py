@@ -12,14 +12,15 @@ class Modes:
     grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: what
     the backward pass that is running has to reach, a set of nodes; None where there is no such pass, or it reaches for
     every leaf. levels: the transforms that are running, innermost last. watch: what is to be told of every node that is
-    made, or None; pack_hooks, origins and anomaly say what about (`autograd/watching.py`); tells_nodes and
-    tells_tensors are functions that hear of each. functions: the modes that see each operation, innermost last.
-    running: the node whose backward runs, in anomaly mode; running_pass: the backward pass that does.
+    made, or None (`autograd/saved.py`): it packs what the node saves by pack_hooks, and tells tells_nodes. tells_nodes
+    and tells_tensors: functions that hear of each node and tensor. watcher: what runs the nodes of a backward pass, in
+    anomaly mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
+    there is a watcher; running_pass: the backward pass that does. functions: the modes that see each operation,
+    innermost last.
     """
 
     __slots__ = (
         "__weakref__",
-        "anomaly",
         "check_inf",
         "check_nan",
         "forward_enabled",
@@ -31,7 +32,6 @@ class Modes:
         "levels",
         "multithreading",
         "needed",
-        "origins",
         "overrides",
         "pack_hooks",
         "recording",
@@ -40,6 +40,7 @@ class Modes:
         "tells_nodes",
         "tells_tensors",
         "watch",
+        "watcher",
         "written",
     )
 
@@ -57,11 +58,10 @@ class Modes:
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
         self.hooks_disabled: str | None = None  # why none may be put there
-        self.origins = 0  # 0: places of nodes are not noted; 1: the line; 2: the stack
-        self.recording = 0  # the same for `record_origins`, which notes those of tensors as well
+        self.recording = 0  # what `record_origins` notes of nodes. 0: nothing; 1: the line; 2: the stack
         self.tells_nodes: tuple[Any, ...] = ()
         self.tells_tensors: tuple[Any, ...] = ()
-        self.anomaly = False  # places are noted, and errors in a backward pass name them
+        self.watcher: Any = None
         self.check_nan = True  # in anomaly mode, tensors and gradients are looked at for NaN
         self.check_inf = False  # ... and gradients for infinity
         self.running: Any = None

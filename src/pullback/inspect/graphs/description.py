@@ -16,7 +16,7 @@ import numpy as np
 
 from ...autograd.context import FunctionNode
 from ...autograd.node import FREED, AccumulateGrad, leaf_edge
-from ...autograd.watching import Packed, PackedTuple
+from ...autograd.saved import Packed, PackedTuple
 from ...table.nodes import ManyNode, OpNode, SavedOutput
 from ...tensor.tensor import Tensor
 from .names import Names

@@ -1,18 +1,15 @@
-"""What may be told of every node and tensor that is made, in this thread: where it was made, what it saved, its values.
+"""Saved tensors: how hooks pack them, what tells of each new node, and the two errors of using one too late.
 
-Most of the time nobody asks, and making one costs nothing more for it. Of nodes, `watch` is looked at only where a
-write in place was ever counted, and so whoever begins to watch counts one. Of tensors, every way to make one sets the
-slot `_grad`: while somebody asks, a descriptor of Python's, `Tap`, stands in the place of that slot.
+`saved_tensors_hooks` packs what a node saves; the node then holds a `PackedTuple`. Whoever wants to look at every node
+as it is made is called by `watch`. Most of the time nobody does, and a node costs nothing more for it: `watch` is
+looked at only where a write in place was ever counted, so whoever begins to watch counts one (`changed`).
 """
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar
 
-from ..diagnose.places import user_place, user_stack
 from ..tensor.memory import WRITES, next_write
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Tensor, wrap
@@ -91,20 +88,15 @@ class unwatched:  # noqa: N801 - a context manager
 
 
 def changed() -> None:
-    """Look at every node and tensor from now on if there is something to be told of it."""
+    """Look at every node from now on, if somebody is to be told of it or what it saves is to be packed."""
     modes = thread.modes
-    modes.origins = 2 if modes.anomaly else modes.recording
-    modes.watch = watch if modes.pack_hooks or modes.origins else None
+    modes.watch = watch if modes.pack_hooks or modes.tells_nodes else None
     WRITES.n = next_write()
 
 
 def watch(node: Any) -> None:
-    """Note where a node was made, and pack what it saved, if that is wanted."""
+    """Tell whoever wants to know of a new node, and pack what it saved, if that is wanted."""
     modes = thread.modes
-    if modes.origins:
-        node.metadata["origin"] = user_stack() if modes.origins == 2 else user_place()
-        if modes.running is not None:
-            node.metadata["parent"] = modes.running
     for tell in modes.tells_nodes:
         tell(node)
     if modes.pack_hooks:
@@ -187,113 +179,38 @@ class SavedTensor:
         return held._unpack if isinstance(held, Packed) else None
 
 
-# Tensors --------------------------------------------------------------------------------------------------------------
+# Errors ---------------------------------------------------------------------------------------------------------------
 
 
-class Tap:
-    """Stands in the place of a slot of a class; `told(object, old, new)` hears of what is set. `new` marks a first one.
+class Details:
+    """What is known beyond the graph, for the errors below. `diagnose` puts its own functions here.
 
-    A slot is put back when nobody listens any more. CPython forgets what it learned of a class that is changed, and
-    learns it a thousand times at most: so a tap that was put in and out a hundred times stays, and asks each time
-    whether this thread listens.
+    of_freed: lines about a node whose saved values were freed. of_written: the variables that hold a saved tensor which
+    was written to, and lines about where it was saved and written.
     """
 
-    STAYS = 100
-
-    def __init__(self, cls: type, slot: str, told: Callable[[Any, Any, Any], None], listens: str) -> None:
-        self._cls, self._name, self._told, self._listens = cls, slot, told, listens
-        self._slot = cls.__dict__[slot]
-        self._get, self._set, self._delete = self._slot.__get__, self._slot.__set__, self._slot.__delete__
-        # by the modes of their threads, how often each listens: a thread may end without having closed
-        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._times = 0
-        self._lock = threading.Lock()
-
-    def __get__(self, t: Any, owner: Any = None) -> Any:
-        return self if t is None else self._get(t, owner)
-
-    def __set__(self, t: Any, value: Any) -> None:
-        if not getattr(thread.modes, self._listens):
-            self._set(t, value)
-            return
-        try:
-            old = self._get(t)
-        except AttributeError:
-            old = MISSING
-        self._set(t, value)
-        self._told(t, old, value)
-
-    def __delete__(self, t: Any) -> None:
-        self._delete(t)
-
-    def open(self) -> None:
-        """Put the tap in, unless it is there."""
-        with self._lock:
-            self._users[thread.modes] = self._users.get(thread.modes, 0) + 1
-            if vars(self._cls)[self._name] is not self:
-                setattr(self._cls, self._name, self)
-
-    def close(self) -> None:
-        """Put the slot back, if nobody else listens."""
-        with self._lock:
-            left = self._users.pop(thread.modes, 1) - 1
-            if left:
-                self._users[thread.modes] = left
-            if not self._users and self._times < self.STAYS:
-                self._times += 1
-                setattr(self._cls, self._name, self._slot)
+    of_freed: ClassVar[Callable[[Any], str]] = lambda node: ""
+    of_written: ClassVar[Callable[[Any, Tensor, int], tuple[str, str]]] = lambda node, t, expected: ("", "")
 
 
-MISSING: Any = object()
-"""The value of a slot that was never set."""
+def second_backward(node: Any) -> RuntimeError:
+    """The error of a graph used again after its saved values were freed."""
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        f"already been freed): {node.name()} dropped what it saved when the first backward had run.\n"
+        f"{Details.of_freed(node)}"
+        "  What to do: Specify retain_graph=True in the first backward() or grad(), or compute the output again; cut "
+        "off a tensor that leads back into an earlier pass, as the state of a loop does: h = h.detach()."
+    )
 
 
-def _tensor_set(t: Tensor, old: Any, new: Any) -> None:
-    if old is MISSING:
-        for tell in thread.modes.tells_tensors:
-            tell(t)
-    elif thread.modes.recording:
-        for tell in GRADIENTS_SET:
-            tell(t, old, new)
-
-
-GRADIENTS_SET: list[Callable[[Tensor, Any, Any], None]] = []
-"""What hears of every ``.grad`` that is set where origins are recorded."""
-
-TENSORS = Tap(Tensor, "_grad", _tensor_set, "tells_tensors")
-
-V = TypeVar("V")
-
-
-class _Key(weakref.ref[Any]):
-    """A weak reference that knows under which number it is kept."""
-
-    __slots__ = ("number",)
-
-    number: int
-
-
-class ByTensor(Generic[V]):
-    """Something known of tensors, or of arrays, for as long as they live; they are told apart by identity."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[_Key, V]] = {}
-        self._forget: Callable[[Any], None] = self._drop
-
-    def _drop(self, key: _Key) -> None:
-        if key.number in self._known and self._known[key.number][0] is key:
-            del self._known[key.number]
-
-    def get(self, key: Any) -> V | None:
-        """What is known of one, or None."""
-        found = self._known.get(id(key))
-        return found[1] if found is not None and found[0]() is key else None
-
-    def put(self, key: Any, value: V) -> None:
-        """Remember something of one."""
-        ref = _Key(key, self._forget)
-        ref.number = id(key)
-        self._known[ref.number] = (ref, value)
-
-    def __len__(self) -> int:
-        return len(self._known)
+def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
+    """The error of a saved tensor whose memory was written to between forward and backward."""
+    names, lines = Details.of_written(node, t, expected)
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {names}a "
+        f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "
+        f"expected version {expected} instead.\n{lines}"
+        "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place "
+        "operation."
+    )

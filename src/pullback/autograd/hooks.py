@@ -1,0 +1,185 @@
+"""Hooks: functions of the user's that see gradients on their way, and may replace them.
+
+`Hooks` holds those of one node, `RemovableHandle` takes one away again. The engine calls the functions below for a node
+that has hooks, and for no other. A hook gets Tensors and returns None or replacements, which are checked here: a
+replacement has the shape and the dtype of what it replaces.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import errors
+from ..tensor.tensor import Tensor, wrap
+
+__all__ = ["RemovableHandle"]
+
+_next_id = itertools.count().__next__
+
+
+class RemovableHandle:
+    """Returned by every `register_...hook`: `remove()` takes the hook away, as does leaving a `with` block."""
+
+    __slots__ = ("_hooks", "id")
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        self._hooks = hooks
+        self.id = _next_id()
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of one node, in the order in which they fire: of its outputs, before it, retained gradients, after it.
+
+    of_output: a tensor's hooks, by the number of the output that it is. retained: the tensors that keep their gradient.
+    """
+
+    __slots__ = ("after", "before", "of_output", "retained")
+
+    def __init__(self) -> None:
+        self.of_output: dict[int, dict[int, Callable[..., Any]]] = {}
+        self.before: dict[int, Callable[..., Any]] = {}
+        self.retained: dict[int, weakref.ref[Tensor]] = {}
+        self.after: dict[int, Callable[..., Any]] = {}
+
+    def retains(self, nr: int) -> bool:
+        """Whether output `nr` keeps its gradient."""
+        return nr in self.retained
+
+
+# What the engine calls: gradients come and go as payloads, or as Tensors where the pass is taped ----------------------
+
+
+def fire_of_outputs(node: Any, g: Any, taped: bool) -> list[Any]:
+    """Call the hooks of a node's outputs; the gradients of all outputs, with what the hooks put there."""
+    values = as_tensors(g, node._outputs)
+    for nr, fns in node._hooks.of_output.items():
+        for fn in list(fns.values()):
+            values[nr] = _replacement(fn, fn(values[nr]), values[nr])
+    return _raw(values, taped)
+
+
+def fire_before(node: Any, g: Any, taped: bool) -> Any:
+    """Call the hooks in front of a node that is about to run; None if they leave no gradient."""
+    if not node._hooks.before:
+        return g
+    values = as_tensors(g, node._outputs)
+    for fn in list(node._hooks.before.values()):
+        values = _replacements(fn, fn(tuple(values)), values)
+    raw = _raw(values, taped)
+    return raw if node._outputs > 1 else raw[0]
+
+
+def fire_after(node: Any, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
+    """Call the hooks behind a node, which see what it got (`g`) and sent, and may replace what it sends on."""
+    received, sent = tuple(as_tensors(g, node._outputs)), as_tensors(list(grads))
+    # an operation has no edges for the inputs that need none; its hooks get None for these
+    numbers = iter([i for i, edge in enumerate(node._edges) if edge])
+    slots = [next(numbers) if following else None for following, _ in node.next_functions]
+    values = [None if i is None else sent[i] for i in slots]
+    for fn in list(node._hooks.after.values()):
+        values = _replacements(fn, fn(tuple(values), received), values)
+    for i, value in zip(slots, values, strict=True):
+        if i is not None:
+            sent[i] = value
+    return _raw(sent, taped)
+
+
+def fire_of_leaf(node: Any, g: Any, taped: bool) -> Any:
+    """Call the hooks of a leaf; its gradient, or what they put there."""
+    value = as_tensors(g)[0]
+    for fn in list(node.hooks.values()):
+        value = _replacement(fn, fn(value), value)
+    return _raw([value], taped)[0]
+
+
+def fire_accumulated(hooks: dict[int, Callable[..., Any]], leaf: Tensor) -> None:
+    """Call a leaf's hooks after its gradient was added to; they replace nothing, and so return nothing."""
+    for hook in list(hooks.values()):
+        found = hook(leaf)
+        if found is not None and found is not leaf:
+            kind = RuntimeError if isinstance(found, Tensor) else TypeError
+            raise kind(
+                f"Tensor post accumulate grad hooks should return None; {_name(hook)!r} returned a "
+                f"{type(found).__name__}.\n"
+                "  What to do: to change the gradient, write to tensor.grad within the hook, or use register_hook()."
+            )
+
+
+def as_tensors(g: Any, count: int = 1) -> list[Any]:
+    """Gradients as hooks get them: one, several or (for `count` of them) none, in a list of Tensors and None."""
+    values = [None] * count if g is None else g if isinstance(g, (list, tuple)) else [g]
+    return [v if v is None or isinstance(v, Tensor) else wrap(v) for v in values]
+
+
+def _raw(values: Sequence[Any], taped: bool) -> list[Any]:
+    """Gradients as they travel on: sparse ones stay Tensors, since no array can hold them."""
+    return [v._data if isinstance(v, Tensor) and not (taped or v.is_sparse) else v for v in values]
+
+
+# Checks of what hooks return ------------------------------------------------------------------------------------------
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__qualname__", type(hook).__name__)
+
+
+def _replacement(hook: Any, new: Any, old: Any) -> Any:
+    """What a hook returned, checked against what it was given; that itself if the hook returned None."""
+    if new is None:
+        return old
+    name = _name(hook)
+    if old is None:
+        raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+    if not isinstance(new, Tensor):
+        raise TypeError(
+            errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__)
+        )
+    if new._data.shape != old._data.shape:
+        raise RuntimeError(
+            errors.message(
+                f"hook '{name}' has changed the size of value",
+                expected=str(list(old._data.shape)),
+                found=str(list(new._data.shape)),
+            )
+        )
+    if new._data.dtype != old._data.dtype:
+        raise RuntimeError(
+            errors.message(
+                f"hook '{name}' has changed the type of value", expected=str(old.dtype), found=str(new.dtype)
+            )
+        )
+    return new
+
+
+def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
+    """What a node's hook returned: None, or a tuple of replacements, in which None takes a gradient away."""
+    if new is None:
+        return old
+    name = _name(hook)
+    if not isinstance(new, tuple):
+        raise TypeError(
+            errors.message(f"hook '{name}'", expected="to return a tuple or None", found=type(new).__name__)
+        )
+    if len(new) != len(old):
+        raise RuntimeError(
+            errors.message(
+                f"hook '{name}' has returned an incorrect number of values", expected=str(len(old)), found=str(len(new))
+            )
+        )
+    return [None if n is None else _replacement(hook, n, o) for n, o in zip(new, old, strict=True)]
