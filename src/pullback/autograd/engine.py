@@ -274,7 +274,7 @@ def _like(g: Any) -> Any:
 def _capture(wanted: dict[int, Any], g: Any, node: Node, needed: set[Node] | None) -> bool:
     """Note the gradients that are wanted of a node; whether it also leads on to others, as all that are needed do."""
     for nr in wanted:
-        wanted[nr] = g if node._outputs == 1 else g[nr]
+        wanted[nr] = g if node._outputs == 1 or g is None else g[nr]
     return needed is None or any(edge and edge[0] in needed for edge in node._edges)
 
 
