@@ -193,7 +193,7 @@ def _of_shape(make: Any) -> Any:
         return make((shape,) if isinstance(shape, int) else tuple(shape), dtype=dtype, device=device)
 
     call.__name__, call.__doc__ = make.__name__, make.__doc__
-    return call
+    return errors.called(call, make.__name__)
 
 
 zeros, ones, empty = (_of_shape(make) for make in (of_size.zeros, of_size.ones, of_size.empty))

@@ -8,8 +8,9 @@ expected, what was found, and what to do. The exception's type is the one PyTorc
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from types import CodeType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -99,6 +100,31 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "shape")]
         text = broadcast_message(shapes) or text
     return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")
+
+
+class Called(NamedTuple):
+    """What is known of a function by its code: its name in messages, and whether it acts on each element alone."""
+
+    name: str
+    elementwise: bool
+
+
+CALLED: dict[CodeType, Called] = {}
+"""The functions that another function made, by their code: what `called` was told of them."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def called(function: F, name: str, *, elementwise: bool = False) -> F:
+    """Have messages, tracebacks and profilers call a function `name`, and return it.
+
+    For a function that another one made, as all operations are: they share one name and one code, so each gets a code
+    of its own here. elementwise: it is an operation that acts on each element alone.
+    """
+    code = function.__code__.replace(co_name=name, co_qualname=name)  # type: ignore[attr-defined]
+    function.__code__ = code  # type: ignore[attr-defined]
+    CALLED[code] = Called(name, elementwise)
+    return function
 
 
 def callers_level() -> int:

@@ -55,7 +55,7 @@ class _Mode:
             with self.clone():
                 return fn(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
+        return errors.called(call, call.__name__)  # type: ignore[return-value]
 
     def _class(self, cls: Any) -> Any:
         warnings.warn(
@@ -86,7 +86,7 @@ class _Mode:
                 except BaseException as error:
                     step, value = inner.throw, error
 
-        return call
+        return errors.called(call, call.__name__)
 
 
 class no_grad(_Mode):  # noqa: N801 - torch's name

@@ -29,7 +29,7 @@ from ..tensor.memory import Payload
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
 from .listeners import ByTensor
-from .places import Call, Place, at, is_ours, locals_of, place_of_node
+from .places import Call, Place, at, is_elementwise, place_of_node
 
 
 @dataclass(eq=False, repr=False)
@@ -131,7 +131,7 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
         if held is not None and held.kind == kind:
             return held
         before = before or held
-    each = _is_elementwise(sys._getframe(2))
+    each = is_elementwise(sys._getframe(2))
     values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
     if kind == "inf" and data.dtype.kind == "f":
         bad = data == data[index]  # those of the other sign came about in another way
@@ -152,16 +152,6 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
 def _printed(value: Any, kind: str) -> str:
     """A number that is not finite: nan, or an infinity with its sign."""
     return kind if kind == "nan" or value.dtype.kind == "c" else str(value)
-
-
-def _is_elementwise(frame: Any) -> bool:
-    """Whether the operation that a frame of this package is in acts on each element alone."""
-    while frame is not None and is_ours(frame):
-        found = getattr(locals_of(frame).get("op"), "elementwise", None)
-        if found is not None:
-            return bool(found)
-        frame = frame.f_back
-    return False
 
 
 def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:

@@ -34,7 +34,7 @@ from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
 from .listeners import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, note_places
 from .misuse import WRITTEN, Write
-from .places import Call, Place, arguments, is_ours, locals_of, user_place
+from .places import Call, Place, arguments, first_argument, is_ours, user_place
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,7 +121,7 @@ def _inside(frame: Any) -> tuple[str, Any]:
     """Whether a Function's forward or a backward pass is what switched recording off where a frame stands."""
     while frame is not None:
         if frame.f_code is _APPLY:
-            return "forward", locals_of(frame)["cls"].__name__
+            return "forward", first_argument(frame).__name__
         if frame.f_code is _EXECUTE:
             return "backward", None
         frame = frame.f_back

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..errors import CALLED
 from ..tensor.tensor import Tensor
 
 Place = tuple[str, int, str]
@@ -156,21 +157,28 @@ def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]
 
 def title_of(frame: Any) -> str:
     """What a user calls the function of a frame: the operation, or the method."""
-    # many functions are made by others, whose variables tell which operation they are
-    code, given = frame.f_code, locals_of(frame)
-    name = code.co_name
-    if name == "twin":
-        return f"{given.get('name')}_"
-    if name == "__new__":
-        return str(given["cls"].__name__)
-    if name == "convert":
-        return f"to({given.get('dtype')})"
-    if name in ("call", "method", "run"):
-        made_of = (getattr(given.get(key), "__name__", None) for key in ("make", "step", "fn", "body", "func"))
-        for told in (getattr(given.get("op"), "name", None), given.get("name"), *made_of):
-            if isinstance(told, str):
-                return told
-    return _methods().get(code, name)
+    code = frame.f_code
+    known = CALLED.get(code)
+    if known is not None:
+        return known.name
+    if code.co_name == "__new__":
+        return str(first_argument(frame).__name__)
+    return _methods().get(code, code.co_name)
+
+
+def is_elementwise(frame: Any) -> bool:
+    """Whether the operation that a frame of this package is in acts on each element alone."""
+    while frame is not None and is_ours(frame):
+        if frame.f_code in CALLED:
+            return CALLED[frame.f_code].elementwise
+        frame = frame.f_back
+    return False
+
+
+def first_argument(frame: Any) -> Any:
+    """The first positional argument that the function of a frame was called with: of a method, its object or class."""
+    code = frame.f_code
+    return locals_of(frame).get(code.co_varnames[0]) if code.co_argcount else None
 
 
 @functools.cache

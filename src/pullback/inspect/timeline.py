@@ -24,7 +24,7 @@ from typing import Any
 from ..autograd.api import backward, grad
 from ..autograd.engine import execute
 from ..autograd.node import Node
-from ..diagnose.places import at, is_ours, locals_of, place_of, title_of
+from ..diagnose.places import at, first_argument, is_ours, place_of, title_of
 from ..errors import describe, message
 from ..nn import Module
 from ..optim import Optimizer
@@ -216,7 +216,7 @@ class _Recorder:
         if not is_ours(frame):
             name = getattr(code, "co_qualname", code.co_name)
             return None if _is_foreign(frame, caller) else (name, "backward" if self._within_pass else "python")
-        owner = locals_of(frame).get("self")
+        owner = first_argument(frame)
         if code.co_name == "_run" and isinstance(owner, Node):
             return owner.name(), "backward"
         kind = "backward" if self._within_pass or code in _PASSES else "forward"
@@ -229,8 +229,8 @@ class _Recorder:
             return None
         if isinstance(owner, Optimizer):
             return f"{type(owner).__name__}.{title_of(frame)}", "update"
-        cls = locals_of(frame).get("cls")
-        name = f"{cls.__name__}.{code.co_name}" if isinstance(cls, type) else title_of(frame)
+        of_class = isinstance(owner, type) and getattr(getattr(owner, code.co_name, None), "__code__", None) is code
+        name = f"{owner.__name__}.{code.co_name}" if of_class else title_of(frame)
         return None if name.startswith("_") and not name.endswith("__") else (name, kind)  # of one that is called back
 
     def _begin(self, frame: FrameType, name: str, kind: str) -> None:

@@ -387,7 +387,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             self._stepping = False
         return found
 
-    return run
+    return errors.called(run, run.__name__)
 
 
 def _checked_arguments(returned: Any, given: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -363,6 +363,7 @@ def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any]) -> Cal
     """Put the finished operation where people look for it, with the name, signature and words of `model`."""
     about, name = op.about, op.name.rpartition(".")[2]
     call.__name__ = call.__qualname__ = name
+    errors.called(call, name if op.kind == "composite" else op.name, elementwise=op.elementwise)
     call.__doc__ = model.__doc__
     call.__module__ = "pullback" + f".{about.home}" * bool(about.home)
     call.op = op  # type: ignore[attr-defined]
@@ -435,13 +436,18 @@ def elementwise(
     if dunder and count == 1:
         setattr(Tensor, f"__{dunder}__", call)
     elif dunder:
-        setattr(Tensor, f"__{dunder}__", binary(op, operator=True))
+        setattr(Tensor, f"__{dunder}__", _operator(op))
         if op.kind != "constant" or dunder in _REFLECTED:
-            setattr(Tensor, f"__r{dunder}__", binary(op, operator=True, reflected=True))
+            setattr(Tensor, f"__r{dunder}__", _operator(op, reflected=True))
     if about.numpy is None and isinstance(forward, np.ufunc):
         about.numpy = {forward: call}
     call.__doc__ = doc
     return _publish(op, call, call)
+
+
+def _operator(op: Op, reflected: bool = False) -> Callable[..., Any]:
+    """What stands behind an operator of Python's, or behind its reflected form."""
+    return errors.called(binary(op, operator=True, reflected=reflected), op.name, elementwise=True)
 
 
 def constant(*named: Any, **given: Any) -> Any:

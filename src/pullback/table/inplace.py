@@ -60,6 +60,7 @@ def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -
         return self
 
     twin.__name__ = twin.__qualname__ = f"{name}_"
+    errors.called(twin, f"{name}_")
     twin.__doc__ = f"`{name}`, written into this tensor, which is returned."
     return twin
 
@@ -107,4 +108,4 @@ def _operator(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
         return twin(self, other) if isinstance(other, OPERANDS) else NotImplemented
 
     call.__name__, call.__doc__ = twin.__name__, twin.__doc__
-    return call
+    return errors.called(call, twin.__name__)

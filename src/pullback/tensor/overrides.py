@@ -318,7 +318,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
             kinds = overriding(dispatcher(*args, **kwargs)) if LEVELS.n else ()
             return dispatch(kinds, call, args, kwargs) if kinds else func(*args, **kwargs)
 
-        return call
+        return errors.called(call, call.__name__)
 
     return decorate
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ... import errors
 from ...interpreters.functions import recording
 from ...interpreters.traced import Entry, Ref, Trace
 from ...tensor import dtypes
@@ -176,6 +177,7 @@ def whole(op: Op) -> Any:
         return tuple(t._data for t in found) if isinstance(found, (tuple, list)) else found._data
 
     call.__name__ = op.name
+    errors.called(call, op.name)
     call.view, call.whole = op.view, True  # type: ignore[attr-defined]
     return call
 

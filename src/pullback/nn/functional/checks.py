@@ -48,6 +48,7 @@ def with_twin(call: Callable[..., Any], also: str = "") -> None:
         return call(input, *args, inplace=True, **kwargs)
 
     twin.__name__ = twin.__qualname__ = f"{name}_"
+    errors.called(twin, f"{name}_")
     twin.__doc__ = f"`{name}`, written into `input`, which is returned."
     for path in (f"nn.functional.{name}_", *also.split()):
         alias(path, twin)

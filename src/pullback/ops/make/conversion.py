@@ -242,6 +242,7 @@ def _conversion(name: str, dtype: dtypes.dtype) -> None:
             return found
         return converted(self, dtype.numpy, False, memory_format)
 
+    errors.called(convert, f"to({dtype})")
     convert.__name__ = name
     convert.__qualname__ = f"Tensor.{name}"
     convert.__doc__ = f"The tensor as {dtype!r}."

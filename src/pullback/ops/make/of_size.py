@@ -69,6 +69,7 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
         return write_out(name, out, finish(made, device, requires_grad, layout, pin_memory))
 
     call.__name__ = call.__qualname__ = name
+    errors.called(call, name)
     call.__signature__ = _signature(make)  # type: ignore[attr-defined]
     call.__module__ = f"pullback.{home}".rstrip(".")
     alias(f"{home}.{name}".lstrip("."), call)
