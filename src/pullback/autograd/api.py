@@ -44,7 +44,7 @@ def backward(
         retain_graph: keep what the nodes saved, so that the graph can be used again; default: the value of
         `create_graph`.
         create_graph: record this pass itself, for higher derivatives.
-        grad_variables: `grad_tensors` under its name of old.
+        grad_variables: the old name of `grad_tensors`.
         inputs: accumulate only into these: leaves, or others, which retain their gradients from then on. Nodes that
         neither lead to them nor made them do not run.
 
@@ -118,9 +118,9 @@ def grad(
         outputs, inputs: Tensors that require grad.
         grad_outputs: the vector ``v`` of ``J^T v``, as in `backward`.
         retain_graph, create_graph: as in `backward`.
-        only_inputs: of old, and ignored.
+        only_inputs: deprecated, and ignored.
         allow_unused: an input that the outputs do not depend on gives None instead of an error.
-        is_grads_batched: `grad_outputs` have a first axis more; one pass for all of its entries, as under `vmap`.
+        is_grads_batched: `grad_outputs` have one more axis in front; one pass computes all its entries, as `vmap` does.
         materialize_grads: zeros instead of None, which with `create_graph` require grad as the other gradients do.
 
     >>> import pullback
@@ -218,7 +218,7 @@ def _gradients(
 def _execute_towards(
     targets: set[Node], roots: Sequence[tuple[Edge, Any]], captures: Captures, *, accumulate: bool, **how: bool
 ) -> dict[Any, Any]:
-    """A pass that runs only the nodes that lead to `targets`; of a single root that does not, the tensor's hooks."""
+    """A pass that runs only the nodes that lead to `targets`; of a single root that does not, it runs the hooks."""
     needed = needed_nodes([edge for edge, _ in roots], targets)
     if len(roots) == 1 and (root := roots[0][0][0]) not in needed:
         needed.add(root)
@@ -273,7 +273,7 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
 
 
 class Batches:
-    """Runs a function of one for many at once: `func.vmap`, which is imported after the heart, and puts itself here."""
+    """Runs a function of one for many at once: `func.vmap`, which is imported after the heart and puts itself here."""
 
     vmap: Callable[..., Any]
 
@@ -339,8 +339,8 @@ Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
 def _grad_dtype(self: Tensor) -> Any:
     """The dtype of this leaf's gradient, into which what arrives is converted; None: it stays what it is.
 
-    It is the leaf's own unless it is set, which counts for what is computed of the leaf from then on. RuntimeError if
-    the tensor is no leaf, or has a gradient of another dtype.
+    It is the leaf's own dtype unless it is set. A new value counts for what is computed from the leaf afterwards.
+    RuntimeError if the tensor is not a leaf, or has a gradient of another dtype.
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)

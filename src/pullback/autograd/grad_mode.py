@@ -1,4 +1,4 @@
-"""Switching the recording of operations off and on, for the thread one is in.
+"""Switching the recording of operations off and on, for the current thread.
 
 Each mode is a context manager and a decorator, also of generators, whose mode holds only while their own code runs.
 """
@@ -40,7 +40,7 @@ class _Mode:
         _set(self._before.pop())
 
     def clone(self) -> Any:
-        """Another context manager of the same mode: each call of what is decorated enters one of its own."""
+        """Another context manager of the same mode; each call of a decorated function enters its own."""
         kind: Any = type(self)
         return kind()
 
@@ -148,10 +148,10 @@ class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
 
 
 class inference_mode(_Mode):  # noqa: N801 - torch's name
-    """As `no_grad`, and for good: writes are not counted, and results can be part of no graph outside of it either.
+    """As `no_grad`, and for good: writes are not counted, and the results can never be part of a graph.
 
-    mode: False leaves an inference mode around it. In exchange the results, which ``is_inference()`` tells, are a
-    little cheaper; outside they cannot be written to in place, be saved for backward or require gradients, but their
+    mode: False leaves the inference mode around it. The results are a little cheaper to make, and ``is_inference()``
+    tells them apart. Outside they cannot be written to in place, be saved for backward or require gradients; their
     clones can.
 
     >>> import pullback

@@ -49,7 +49,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Any) -> None:
-    """Count a write to a tensor's memory that was made behind its back, or to each of several tensors'."""
+    """Count a write to a tensor's memory of which the tensor does not know; also for several tensors at once."""
     for t in [tensor] if isinstance(tensor, Tensor) else tensor:
         t._bump()
 
@@ -57,9 +57,9 @@ def increment_version(tensor: Any) -> None:
 class saved_tensors_hooks:  # noqa: N801 - torch's name
     """Within it, what operations save for backward is packed by `pack_hook`, and `unpack_hook` gives it back.
 
-    ``pack_hook(tensor)`` may return anything; ``unpack_hook`` gets it, when the backward pass needs the tensor, and
-    must return a Tensor with the same values, shape and dtype. Of nested ones the innermost is used. Neither may write
-    to a tensor it is given.
+    ``pack_hook(tensor)`` may return anything; ``unpack_hook`` gets it when the backward pass needs the tensor, and must
+    return a Tensor with the same values, shape and dtype. Where such blocks are nested, the innermost is used. Neither
+    hook may write to a tensor it is given.
 
     >>> import pullback
     >>> kept = []
@@ -94,7 +94,7 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
     """Within it, what operations save is kept in the computer's own memory, in a copy of its own.
 
-    pin_memory, device_type: taken for PyTorch's sake, where they choose how the copy is made on a GPU; without effect.
+    pin_memory, device_type: without effect; in PyTorch they choose how the copy is made on a GPU.
 
     >>> import pullback
     >>> x = pullback.tensor([3.0], requires_grad=True)
@@ -110,7 +110,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
 
 
 class _Kept:
-    """A saved tensor, and from the first write to its memory on a clone of what it was."""
+    """A saved tensor; from the first write to its memory on, a clone of what it was."""
 
     __slots__ = ("__weakref__", "cloned", "saved", "version")
 
@@ -127,16 +127,16 @@ class _Kept:
 
 
 class _Mutable:
-    """What `allow_mutation_on_saved_tensors` has saved; ``len()`` says how much of that had to be cloned."""
+    """All that `allow_mutation_on_saved_tensors` has saved; ``len()`` says how many tensors had to be cloned."""
 
     def __init__(self) -> None:
         self._all: list[weakref.ref[_Kept]] = []
         self._latest: weakref.WeakValueDictionary[Any, _Kept] = weakref.WeakValueDictionary()
-        self._keepers: list[tuple[Any, Callable[[], None]]] = []  # and the memory that each is of
+        self._keepers: list[tuple[Any, Callable[[], None]]] = []  # each with the memory it keeps
         self._over = False
 
     def pack(self, t: Tensor) -> _Kept:
-        """Save a tensor; one that is saved already as it is now shares what was kept, and the clone."""
+        """Save a tensor; if it is saved already as it is now, both share what is kept, and the clone."""
         memory, array = t._share_version(), t._data
         place = (array.__array_interface__["data"][0], array.strides) if type(array) is np.ndarray else object()
         key = (id(memory), t._version, place, array.shape, array.dtype)
@@ -175,7 +175,7 @@ class _Mutable:
         return sum(kept.cloned for ref in self._all if (kept := ref()) is not None)
 
     def clear(self) -> None:
-        """Forget everything: what was saved cannot be used any more."""
+        """Forget everything; nothing that was saved can be used afterwards."""
         self._over = True
         own = {keep for _, keep in self._keepers}
         for memory, _ in self._keepers:
@@ -190,9 +190,9 @@ class _Mutable:
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_Mutable]:
-    """Within it, a tensor that was saved for backward may be written to: it is cloned first, and backward gets that.
+    """Within it, a tensor that was saved for backward may be written to: it is cloned first, for backward.
 
-    Forward and backward both have to run within it. RuntimeError where it is nested in itself.
+    Forward and backward both have to run within it. RuntimeError if it is nested in itself.
 
     >>> import pullback
     >>> x = pullback.ones(2, requires_grad=True)
@@ -260,9 +260,9 @@ class _Handles:
 
 
 class _State:
-    """What of some tensors' gradients each of the backward passes that run has computed.
+    """Which gradients of some tensors are known already, for each backward pass that runs.
 
-    It holds neither the passes nor the nodes: the tensors' hooks hold it.
+    It holds neither the passes nor the nodes. The tensors' hooks hold it.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
@@ -271,7 +271,7 @@ class _State:
         self._known: weakref.WeakKeyDictionary[Any, tuple[list[Tensor | None], int]] = weakref.WeakKeyDictionary()
 
     def first(self) -> bool:
-        """Whether a gradient that is known now is the first one in its pass."""
+        """Whether the gradient that is known now is the first in its pass."""
         running = thread.modes.running_pass
         with self._lock:
             seen = running in self._known
@@ -279,7 +279,7 @@ class _State:
             return not seen
 
     def arrived(self, i: int, grad: Tensor) -> list[Tensor | None] | None:
-        """All of the gradients, if this was the last that was missing."""
+        """All the gradients, if this was the last one missing; else None."""
         running = thread.modes.running_pass
         with self._lock:
             grads, missing = self._known.get(running) or ([None] * len(self._nodes), self._reached(running))
@@ -298,8 +298,8 @@ class _State:
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> Any:
     """Call `fn` when the gradients of several tensors are known.
 
-    mode: "all": once for each backward pass, with a list of the gradients (None for those that are not computed in it),
-    when the last of them is known; "any": with the first gradient that is known.
+    mode: "all": once for each backward pass, when the last gradient is known, with the list of them (None for those the
+    pass does not compute); "any": with the first gradient that is known.
 
     >>> import pullback
     >>> a, b = (pullback.ones(1, requires_grad=True) for _ in range(2))

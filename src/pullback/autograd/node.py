@@ -1,8 +1,8 @@
 """Node: one recorded operation, and what all kinds of node have in common.
 
 A node knows the edges along which it sends gradients on, the place it takes in the order of creation, and its hooks.
-What it does when a gradient arrives is its `run`; built-in operations (`ops/table.py`), user-defined Functions
-(`function.py`) and `AccumulateGrad` below are the three kinds.
+Its `_run` says what it does when a gradient arrives. There are three kinds: built-in operations (`table/nodes.py`),
+user-defined Functions (`context.py`), and `AccumulateGrad` below.
 
 Order. Every node but a leaf's takes the next number when it is made, counting *down*: a node's consumers are all made
 after it, so the smallest number among the nodes that wait is always one whose consumers have all run. The count is
@@ -36,7 +36,7 @@ NOT_A_TENSOR: Any = False
 _LOCK = threading.RLock()
 
 FREED: Any = object()
-"""What stands in the place of a node's saved values once they were dropped."""
+"""Replaces a node's saved values once they were dropped."""
 
 
 class Node:
@@ -137,10 +137,10 @@ def reachable(roots: Iterable[Any], within: set[Any] | None = None) -> Iterator[
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.
 
-    A leaf owns it, with the edge to it in ``_leaf``, and it knows the leaf weakly: so it is made once and outlives the
+    A leaf owns it, by the edge in ``_leaf``, and it refers to the leaf weakly. So it is made once, it outlives the
     graphs that end in it, and there is no cycle. It holds what a graph needs of a leaf that has died: the payload and
-    the hooks. It has no place in the order of nodes: the engine sums what arrives here, and adds it to the gradient
-    when the pass ends; or, if there are hooks, as soon as the last consumer has run.
+    the hooks. It has no place in the order of nodes: the engine sums what arrives here and adds the sum to the gradient
+    when the pass ends; if there are hooks, as soon as the last consumer has run.
     """
 
     __slots__ = ("_class", "_data", "_variable", "hooks", "post_hooks", "transform")
@@ -169,7 +169,7 @@ class AccumulateGrad(Node):
         return t
 
     def renew(self) -> None:
-        """Give the leaf another in the place of this, because its shape or dtype has changed."""
+        """Give the leaf another node instead of this one, because its shape or dtype has changed."""
         t = self.variable
         new = AccumulateGrad(t)
         new.hooks, new.post_hooks, new.transform = self.hooks, self.post_hooks, self.transform
@@ -182,8 +182,7 @@ class AccumulateGrad(Node):
     def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
         """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
 
-        `unshared` promises that nobody else can see the memory of `g`, so that it may become the gradient without a
-        copy.
+        `unshared` promises that nobody else can see the memory of `g`, so it may become the gradient without a copy.
         """
         leaf = self.variable
         if not leaf._requires_grad:  # no longer
@@ -227,7 +226,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
 
 
 def _does_not_fit(t: Tensor, held: Tensor, g: Any) -> RuntimeError:
-    """The error of a gradient that cannot be added to one of another shape, of the data a tensor had before."""
+    """The error of a gradient that does not fit the one that is there: the tensor's data had another shape before."""
     said = errors.broadcast_message([held._data.shape, g.shape])
     if said is None:
         said = f"output with shape {list(held._data.shape)} doesn't match the broadcast shape {list(g.shape)}"
@@ -242,7 +241,7 @@ def _does_not_fit(t: Tensor, held: Tensor, g: Any) -> RuntimeError:
 
 
 def _add_sparse(t: Tensor, held: Tensor | None, g: Any, unshared: bool) -> None:
-    """Add a sparse `g` to ``t.grad``, which stays the object that it is where it can hold the sum."""
+    """Add a sparse `g` to ``t.grad``, which stays the same object if it can hold the sum."""
     if held is None:
         values = getattr(g._data, "values", g._data)  # the sum with a dense one is dense
         t._grad = g if unshared and values.base is None else g.clone()
@@ -259,7 +258,7 @@ def _add_sparse(t: Tensor, held: Tensor | None, g: Any, unshared: bool) -> None:
 
 
 def retain(t: Tensor, g: Any, taped: bool) -> None:
-    """Add `g` to the ``.grad`` of a tensor that is no leaf: not in place, for a graph may refer to what it was."""
+    """Add `g` to the ``.grad`` of a tensor that is not a leaf: not in place, since a graph may refer to the old one."""
     if isinstance(g, Lifted) and not isinstance(t, Lifted):
         g = g._data.level.kept(g)
     if t._grad is not None and not taped:

@@ -17,18 +17,18 @@ from .node import FREED, leaf_edge
 
 
 class Packed:
-    """What a pack hook made of a saved tensor, the hook that undoes it, and the tensor's place in the graph."""
+    """A saved tensor as a pack hook left it, the hook that undoes it, and the tensor's place in the graph."""
 
     __slots__ = ("_edge", "_held", "_place", "_requires_grad", "_unpack")
 
-    _version_of = None  # no writes are looked for: they are the hooks' to look after
+    _version_of = None  # no writes are looked for: the hooks look after the values
 
     def __init__(self, t: Tensor, place: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
-        self._place = place  # the number of the output of the node itself that it is, or None
+        self._place = place  # which output of its own node it is, or None
         self._edge: Edge | None = None if not t._requires_grad or place is not None else t._edge or leaf_edge(t)
         self._unpack = unpack
         given = t
-        if place is not None:  # its place in the graph would keep the node alive that keeps it
+        if place is not None:  # with its place in the graph, it and the node would keep each other alive
             given = wrap(t._data)
             given._version_of, given._requires_grad = t._share_version(), True
         self._requires_grad = given._requires_grad
@@ -107,7 +107,10 @@ def watch(node: Any) -> None:
 def pack_all(
     saved: Sequence[Any], places: Callable[[int, Any], Any], pack: Any, unpack: Any, only: int | None = None
 ) -> PackedTuple:
-    """Saved values with their tensors packed, or `only` one. places: which of its node's outputs one is, or None."""
+    """Saved values with their tensors packed, or `only` one of them.
+
+    places: a function that says which of its node's outputs a value is, or None.
+    """
     return PackedTuple(
         Packed(v, places(i, v), pack, unpack) if isinstance(v, Tensor) and only in (None, i) else v
         for i, v in enumerate(saved)
@@ -115,7 +118,7 @@ def pack_all(
 
 
 class SavedTensor:
-    """A tensor that a node saved, as ``grad_fn._raw_saved_...`` gives it, to be packed after the fact.
+    """A tensor that a node saved, as ``grad_fn._raw_saved_...`` gives it, so that it can be packed afterwards.
 
     >>> import pullback
     >>> x = pullback.tensor([3.0], requires_grad=True)
@@ -168,13 +171,13 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What `pack_hook` returned; the tensor where there are no hooks, None where there is none (any more)."""
+        """What `pack_hook` returned; without hooks the tensor, or None if there is none (any more)."""
         held = self._held()
         return held._held if isinstance(held, Packed) else held if isinstance(held, Tensor) else None
 
     @property
     def unpack_hook(self) -> Any:
-        """The hook that undoes it; None where there are no hooks."""
+        """The hook that undoes the packing; None where there are no hooks."""
         held = self._held()
         return held._unpack if isinstance(held, Packed) else None
 

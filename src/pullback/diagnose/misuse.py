@@ -1,4 +1,4 @@
-"""What two errors of a backward pass tell besides: a graph that was used before, a saved tensor that was written to.
+"""Details for two errors of a backward pass: a graph that was used before, a saved tensor that was written to.
 
 They always name operations and the user's variables, and with `record_origins` the lines as well. The errors
 themselves belong to the heart (`autograd/saved.py`), which is given these details.
@@ -26,7 +26,7 @@ class Write(NamedTuple):
 
 
 WRITTEN: weakref.WeakKeyDictionary[Version, deque[Write]] = weakref.WeakKeyDictionary()
-"""The last writes to memory, as far as origins were recorded."""
+"""The last writes to each memory, as far as origins were recorded."""
 
 SWITCH_ON = "run it within `with pullback.autograd.record_origins():` to be told the lines"
 
@@ -76,8 +76,8 @@ def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
 
 
 def _last_writer(node: Any, t: Tensor) -> Any:
-    """The node of the recorded write that changed `t` after `node` saved it, if the tensor itself tells."""
-    edge = t._place  # a view that lost it does not tell, but had one
+    """The node of the recorded write that changed `t` after `node` saved it, if the tensor itself knows it."""
+    edge = t._place  # also of a view that has lost its own
     return edge[0] if edge is not None and edge[0]._order < node._order else None
 
 

@@ -1,10 +1,10 @@
-"""Where a number that is none came from: the first NaN or infinity of a forward pass, and of a backward pass.
+"""Where a NaN or an infinity came from: the first of a forward pass, and of a backward pass.
 
-In anomaly mode `look_at_tensor` hears of every tensor that is made, which for all that are finite costs one pass over
-their elements (a dot product: nothing is allocated). What is not finite gets a `Bad`, which says how it came about;
-what is computed from it inherits that. So a NaN that a gradient meets, or makes, is told with its first cause. A NaN
-in the forward pass alone is no error: it may be masked. It becomes one where the backward pass shows that the loss
-depends on it.
+In anomaly mode `look_at_tensor` hears of every tensor that is made. For a finite one that costs one pass over its
+elements (a dot product, which allocates nothing). A tensor that is not finite gets a `Bad`, which says how that came
+about, and whatever is computed from it inherits the `Bad`. So the error about a NaN that a gradient meets, or makes,
+tells the first cause. A NaN in the forward pass alone is not an error, since it may be masked. It becomes one where the
+backward pass shows that the loss depends on it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from .places import Call, Place, at, is_elementwise, place_of_node
 class Bad:
     """How the first element that is not finite came about: "nan" or "inf", by which call, where, at which index.
 
-    value: the element itself, as it is printed: nan, inf or -inf.
-    values: the operands at that index, in words. before: what one of the operands had already, an infinity. given: it
-    was among the values the tensor was made of, or came in with an operand from outside of anomaly mode.
+    value: the element itself, as it is printed: nan, inf or -inf. values: the operands at that index, in words. before:
+    the infinity that one of the operands had already. given: the element was among the values the tensor was made from,
+    or came with an operand from outside anomaly mode.
     """
 
     kind: str
@@ -68,7 +68,7 @@ _MANY = 1000
 
 class _Pending(threading.local):
     def __init__(self) -> None:
-        # those that are not finite, since a node was last made: the last of them
+        # the last tensors that are not finite, of those made since the last node
         self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=_MANY)
 
 
@@ -90,7 +90,7 @@ def all_finite(a: np.ndarray[Any, Any]) -> bool:
 
 
 def _payload(value: Any) -> Any:
-    """What a Tensor holds; of one that belongs to a transform, what is inside: all of a batch, or the primal."""
+    """The array that a Tensor holds; inside a transform, the whole batch or the primal."""
     while isinstance(value, (Tensor, Payload)):
         value = value._data if isinstance(value, Tensor) else value.inside
     return value
@@ -134,7 +134,7 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
     each = is_elementwise(sys._getframe(2))
     values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
     if kind == "inf" and data.dtype.kind == "f":
-        bad = data == data[index]  # those of the other sign came about in another way
+        bad = data == data[index]  # infinities of the other sign came about in another way
     return Bad(
         kind,
         call.title(),
@@ -155,7 +155,7 @@ def _printed(value: Any, kind: str) -> str:
 
 
 def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:
-    """An operand's element that an element of the result came from; where all of them count, their range."""
+    """The element of an operand that an element of the result came from; if all elements count, their range."""
     value = element(o, index, shape) if each else None
     if value is not None:
         return repr(value)
@@ -165,7 +165,7 @@ def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:
 
 
 def _given(o: Tensor) -> Bad:
-    """Of an operand that was made before anomaly mode was on, and is not finite."""
+    """The `Bad` of an operand that was made before anomaly mode was on."""
     bad = np.isnan(o._data)
     kind = "nan" if bad.any() else "inf"
     bad = bad if kind == "nan" else np.isinf(o._data)
@@ -186,7 +186,7 @@ def look_at_node(node: Any) -> None:
 
 
 def kept(node: Any) -> Sequence[Any]:
-    """What a node has saved, as far as it is there to be looked at."""
+    """The values that a node has saved, as far as they can be looked at."""
     saved = node._saved if isinstance(node, FunctionNode) else getattr(node, "saved", ())
     return () if saved is FREED or type(saved) is PackedTuple else saved
 
@@ -195,7 +195,7 @@ def kept(node: Any) -> Sequence[Any]:
 
 
 def check_forward(node: Any, g: Any) -> None:
-    """Refuse to go back through a NaN of the forward pass that the loss depends on: its gradient is not zero."""
+    """Refuse to go back through a NaN of the forward pass whose gradient is not zero: the loss depends on it."""
     for nr, (bad, places) in node.metadata.get("nonfinite", {}).items():
         data = _payload(g[nr] if node._outputs > 1 else g)
         if bad.kind == "nan" and isinstance(data, np.ndarray) and data.ravel()[places].any():
@@ -245,7 +245,7 @@ def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any
 
 
 def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved: Sequence[Any]) -> str:
-    """What is known of the element of gradient `i` that is bad: lines, each with a newline in front."""
+    """All that is known of the bad element of gradient `i`: lines, each with a newline in front."""
     text = ""
     if (place := place_of_node(node)) is not None:
         text += f"\n  The forward call: {at(place)}"
@@ -269,7 +269,7 @@ def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved:
 
 
 def _cure(node: Any, came: Any) -> str:
-    """What to do about a gradient that a node made: of a Function, look at its backward, if what came in was finite."""
+    """What to do about a bad gradient that a node made; for a Function whose input was finite, look at its backward."""
     if not isinstance(node, FunctionNode):
         return _advice(_operation(node))
     backward = f"{node._forward_cls.__name__}.backward ({place_of_function(node._forward_cls.backward)})"
@@ -283,25 +283,25 @@ def _operation(node: Any) -> str:
 
 
 def _is_operation(node: Any) -> bool:
-    """Whether a node is that of an operation of the table, which has a plan; a Function's may have any attribute."""
+    """Whether a node belongs to an operation of the table, which has a plan; a Function's may have any attribute."""
     return not isinstance(node, FunctionNode) and hasattr(node, "op") and hasattr(node, "plan")
 
 
 def _named(node: Any, i: int, saved: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """What the rule for gradient `i` was given, by name."""
+    """The saved values that the rule for gradient `i` was given, with their names."""
     if not _is_operation(node):
         yield from ((f"saved_tensors[{k}]", v) for k, v in enumerate(saved))
     elif len(node.plan.calls) > i:
         rule, pick = node.plan.calls[i]
         code = rule.__code__
         names = code.co_varnames[1 : code.co_argcount]
-        # of other operations only what the gradient is of has its elements
+        # in other operations, only the argument that is differentiated has the same elements
         of = names if node.op.elementwise else (node.op.params[node.plan.wanted[i]],)
         yield from ((name, value) for name, value in zip(names, pick(saved), strict=False) if name in of)
 
 
 def _first_of_forward(node: Any) -> Bad | None:
-    """The oldest NaN of the forward pass among the nodes that `node` was computed from, or the oldest infinity."""
+    """The oldest NaN among the forward results that `node` was computed from; failing that, the oldest infinity."""
     found: dict[str, tuple[int, Bad]] = {}
     for other in reachable([node]):
         for bad, _ in other.metadata.get("nonfinite", {}).values():
@@ -346,7 +346,7 @@ def _where_above(node: Any) -> Any:
 
 
 def element(value: Any, index: tuple[int, ...], shape: Any) -> Any:
-    """One element of what has, or broadcasts to, a shape; None where it does neither."""
+    """One element of a value that has a shape, or broadcasts to it; None if it does neither."""
     data = _payload(value)
     if isinstance(data, (int, float, complex)):
         return data

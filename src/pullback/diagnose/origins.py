@@ -1,12 +1,12 @@
 """Recording of origins: where tensors were made, taken out of the graph, written to, and where backward passes ran.
 
-`record_origins` notes while it is on; `pullback.explain` and the errors of a backward pass tell afterwards. What is
-noted of a tensor is a small `Origin` without the tensor, kept for as long as the tensor lives. An origin knows by which
-`Loss` of the graph its tensor came to have no gradient: that is handed on to whatever is computed from it, so that the
-first cause is found however much was computed since.
+`record_origins` takes notes while it is on; `pullback.explain` and the errors of a backward pass tell them afterwards.
+The note about a tensor is a small `Origin`, which lives as long as the tensor and does not hold it. It says by which
+`Loss` the tensor came to have no gradient. Whatever is computed from the tensor gets the same `Loss`, so the first
+cause is found however much was computed since.
 
-Nothing of this is there while nobody records: taps stand in the place of two slots (`Tap`) and a few functions and
-methods are replaced (`_REPLACED`) only between the first `record_origins` that is entered and the last that is left.
+While nobody records, none of this is in place: two slots are replaced by taps (`Tap`), and a few functions and methods
+are replaced (`_REPLACED`), only between the first `record_origins` that is entered and the last that is left.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Loss(NamedTuple):
-    """Where a gradient was lost: by what ("detach", "no_grad", "numpy", ...), of what, at which line, and a detail."""
+    """Where a gradient was lost: how ("detach", "no_grad", "numpy", ...), by which tensor, at which line, a detail."""
 
     kind: str
     of: str
     place: Place | None
     detail: Any = None
-    source: Any = None  # a weak reference to what it was lost of
+    source: Any = None  # a weak reference to the tensor that lost it
 
 
 class Origin:
@@ -61,12 +61,12 @@ class Origin:
     graded: bool  # whether an operand required grad
     operand: Any  # a weak reference to it
     losses: tuple[Loss, ...]  # how the gradients of operands were lost, at the latest here
-    values: bool  # whether it was made of values of NumPy's or Python's, or of what was
+    values: bool  # whether it was made from NumPy's or Python's values, or from tensors that were
     order: int  # counts tensors and backward passes
 
 
 class Gradient:
-    """What happened to the gradient of one tensor: where it arrived, was cleared, returned or refused, last."""
+    """What last happened to the gradient of one tensor: where it arrived, was cleared, returned or refused."""
 
     __slots__ = ("arrived", "cleared", "none", "off", "passed", "returned")
 
@@ -103,7 +103,7 @@ def _next() -> int:
 
 
 def gradient_of(t: Tensor) -> Gradient:
-    """What happened to a tensor's gradient, to be filled in."""
+    """The notes about a tensor's gradient, to be filled in."""
     found = GRADIENTS.get(t)
     if found is None:
         GRADIENTS.put(t, found := Gradient())
@@ -118,7 +118,7 @@ _EXECUTE = execute.__code__
 
 
 def _inside(frame: Any) -> tuple[str, Any]:
-    """Whether a Function's forward or a backward pass is what switched recording off where a frame stands."""
+    """What switched recording off where a frame stands: "forward" of a Function (and which), "backward", or ""."""
     while frame is not None:
         if frame.f_code is _APPLY:
             return "forward", first_argument(frame).__name__
@@ -174,7 +174,7 @@ _cut = _Cut()
 
 
 def _note_node(node: Any) -> None:
-    """Note on a node how the gradients were lost of operands that it does not lead to."""
+    """Note on a node how those operands that it does not lead to lost their gradients."""
     for ref in _cut.tensors:
         t = ref()
         if t is not None and t._edge is not None and t._edge[0] is node and (made := ORIGINS.get(t)) is not None:
@@ -183,7 +183,7 @@ def _note_node(node: Any) -> None:
 
 
 def losses_of(t: Tensor) -> tuple[Loss, ...]:
-    """How the gradient of a tensor that requires none was lost, as far as that was recorded; where first, last."""
+    """How a tensor that requires no gradient lost it, as far as that was recorded; the first cause comes last."""
     made, events = ORIGINS.get(t), GRADIENTS.get(t)
     if events is not None and events.off is not None:
         return (Loss(events.off[1], errors.describe(t), events.off[0], None, weakref.ref(t)),)
@@ -237,7 +237,7 @@ def _here() -> Place | None:
 
 
 def _taking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that gives a tensor's values to NumPy or to Python, which notes that."""
+    """A method that gives a tensor's values to NumPy or to Python, and now notes it."""
 
     @functools.wraps(method)
     def take(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -334,7 +334,7 @@ def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _running(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A Function's node that runs, which notes the arguments that its backward returned None for."""
+    """The `_run` of a Function's node, which now notes the arguments that backward returned None for."""
 
     @functools.wraps(run)
     def ran(self: Any, g: Any, *args: Any) -> Any:
@@ -352,7 +352,7 @@ def _running(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _executing(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward pass, which notes on the nodes it frees where it was."""
+    """A backward pass, which now notes on the nodes it frees where it was started."""
 
     @functools.wraps(run)
     def executed(roots: Any, **options: Any) -> Any:
@@ -392,7 +392,7 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
 
 
 class _Replacement:
-    """Puts `_REPLACED` in and out; as with a `Tap`, what was put in and out often stays, and asks if it is wanted."""
+    """Puts `_REPLACED` in and out. After a hundred times it stays, as a `Tap` does, and asks whether it is wanted."""
 
     def __init__(self) -> None:
         self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # as a Tap's
@@ -427,11 +427,11 @@ _TAPS = (_Replacement(), TENSORS, VERSIONS)
 class record_origins:  # noqa: N801 - a context manager
     """Within it, note where tensors are made, detached, converted and written to, and where backward passes run.
 
-    What is noted is told by `pullback.explain`, by the errors of a backward pass (a saved tensor that was written to,
-    a graph that was freed) and by `pullback.inspect.memory`; also after the block was left, as long as the tensors
-    live. A context manager and a decorator, for the thread that enters it.
+    `pullback.explain`, the errors of a backward pass (a saved tensor that was written to, a graph that was freed) and
+    `pullback.inspect.memory` tell the notes, also after the block was left, as long as the tensors live. A context
+    manager and a decorator, for the thread that enters it.
 
-    stack: note of every node the whole stack of calls, as anomaly mode does, and not only the line.
+    stack: note the whole stack of calls of every node, as anomaly mode does, and not only the line.
 
     What it costs: some 12 microseconds for each tensor that is made, and 450 bytes for as long as that lives; a
     backward pass walks its graph once more. The training step of a small network (784-256-256-10, batch 64) took 2.7 ms

@@ -1,6 +1,7 @@
-"""Where the user's code stands: the frames that are not this package's, as places, and what they call and name.
+"""Where the user's code stands: the frames outside this package as places, what they call, and their variables.
 
-Nothing here records anything: it looks at the stack of calls when it is asked, and at source files when it tells.
+Nothing here records anything. It reads the stack of calls when it is asked, and source files when it tells. Of the
+package's own frames it reads arguments by their position, and never a variable by its name.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def named_tensors() -> Iterator[tuple[str, Tensor]]:
 
 
 def variables(matches: Callable[[Tensor], bool]) -> list[str]:
-    """The names of the user's variables that hold what `matches`, each once, at most a few."""
+    """The names of the user's variables whose tensor `matches`, each once, at most a few."""
     found: dict[str, None] = {}
     for name, value in named_tensors():
         if matches(value):
@@ -192,8 +193,8 @@ def _methods() -> dict[Any, str]:
 class Call:
     """How the user's code came to a line of this package: where it stands, what it called, and with which tensors.
 
-    frame: a frame of the package. made: a tensor that is none of the operands. codes: the code objects of the frames
-    of the package, innermost first. outer: the frame of what the user called; above: that of the user's code.
+    frame: a frame of the package. made: a tensor that is not an operand. codes: the code objects of the package's
+    frames, innermost first. outer: the frame of the function that the user called; above: that of the user's code.
     """
 
     __slots__ = ("above", "codes", "operands", "outer", "place")
