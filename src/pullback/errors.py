@@ -121,8 +121,8 @@ def called(function: F, name: str, *, elementwise: bool = False) -> F:
     For a function that another one made, as all operations are: they share one name and one code, so each gets a code
     of its own here. elementwise: it is an operation that acts on each element alone.
     """
-    code = function.__code__.replace(co_name=name, co_qualname=name)  # type: ignore[attr-defined]
-    function.__code__ = code  # type: ignore[attr-defined]
+    code = function.__code__.replace(co_name=name, co_qualname=name)
+    function.__code__ = code
     CALLED[code] = Called(name, elementwise)
     return function
 

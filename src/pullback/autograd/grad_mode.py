@@ -190,59 +190,50 @@ class inference_mode(_Mode):  # noqa: N801 - torch's name
         INFERENCES.add(-1)
 
 
-class set_multithreading_enabled(_Mode):  # noqa: N801 - torch's name
-    """Whether a backward pass may use threads of its own: remembered, but it never does.
+class _Switch(_Mode):
+    """One of the other modes, on or off from when this is made; a context manager puts it back on leaving."""
 
-    A backward pass runs in the thread that asks for it. As in torch it is set when this is called, and is a context
-    manager and a decorator.
-    """
+    _attribute: str  # of the thread's modes
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
-        self._outside = thread.modes.multithreading
-        thread.modes.multithreading = mode
+        self._outside = getattr(thread.modes, self._attribute)
+        setattr(thread.modes, self._attribute, mode)
 
     def __enter__(self) -> None:
-        """It was set when this was made."""
+        """The mode was set when this was made."""
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.multithreading = self._outside
+        setattr(thread.modes, self._attribute, self._outside)
 
     def __call__(self, fn: F) -> F:
-        thread.modes.multithreading = self._outside
+        self.__exit__()
         return super().__call__(fn)
 
-    def clone(self) -> set_multithreading_enabled:
+    def clone(self) -> Any:
         """Another one for the same mode, which sets it at once."""
-        return set_multithreading_enabled(self._enabled)
+        return type(self)(self._enabled)
+
+
+class set_multithreading_enabled(_Switch):  # noqa: N801 - torch's name
+    """Whether a backward pass may use threads of its own: remembered, but it never does.
+
+    A backward pass runs in the thread that asks for it. As in torch the mode is set when this is called, and this is a
+    context manager and a decorator.
+    """
+
+    _attribute = "multithreading"
+
+
+class set_fwd_grad_enabled(_Switch):  # noqa: N801 - torch's name
+    """Whether forward mode computes tangents, from when it is called; as a context manager, put back on leaving."""
+
+    _attribute = "forward_enabled"
 
 
 def is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` has set in this thread; True at first."""
     return thread.modes.multithreading
-
-
-class set_fwd_grad_enabled(_Mode):  # noqa: N801 - torch's name
-    """Whether forward mode computes tangents, from when it is called; as a context manager, put back on leaving."""
-
-    def __init__(self, mode: bool) -> None:
-        super().__init__(mode)
-        self._outside = thread.modes.forward_enabled
-        thread.modes.forward_enabled = mode
-
-    def __enter__(self) -> None:
-        """It was set when this was made."""
-
-    def __exit__(self, *exc: object) -> None:
-        thread.modes.forward_enabled = self._outside
-
-    def __call__(self, fn: F) -> F:
-        thread.modes.forward_enabled = self._outside
-        return super().__call__(fn)
-
-    def clone(self) -> set_fwd_grad_enabled:
-        """Another one for the same mode, which sets it at once."""
-        return set_fwd_grad_enabled(self._enabled)
 
 
 class unsafe_preserve_version_counter:  # noqa: N801 - torch's name
