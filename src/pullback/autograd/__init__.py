@@ -22,7 +22,7 @@ from .saved import SavedTensor
 
 # What PyTorch has in `torch.autograd` and is not the heart: the modules it lives in, below `pullback`, and its names.
 _MOVED = {
-    "compat.variable": "Variable",
+    "compat.variable": "Variable variable",
     "diagnose.anomaly": "detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
     "diagnose.gradcheck.checking": "GradcheckError gradcheck gradgradcheck",
     "diagnose.origins": "is_recording_origins record_origins",
@@ -65,8 +65,8 @@ __all__ = [
 def __getattr__(name: str) -> _Any:
     for module, names in _MOVED.items():
         if name in names.split():
-            found = getattr(_importlib.import_module(f"{__package__.partition('.')[0]}.{module}"), name)
-            globals()[name] = found
+            loaded = _importlib.import_module(f"{__package__.partition('.')[0]}.{module}")
+            globals()[name] = found = loaded if module.endswith(f".{name}") else getattr(loaded, name)
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
