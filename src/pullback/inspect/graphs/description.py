@@ -53,7 +53,7 @@ class Values:
 class Saved:
     """One tensor that a node keeps for its backward.
 
-    name: its name in the rule. owner: the node that its memory belongs to. title: its name in the program, else that in
+    name: its name in the rule. owner: the owner of its memory, in words. title: its name in the program, else that in
     the rule. memory: the same number for tensors that share their memory.
     """
 
@@ -79,10 +79,11 @@ class NodeInfo:
     """One node. Nodes are numbered in the order in which a walk from the loss (number 0) reaches them.
 
     made: its place in the order in which the forward pass made the operations of this graph, from 1; 0 for a leaf and
-    the loss. outputs: shape and dtype of each output, None where nothing in this graph uses it. arguments: those that
-    the gradients sent to its `next_functions` belong to. edges: the `next_functions` that are not None. variable: the
-    name of the tensor that it made, or of the leaf. state: the state of the saved tensors ("kept", "freed", "packed by
-    a hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient that its tensor holds.
+    the loss. outputs: shape and dtype of each output, None where nothing in this graph uses it. arguments: the names of
+    the arguments behind its `next_functions`. edges: where their gradients go, without those that go nowhere. variable:
+    the name of the tensor that it made, or of the leaf. state: the state of the saved tensors ("kept", "freed", "packed
+    by a hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient that its tensor
+    holds.
     """
 
     number: int
@@ -242,7 +243,7 @@ def _saved(node: Any, numbers: dict[Any, int], names: Names, small: int) -> tupl
 
 
 def _owner(t: Tensor, numbers: dict[Any, int], names: Names) -> str:
-    """The owner of a saved tensor's memory: a leaf, another node's result, or nobody that this graph knows."""
+    """The owner of a saved tensor's memory, in words: a leaf, a constant, or the result of a node."""
     name = names.of_tensor(t)
     if t._edge is not None:
         known = t._edge[0] in numbers

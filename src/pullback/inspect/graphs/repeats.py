@@ -70,7 +70,7 @@ def fold(description: Description) -> Folding:
             blocks[i].append((group.number, (i - group.start) // group.period))
             home[made[i].number] = group.number
     for leaf, around in _users(description, made, groups, blocks).items():
-        for one, *others in zip(*around, strict=False):  # from the outside in, as long as all users are in the same group and block
+        for one, *others in zip(*around, strict=False):  # outer groups first, while all users share the block
             if any(other != one for other in others):
                 break
             home[leaf] = one[0]
