@@ -28,9 +28,7 @@ from .subject import Subject
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its title, its function, one that gives the reason why it does not apply (or None), and whether it is
-    a gate.
-    """
+    """One check: its title, its function, the reason why it does not apply (or None), and whether it is a gate."""
 
     title: str
     run: Callable[[Subject], Iterator[Finding]]

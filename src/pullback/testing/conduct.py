@@ -406,7 +406,7 @@ def _plain(t: Tensor) -> Tensor:
 
 
 def _resized(subject: Subject, flat: list[Any], code: str, what: str) -> Iterator[Finding]:
-    """What goes wrong in backward for inputs of other sizes, if forward takes them at all."""
+    """Findings on backward for inputs of other sizes, if forward takes them at all."""
     kept = [_plain(t) if isinstance(t, Tensor) else t for t in flat]
     try:
         run = subject.run([copied(t) if isinstance(t, Tensor) else t for t in kept])

@@ -172,7 +172,7 @@ def check_backward(subject: Subject) -> Iterator[Finding]:
 
 
 def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
-    """The expectation that backward fails, and the corrected line."""
+    """The expected result where backward fails, and the corrected line."""
     backward = subject.method("backward")
     found = backward.returned() if backward else None
     elements = [text(value) for value in found[1]] if found else ["grad_output"]
@@ -204,9 +204,7 @@ def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
 
 
 def _cast(subject: Subject, form: str) -> str:
-    """The statement that computes the first gradient whose shape or kind differs from its input's, with the gradient
-    made to fit.
-    """
+    """The statement of the first gradient whose shape or kind differs from its input's, made to fit."""
     backward, node = subject.method("backward"), subject.run().node
     returned = subject.log.each(node)
     for leaf in subject.moving:

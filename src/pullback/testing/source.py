@@ -188,9 +188,7 @@ def line_of_error(error: BaseException, method: Method) -> Line | None:
 
 
 class traced:  # noqa: N801 - a context manager
-    """A context in which `each` gets the trace events of the frames of one file; the earlier trace function is
-    restored.
-    """
+    """A context in which `each` gets the trace events of one file; the earlier trace function is then restored."""
 
     def __init__(self, file: str, each: Callable[[FrameType, str], None]) -> None:
         self.file, self.each = file, each

@@ -37,7 +37,7 @@ class Log:
         self.clear()
 
     def clear(self) -> None:
-        """Forget it."""
+        """Forget everything."""
         self.given: tuple[Any, ...] = ()
         self.before: list[Array | None] = []  # copies of the given gradients
         self.returned: Any = None
@@ -255,8 +255,7 @@ class Subject:
 
     @contextlib.contextmanager
     def seeded(self) -> Iterator[None]:
-        """A context in which a random Function draws the same numbers in every call; the caller's seeds are restored.
-        """
+        """A context in which a random Function always draws the same numbers; the caller's seeds are restored."""
         if not self.random:
             yield
             return
