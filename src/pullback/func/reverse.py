@@ -64,8 +64,7 @@ class Tracked:
         return alias
 
     def close(self) -> None:
-        """Mark the transform as ended: nobody else will ask for gradients with respect to its aliases that are leaves.
-        """
+        """Mark the transform as ended: nobody will ask for gradients with respect to its leaf aliases any more."""
         self.state.open = False
 
     def goes_on(self, *results: Any) -> bool:

@@ -283,8 +283,7 @@ _MODES = {"no_grad": "no_grad", "inference_mode": "inference_mode", "set_grad_en
 
 
 def _assignment(t: Tensor) -> tuple[str, Place] | None:
-    """The call or mode that takes this tensor out of the graph, in the user's source where a variable was assigned it.
-    """
+    """The call or mode that takes `t` out of the graph, in the user's source where a variable was assigned it."""
     for frame in user_frames():
         names = {name for name, value in locals_of(frame).items() if value is t}
         file, line, function = place_of(frame)

@@ -150,8 +150,7 @@ def _inner(t: Tensor) -> Explanation:
 
 
 def _anew(name: str, place: Place, node: Node, leaf: Tensor) -> Explanation:
-    """The explanation when a variable held a leaf and was assigned a result computed from it: ``w = w - 0.1 * w.grad``.
-    """
+    """The explanation when a variable held a leaf and got a result computed from it: ``w = w - 0.1 * w.grad``."""
     got = "" if leaf._grad is None else " The leaf has its gradient, but no variable holds it any more."
     return Explanation(
         "reassigned",

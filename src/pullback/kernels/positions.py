@@ -90,8 +90,7 @@ def counted_from_0(index: Array, n: int) -> Array:
 
 
 def along(index: Array, dim: int, shape: Sequence[int]) -> Array:
-    """Flat positions, in an array of `shape`, of the elements at `index` along `dim` and in place along all other axes.
-    """
+    """Flat positions, in an array of `shape`, of the elements at `index` along `dim` and in place along other axes."""
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     flat = index.astype(np.int64, copy=False) * steps[dim]
     for i, n in enumerate(index.shape):

@@ -99,8 +99,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding: its code, the expected and the actual result, the reason, the line in question, and its correction.
-    """
+    """One finding: its code, the expected and the actual result, the reason, the line, and its correction."""
 
     code: str
     expected: str

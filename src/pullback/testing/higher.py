@@ -122,8 +122,7 @@ def _cut(backward: Method) -> tuple[Line | None, str]:
 
 
 def kept_values(subject: Subject) -> list[tuple[str, Line | None, str]]:
-    """Values that forward computed and kept, and that change with the inputs: in words, the line, the corrected line.
-    """
+    """Values that forward computed and kept, and that change with the inputs: in words, the line, its correction."""
     here, there = subject.run().node, subject.run(subject.moved()).node
     method = subject.method("setup_context" if subject.function._contract.separate else "forward")
     names = [subject.names[i] for i in subject.moving if "[" not in subject.names[i]]

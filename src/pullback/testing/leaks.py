@@ -1,5 +1,4 @@
-"""The check for leaks: which objects stay alive after a call, and which attribute of ctx, class or module holds them.
-"""
+"""The check for leaks: objects that stay alive after a call, and the attribute of ctx, class or module behind it."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ class Step:
 
 
 def run(description: Description, gradient: Tensor | None, retain_graph: bool) -> list[Step]:
-    """Run ``loss.backward(gradient, retain_graph)`` on a graph that has been described, and record every node's turn.
-    """
+    """Run ``loss.backward(gradient, retain_graph)`` on a described graph, and record every node's turn."""
     loss, *objects = description.live
     steps: list[Step] = []
     handles = []
