@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: what every library is told before any is imported, and the command."""
+"""`python -m benchmarks`: the settings for all libraries before any is imported, and the command."""
 
 import sys
 

@@ -2,8 +2,8 @@
 Jacobians.
 
 "compiled" is pullback with `pullback.compile`, "inductor" PyTorch with `torch.compile`, "jit" JAX compiled; "fused"
-PyTorch's own kernel for the same function, "scipy" the gradient written by hand, and "memory" no more than the reading
-and writing that the work cannot do without.
+PyTorch's own kernel for the same function, "scipy" the gradient written by hand, and "memory" only the reading and
+writing that the work requires.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _swish_jit(jax: ModuleType, size: int) -> Program:
 
 
 def _swish_memory(numpy: ModuleType, size: int) -> Program:
-    """Forward reads x and writes y, backward reads x and g and writes the gradient: so much is copied."""
+    """Copy as much as Swish reads and writes: forward x and y, backward x, g and the gradient."""
     values, cotangent = _swish_data(size)
     y, gradient = np.empty_like(values), np.empty_like(values)
     exact = 1 / (1 + np.exp(-values.astype(float)))

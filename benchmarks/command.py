@@ -1,4 +1,4 @@
-"""The command line: which rows, how often, and where the results go."""
+"""The command line: the choice of rows, the number of runs, and the place for the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.rows import ROWS as NODES
 
 ROWS = [*NODES, *arrays.ROWS, *models.ROWS, *processes.ROWS]
 
-# The sides, the reference first: the package of each, and what has to be imported besides.
+# The sides, the reference first: the package of each, and further modules to import.
 SIDES: dict[str, list[str]] = {
     "torch": ["torch"],
     "pullback": ["pullback"],

@@ -1,4 +1,4 @@
-"""What it costs to be told: a training step and a chain of small operations, plain, with origins, in anomaly mode.
+"""The cost of diagnosis: a training step and a chain of small operations, plain, with origins, and in anomaly mode.
 
 ``python -m benchmarks.diagnosis`` prints the processor time of each on one thread, best of several runs: on a machine
 that does other things as well, that is the steadier figure. (With more threads it would count those that only wait.)
@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-# first, for libraries read what it sets when they are loaded
+# first, because libraries read its settings when they are loaded
 from benchmarks import environment as environment  # isort: skip
 
 import pullback
@@ -68,7 +68,7 @@ def best(run: Callable[[], None], times: int, rounds: int = 9) -> float:
 
 
 def bytes_a_tensor() -> float:
-    """What recording keeps of each tensor that lives."""
+    """The bytes that recording keeps for each living tensor."""
     with pullback.autograd.record_origins():
         tensors = [pullback.ones(1) for _ in range(1000)]
         tracemalloc.start()

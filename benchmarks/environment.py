@@ -1,8 +1,8 @@
-"""What has to be said to every library before it is loaded; importing this says it, so that it comes first.
+"""Settings that every library reads when it is loaded; importing this module makes them, so it comes first.
 
-One thread for each, or as many as ``--threads`` says. And each chooses the instructions that it runs itself: a variable
-that holds one of them to an older processor's (of OpenBLAS, the half of its speed) is unset, for this process and those
-that it starts.
+Each library gets one thread, or as many as ``--threads`` says. Each chooses its own instructions: variables that limit
+a library to those of an older processor (which halves OpenBLAS's speed) are unset, for this process and those that it
+starts.
 """
 
 import argparse
@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 
 def threads_in(arguments: Sequence[str]) -> int:
-    """What ``--threads`` says, 1 where it does not; what is no number is left to the parser of the command line."""
+    """The number after ``--threads``, or 1; the parser of the command line refuses anything that is not a number."""
     found = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     found.add_argument("--threads", default="1")
     said = found.parse_known_args(arguments)[0].threads
     return int(said) if said.isdecimal() else 1
 
 
-# read before the command line is parsed, for the libraries look at what is set here when they are loaded
+# read before the command line is parsed, because libraries read these settings when they are loaded
 THREADS = threads_in(sys.argv[1:])
 
 CHOICES = (

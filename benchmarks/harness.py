@@ -1,8 +1,8 @@
-"""Compares first, then times: what a benchmark's row is, and how its numbers come about.
+"""Compares first, then times: the rows of a benchmark, and the measurement of their numbers.
 
 A `Row` is one piece of work, written once for each library (a *side*). `measure` runs every side once and compares all
-that it returns, outputs and gradients, with the first side's; a side that differs makes the row void, and nothing is
-timed. Then the sides take turns, run by run, so that whatever else the machine does falls on all of them alike.
+its results, outputs and gradients, with the first side's; a side that differs makes the row void, and nothing is timed.
+Then the sides take turns, run by run, so that other load on the machine affects all of them alike.
 
 Python's garbage collector treats all sides alike too: what exists before the timing is frozen (importing a large
 library must not slow the others down), garbage is collected before each run, and during it the collector works as it
@@ -26,17 +26,17 @@ Clock = Callable[[], float]
 
 
 class VoidError(Exception):
-    """A row that must not be timed: a side computes something else than the reference, or fails."""
+    """A row that must not be timed: a side disagrees with the reference, or fails."""
 
 
 @dataclass(frozen=True)
 class Program:
     """One side's way of doing a row's work.
 
-    `work` is what is timed. It takes what `prepare` made, which is not timed, and returns results that `arrays` turns
+    Only `work` is timed. It takes the result of `prepare`, which is not timed, and returns results that `arrays` turns
     into NumPy arrays for the comparison. A program with a `prepare` does its work once a run, any other as often as
-    fills the run. Where there is a `figure`, that of the results is what a run is worth, in the row's unit, and not the
-    time of the work.
+    fills the run. If there is a `figure`, a run is measured by the figure of its results, in the row's unit, instead of
+    by its time.
     """
 
     work: Callable[[Any], Any]
@@ -53,11 +53,11 @@ class Program:
 class Row:
     """One piece of work.
 
-    `operations` is how many it is made of, `budget` what pullback's time over PyTorch's may be at most; `sides` has the
-    function that makes each side's program from the side's module. `limits` are further budgets: what the first side's
-    time over the second's may be. `tolerance`: how far results may differ, relative to their size. `unit`: what the
-    figures are in, "us" (microseconds an operation) where the work is timed; `most`: a further budget, what pullback's
-    own figure may be.
+    `operations`: how many operations it consists of. `budget`: the most that pullback's time may be, over PyTorch's.
+    `sides`: the function that makes each side's program from the side's module. `limits`: further budgets, for the
+    first side's time over the second's. `tolerance`: how far results may differ, relative to their size. `unit`: the
+    unit of the figures, "us" (microseconds an operation) if the work is timed. `most`: a further budget, for pullback's
+    own figure.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a row: the timings, or why there are none."""
+    """The result of a row: the timings, or the reason why it has none."""
 
     row: Row
     timings: dict[str, Timing] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether pullback keeps its budgets; None where there is none, or nothing to compare with."""
+        """Whether pullback keeps its budgets; None without a budget, or without anything to compare with."""
         ratio, kept = self.ratio("pullback"), []
         if ratio is not None and self.row.budget is not None:
             kept.append(ratio <= self.row.budget)
@@ -117,8 +117,8 @@ class Result:
 def compared(row: Row, modules: Mapping[str, ModuleType]) -> dict[str, Program]:
     """The programs of the sides whose modules are there.
 
-    Raises `VoidError` unless each of them returns what the first returns: as many arrays, of the same shapes, dtypes
-    and values.
+    Raises `VoidError` unless each of them returns the same as the first: as many arrays, of the same shapes, dtypes and
+    values.
     """
     programs: dict[str, Program] = {}
     results: dict[str, Arrays] = {}

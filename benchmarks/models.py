@@ -46,7 +46,7 @@ def _batch(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mlp(torch: ModuleType, size: int) -> Program:
-    """As one writes it with modules and an optimiser."""
+    """The usual program, with modules and an optimiser."""
     nn = torch.nn
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
     with torch.no_grad():
@@ -67,7 +67,7 @@ def _mlp(torch: ModuleType, size: int) -> Program:
 
 
 def _mlp_step(value_and_grad: Callable[..., Any], loss: Callable[..., Any], sqrt: Callable[[Any], Any]) -> Any:
-    """One step of Adam as a function of all that it changes; `n` is the number of the step, a tensor."""
+    """One step of Adam as a function of all state that it changes; `n` is the number of the step, a tensor."""
 
     def step(parameters: Any, means: Any, squares: Any, n: Any, images: Any, hot: Any) -> Any:
         value, gradients = value_and_grad(loss)(parameters, images, hot)
@@ -145,7 +145,7 @@ def _mlp_row(size: int) -> Row:
 
 
 class Basics:
-    """The operations by one name; what differs between the libraries is said here."""
+    """The operations by one name; the differences between the libraries are here."""
 
     def __init__(self, lib: ModuleType) -> None:
         jax = lib.__name__ == "jax"

@@ -1,7 +1,7 @@
-"""What is measured in a process of its own: `python -m benchmarks.probe WHAT PACKAGE JSON` prints a figure and arrays.
+"""Measurements in a separate process: `python -m benchmarks.probe WHAT PACKAGE JSON` prints a figure and arrays.
 
-JSON: keywords of the function WHAT. Nothing but the standard library is imported here: a package is loaded when it is
-measured, and not before.
+JSON: keywords of the function WHAT. Nothing but the standard library is imported here: a package is loaded only when it
+is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Found = dict[str, Any]
 
 
 def importing(package: str) -> Found:
-    """The milliseconds that importing a package takes; and what it then computes."""
+    """The milliseconds that importing a package takes, and the result of a computation with it."""
     start = time.perf_counter()
     lib = importlib.import_module(package)
     elapsed = time.perf_counter() - start
@@ -38,7 +38,7 @@ def importing(package: str) -> Found:
 def swish(package: str, size: int) -> Found:
     """The milliseconds of Swish, forward and backward, as a custom Function: the median of 15 passes."""
     lib = importlib.import_module(package)
-    lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # as benchmarks/environment.py has it
+    lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # as in benchmarks/environment.py
     from benchmarks.arrays import swish as program_of
 
     program, times = program_of(lib, size), []
@@ -69,7 +69,7 @@ def memory(package: str, nodes: int, x: list[float], c: list[float], g: list[flo
         y.backward(cotangent)
         return y
 
-    run(100)  # what is made once is made
+    run(100)  # everything that is made only once is made here
     gc.collect()
     before = _kilobytes("VmRSS")
     y = run(nodes)
@@ -78,7 +78,7 @@ def memory(package: str, nodes: int, x: list[float], c: list[float], g: list[flo
 
 
 def _kilobytes(what: str) -> int:
-    """The memory of this process, now (VmRSS) or at most (VmHWM), as Linux tells."""
+    """The memory of this process, now (VmRSS) or at most (VmHWM), as reported by Linux."""
     (line,) = (text for text in Path("/proc/self/status").read_text().splitlines() if text.startswith(f"{what}:"))
     return int(line.split()[1])
 
@@ -87,7 +87,7 @@ def _kilobytes(what: str) -> int:
 
 
 def size(package: str) -> Found:
-    """The megabytes of a package and of all that it cannot do without, without the bytecode that installing makes."""
+    """The megabytes of a package and of all that it requires, without the bytecode that installing makes."""
     sizes: dict[str, int] = {}
     names = [package]
     while names:
@@ -99,7 +99,7 @@ def size(package: str) -> Found:
 
 
 def _files(name: str) -> set[Path]:
-    """What was installed under that name, and what is in the package's folder, as it is where that runs from source."""
+    """The files installed under that name, and those in the package's folder, if it runs from its source."""
     try:
         listed = importlib.metadata.files(name) or []
     except importlib.metadata.PackageNotFoundError:

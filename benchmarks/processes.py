@@ -1,7 +1,7 @@
 """Rows that need a fresh process for each run: the time of an import, the memory of a node, the size on disk.
 
 `probe` is what runs there. The first run of a side, which is compared and not counted, warms the file system's cache
-and writes what bytecode is missing.
+and writes missing bytecode.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def probed(what: str, module: ModuleType, **keywords: Any) -> Program:
-    """The program that has a function of `probe` measure a package in a process of its own."""
+    """The program that has a function of `probe` measure a package in a separate process."""
     command = [sys.executable, "-m", "benchmarks.probe", what, module.__name__, json.dumps(keywords)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     home = str(Path(str(module.__file__)).parents[1])

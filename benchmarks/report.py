@@ -1,4 +1,4 @@
-"""How results are shown: one table, as plain text, by rich, in Markdown or as JSON; and the machine they come from."""
+"""Output of the results: one table, as plain text, by rich, in Markdown or as JSON; and the machine they come from."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
 
 
 def _budget(row: Row, unit: str) -> str:
-    """What pullback may take: of PyTorch's figure, and in the unit of the row."""
+    """The budget of pullback: over PyTorch's figure, and in the unit of the row."""
     share = [] if row.budget is None else [f"{row.budget:.2f}"]
     return ", ".join(share + ([] if row.most is None else [f"{row.most:g}{unit}"]))
 
@@ -54,7 +54,7 @@ def _number(figure: float) -> str:
 
 
 def notes(results: Iterable[Result]) -> list[str]:
-    """What the rows' names stand for, a line each; why a row has no numbers, where it has none; its further budgets."""
+    """The meaning of the rows' names, a line each; the reason if a row has no numbers; its further budgets."""
     said = []
     for result in results:
         void = "" if result.void is None else f" -- not timed: {' '.join(result.void.split())}"
@@ -138,7 +138,7 @@ def as_json(results: Iterable[Result], about: dict[str, Any]) -> dict[str, Any]:
 
 
 def machine(packages: Iterable[str]) -> dict[str, Any]:
-    """Where and with what the numbers were measured."""
+    """The machine and the software of the measurement."""
     return {
         "CPU": _cpu(),
         "cores": os.cpu_count(),
@@ -151,7 +151,7 @@ def machine(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def openblas_kernel() -> str:
-    """The processor whose kernels NumPy's own OpenBLAS has chosen, e.g. "SkylakeX"; "not known" of another library."""
+    """The processor whose kernels NumPy's own OpenBLAS has chosen, e.g. "SkylakeX"; "not known" for another library."""
     package = Path(np.__file__).parent
     for file in [*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")]:
         library = ctypes.CDLL(str(file))
@@ -164,7 +164,7 @@ def openblas_kernel() -> str:
 
 
 def _version(package: str) -> str:
-    """What is installed, or that the package runs from its source."""
+    """The installed version, or a note that the package runs from its source."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -172,7 +172,7 @@ def _version(package: str) -> str:
 
 
 def _cpu() -> str:
-    """The processor's name, as far as the system tells."""
+    """The processor's name, if the system reports it."""
     information = Path("/proc/cpuinfo")
     if information.exists():
         for line in information.read_text().splitlines():

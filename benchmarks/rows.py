@@ -1,7 +1,7 @@
-"""What is timed: the same mathematics, on the same arrays, as a user of each library would write it.
+"""The timed programs: the same mathematics, on the same arrays, as a user of each library would write it.
 
-A maker takes a library's module and returns a `Program`. PyTorch and pullback share their makers, for the code is the
-same; HIPS autograd, MyGrad and JAX (op by op, not compiled) have their own where the work can be said in them: MyGrad's
+A maker takes a library's module and returns a `Program`. PyTorch and pullback share their makers, because the code is
+the same; HIPS autograd, MyGrad and JAX (op by op, not compiled) have their own if they can express the work: MyGrad's
 operations have one output, and its backward pass recurses, so it has no part in the wide and the long rows; a graph of
 1e5 nodes takes JAX minutes, and one of 1e6 is built by PyTorch and pullback alone.
 """
@@ -137,7 +137,7 @@ def _jax_function_chain(jax: ModuleType) -> Program:
     return _jax_chain(jax, multiply)
 
 
-# -- a function of 13 inputs and 2 outputs: almost no arithmetic, so that what is timed is the bookkeeping -------------
+# -- a function of 13 inputs and 2 outputs: almost no arithmetic, so that the bookkeeping is timed ---------------------
 #
 # y0 = x0 + x1 and y1 = x2 + x3. The gradient is by decree: the first seven inputs receive the gradient of y0, the
 # others that of y1; with saved inputs, x0 receives that of y0 times x0.
@@ -306,7 +306,7 @@ def _wide(variant: str) -> dict[str, Maker]:
 
 
 def _long(name: str, length: int, *makers: Maker) -> list[Row]:
-    """The two rows of a chain of that length; autograd has makers of its own, or no part in them."""
+    """The two rows of a chain of that length; autograd has its own makers, or no part in them."""
 
     def both(maker: Callable[[ModuleType, int], Program]) -> dict[str, Maker]:
         return dict.fromkeys(("torch", "pullback"), lambda module: maker(module, length))

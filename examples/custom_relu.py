@@ -31,7 +31,7 @@ class WritesToItsGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         (input,) = ctx.saved_tensors
-        grad_output[input <= 0] = 0  # there may be others who hold this tensor
+        grad_output[input <= 0] = 0  # others may hold this tensor
         return grad_output
 
 

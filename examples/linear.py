@@ -1,7 +1,7 @@
 """A linear layer, ``y = x W^T + b``: several arguments, one of them optional, and only the gradients that are wanted.
 
-``ctx.needs_input_grad`` says for each argument of forward whether anybody asked for its gradient. What nobody wants is
-not computed: here, that of x in the first layer of a network. An argument that is left out gets None.
+``ctx.needs_input_grad`` says for each argument of forward whether anybody asked for its gradient. Unwanted gradients
+are not computed: here, that of x in the first layer of a network. An argument that is left out gets None.
 """
 
 import pullback as torch

@@ -1,8 +1,8 @@
 """A kernel in C as a node: Swish forward and backward, each one loop over memory.
 
 The C code below is compiled by the system's compiler and called through ctypes. It is given addresses (`data_ptr`), so
-forward and backward make sure of what it takes for granted: doubles, one after the other in memory. Nothing that
-happens in C is recorded: `once_differentiable` makes a second derivative an error instead of a wrong number.
+forward and backward ensure what it takes for granted: doubles, one after the other in memory. Nothing that happens in C
+is recorded: `once_differentiable` makes a second derivative an error instead of a wrong number.
 """
 
 import ctypes

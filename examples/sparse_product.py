@@ -1,6 +1,7 @@
 """A sparse matrix times a dense one, differentiable in the nonzeros and in the dense matrix.
 
-`SpecialSpmm` is how graph-network code has it: right for square matrices, with two slips that show when it is reused.
+`SpecialSpmm` is the form found in graph-network code: right for square matrices, with two slips that show when it is
+reused.
 
 * ``row * N + column`` finds an element in a flattened matrix if N is its number of columns; ``shape[0]`` counts rows.
 * The product ``grad_output @ b.t()`` makes the whole N x N matrix, only to read it at the nonzeros.

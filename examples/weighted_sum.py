@@ -1,4 +1,4 @@
-"""A weighted sum as a node of one's own: two static methods, and what one call remembers lives on ``ctx``.
+"""A weighted sum as a custom node: two static methods, and the values that a call remembers live on ``ctx``.
 
 Many tutorials write ``forward(self, x)`` and say that the call will then fail for want of `self`. Here it does not come
 to a call: a class whose methods are not static is refused where it is defined, with the corrected line.

@@ -2,8 +2,8 @@
 NumPy.
 
 The names are torch's: ``import pullback as torch`` runs code written for `torch.autograd`. Operations come from the
-table in `pullback.ops` and are listed there; everything else is imported below, or, where a plain program of automatic
-differentiation does without it, named in `_LATER` and loaded when it is first asked for.
+table in `pullback.ops` and are listed there. Everything else is imported below, or, if a plain program of automatic
+differentiation does not need it, named in `_LATER` and loaded on first use.
 """
 
 import importlib as _importlib
@@ -115,21 +115,21 @@ from .tensor.memory import Size
 from .tensor.printing import printoptions, set_printoptions
 from .tensor.tensor import Tensor
 
-_inplace.enter_twins()  # of those that `compat` has entered
+_inplace.enter_twins()  # of the operations that `compat` has entered
 
 __version__ = "0.1.0"
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
-# NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own
-# frames are silenced: NumPy code of the user's keeps its own.
+# NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own frames
+# are silenced: the user's own NumPy code still warns.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 globals().update(_NAMES[""])
 
-# The modules that are loaded when they are first asked for, and the names of theirs that are names of `pullback`, too.
-# The stub `__init__.pyi`, which is made from this file, has all of them. Further names are those of operations that
+# The modules that are loaded on first use, and those of their names that are also names of `pullback`. The stub
+# `__init__.pyi`, which is made from this file, has them all. Further names are those of operations that
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
 _LATER = {
     "compat.settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
@@ -145,7 +145,7 @@ _LATER = {
     "utils": "",
 }
 
-# What to do without parts of PyTorch that have no place here, and without functions that it has removed itself.
+# Advice for parts of PyTorch that have no place here, and for functions that PyTorch itself has removed.
 _GPU = "leave it out: tensors lie on the CPU"
 _INSTEAD = {
     "accelerator": _GPU,

@@ -1,12 +1,13 @@
-"""The Python array API standard, revision 2024.12: what ``x.__array_namespace__()`` gives for a Tensor.
+"""The Python array API standard, revision 2024.12: the namespace that ``x.__array_namespace__()`` returns for a Tensor.
 
 Libraries written to the standard work on Tensors through it, and can be differentiated. NumPy is such a namespace
-itself, and its functions find their rules when they are called on Tensors: so most functions here are NumPy's own. What
-makes new arrays, knows of dtypes, is called otherwise in NumPy, or means something else in PyTorch is defined below.
+itself, and its functions find their rules when they are called on Tensors: so most functions here are NumPy's own.
+Defined below are functions that make new arrays or deal with dtypes, that NumPy calls by another name, or that mean
+something else in PyTorch.
 
-What Tensors themselves do is PyTorch's contract, and so differs from the standard in a few places: ``x.size`` is a
-method (use ``x.numel()``), operators promote otherwise than functions (``xp.add(x, y)``), a slice has no negative step
-(use ``xp.flip``). The default dtype is float32 (`pullback.set_default_dtype`). docs/differences.md says how much of the
+Tensors themselves follow PyTorch's contract, which differs from the standard in a few places: ``x.size`` is a method
+(use ``x.numel()``), operators promote differently from functions (``xp.add(x, y)``), a slice has no negative step (use
+``xp.flip``). The default dtype is float32 (`pullback.set_default_dtype`). docs/differences.md says how much of the
 standard's own test suite passes.
 
 https://data-apis.org/array-api/2024.12/
@@ -45,11 +46,11 @@ from .tensor.tensor import Tensor, wrap
 __array_api_version__ = "2024.12"
 
 e, inf, nan, newaxis, pi = np.e, np.inf, np.nan, None, np.pi
-globals()["bool"] = _dtypes.bool  # the standard's name, and a type checker's, too
+globals()["bool"] = _dtypes.bool  # the name in the standard, and for type checkers
 
 _REVISIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
-# The functions that are NumPy's, which call ours when they are given a Tensor.
+# NumPy's own functions, which call this package's when they are given a Tensor.
 _NUMPY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf
 isnan log log1p log2 log10 logical_not negative positive real reciprocal signbit sin sinh square sqrt tan tanh trunc
 take take_along_axis broadcast_arrays broadcast_to broadcast_shapes expand_dims flip moveaxis permute_dims repeat roll
@@ -60,12 +61,12 @@ nextafter not_equal pow remainder searchsorted subtract tensordot"""
 _LINALG = "cholesky det eigh eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet svd svdvals"
 _FFT = "fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftshift ifftshift"
 
-_np: Any = np  # whose functions give Tensors for Tensors
+_np: Any = np  # its functions return Tensors for Tensors
 _pull: Any = SimpleNamespace(**NAMES[""])
 
 
 def _together(from_data: Any) -> list[Any]:
-    """`values`, the arrays of them with one dtype: the standard's, for which one without dimensions counts as any."""
+    """The values, their Tensors converted to one dtype by the standard's rules, where 0-d arrays count like others."""
     kinds = {v.dtype for v in from_data if isinstance(v, Tensor)}
     if len(kinds) < 2:
         return list(from_data)
@@ -90,7 +91,7 @@ def _of_many(call: Any) -> Any:
 
 
 def _reducing(call: Any) -> Any:
-    """A reduction for which ``axis=()`` is no axis, so that each element stays alone (in PyTorch it is all axes)."""
+    """A reduction in which ``axis=()`` means no axis, so each element stays alone (in PyTorch: all axes)."""
 
     @functools.wraps(call)
     def reduce(x: Tensor, /, *, axis: Any = None, **options: Any) -> Any:
@@ -102,7 +103,7 @@ def _reducing(call: Any) -> Any:
 
 
 def _total_dtype(x: Tensor, dtype: Any) -> Any:
-    """The dtype of a sum or product over `x`: that of unsigned integers is unsigned."""
+    """The dtype of a sum or product over `x`: unsigned for unsigned integers."""
     return uint64 if dtype is None and isdtype(x.dtype, "unsigned integer") else dtype
 
 
@@ -136,7 +137,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The products of the vectors that lie along an axis, of `x1` conjugated."""
+    """The products of the vectors that lie along an axis; those of `x1` are conjugated."""
     _check_vectors("vecdot", x1.shape[axis], x2.shape[axis], x1.shape[axis])
     return _np.vecdot(*_together((x1, x2)), axis=axis)
 
@@ -184,7 +185,7 @@ def _default() -> _dtypes.dtype:
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    """A Tensor of anything that can be one; it shares memory unless it has to be copied, or `copy` is True."""
+    """A Tensor of anything that can be one; it shares memory unless a copy is needed or `copy` is True."""
     return from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
@@ -258,7 +259,7 @@ _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["compl
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is another, or of a kind ("real floating", ...), or one of a tuple of these."""
+    """Whether a dtype equals another, is of a kind ("real floating", ...), or matches one of a tuple of these."""
     if isinstance(kind, tuple):
         return builtins.any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
@@ -269,7 +270,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> _dtypes.dtype:
-    """The dtype that results from arrays, dtypes and Python numbers together; of arrays, only the dtype counts."""
+    """The dtype to which arrays, dtypes and Python numbers promote together; only the dtype of an array counts."""
     found = [_dtype_of(v) for v in arrays_and_dtypes]
     kind = functools.reduce(_promoted, (d for d in found if isinstance(d, _dtypes.dtype)))
     numbers = [n for n in found if not isinstance(n, _dtypes.dtype)]
@@ -277,7 +278,7 @@ def result_type(*arrays_and_dtypes: Any) -> _dtypes.dtype:
 
 
 def _promoted(a: _dtypes.dtype, b: _dtypes.dtype) -> _dtypes.dtype:
-    """The dtype of two together: PyTorch's, which refuses most pairs of unsigned integers; these are NumPy's here."""
+    """The dtype to which two promote: PyTorch's, or NumPy's for pairs of unsigned integers that PyTorch refuses."""
     if isdtype(a, ("bool", "integral")) and isdtype(b, ("bool", "integral")):
         return _dtypes.BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
     return _dtypes.promote_types(a, b)
@@ -288,7 +289,7 @@ def _dtype_of(value: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether a dtype, or that of an array, can be cast to another by promotion: so that no number is lost."""
+    """Whether a dtype, or that of an array, can be cast to another by promotion, so that no number is lost."""
     return np.can_cast(_dtype_of(from_).numpy, to.numpy)
 
 
@@ -312,7 +313,7 @@ class iinfo(_dtypes.iinfo):  # noqa: N801 - the standard's name
         self.dtype: Any = getattr(_dtypes, self.dtype)
 
 
-# What is called otherwise in NumPy, or means something else in PyTorch ------------------------------------------------
+# Functions of another name in NumPy, or another meaning in PyTorch ----------------------------------------------------
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
@@ -324,7 +325,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """The quotients, rounded down; infinite ones and those by infinity are as true division has them, rounded."""
+    """The quotients, rounded down; where a quotient or divisor is infinite, those of true division, rounded down."""
     x1, x2 = _together((x1, x2))
     found = _np.floor_divide(x1, x2)
     if not found.dtype.is_floating_point:
@@ -333,12 +334,12 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 
 
 def round(x: Tensor, /) -> Tensor:
-    """The nearest whole numbers, of halves the even ones; the parts of complex numbers each."""
+    """The nearest whole numbers, halves to even; complex numbers in both parts."""
     return _pull.complex(_np.round(x.real), _np.round(x.imag)) if x.is_complex() else _np.round(x)
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1, and NaN of NaN."""
+    """-1, 0 or 1; NaN for NaN."""
     return _pull.where(_np.isnan(x), nan, _np.sign(x)) if x.is_floating_point() else _np.sign(x)
 
 
@@ -348,7 +349,7 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """Where the elements are not zero, an array for each axis."""
+    """The positions of the elements that are not zero, an array for each axis."""
     if not x.ndim:
         raise ValueError(errors.message("nonzero()", expected="an array with dimensions", found="one without"))
     return _np.nonzero(x)
@@ -362,7 +363,7 @@ def reshape(x: Tensor, /, shape: Any, *, copy: Any = None) -> Tensor:
 
 
 def squeeze(x: Tensor, /, axis: Any) -> Tensor:
-    """`x` without axes, which have to be of length 1."""
+    """`x` without these axes, which must have length 1."""
     for one in axis if isinstance(axis, tuple) else (axis,):
         if x.shape[one] != 1:
             raise ValueError(
@@ -377,25 +378,25 @@ UniqueInverse = namedtuple("UniqueInverse", ["values", "inverse_indices"])
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The different elements, where each is first, which each element is, and how often each occurs."""
+    """The distinct elements, where each occurs first, the index of each element among them, and their counts."""
     _, indices, inverse, counts = np.unique(x.detach().numpy(), True, True, True)
     return UniqueAll(x.reshape(-1)[wrap(indices)], wrap(indices), wrap(inverse.reshape(x.shape)), wrap(counts))
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The different elements, and how often each occurs."""
+    """The distinct elements, and how often each occurs."""
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The different elements, and which of them each element is."""
+    """The distinct elements, and the index of each element among them."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """The different elements."""
+    """The distinct elements."""
     return unique_all(x).values
 
 
@@ -436,7 +437,7 @@ class _Info:
     """What the namespace can do."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Boolean masks as indices, results whose shape depends on values, and any number of dimensions to 64."""
+        """Boolean masks as indices, results whose shape depends on values, and up to 64 dimensions."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
@@ -448,7 +449,7 @@ class _Info:
         return [_dtypes.CPU]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """Which dtype new arrays have."""
+        """The default dtypes of new arrays."""
         return {
             "real floating": _default(),
             "complex floating": _default().to_complex(),
@@ -457,7 +458,7 @@ class _Info:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """The dtypes by name, all or those of a kind."""
+        """The dtypes by name: all, or those of a kind."""
         names = [*_KINDS["bool"], *_KINDS["numeric"]]
         return {n: getattr(_dtypes, n) for n in names if kind is None or isdtype(getattr(_dtypes, n), kind)}
 

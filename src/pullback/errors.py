@@ -1,8 +1,8 @@
-"""What an error says, and the one place that formats it.
+"""Messages of errors, and the one place that formats them.
 
 Every refusal of the library names five things, as far as they are known: the operation, the argument, what was
 expected, what was found, and what to do. The exception's type is the one PyTorch raises for the same mistake, so that
-`except` clauses written for PyTorch keep working; the words are ours.
+`except` clauses written for PyTorch keep working; the wording is this library's own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 
 class LinAlgError(RuntimeError, np.linalg.LinAlgError):
-    """A matrix for which there is no result: a singular one to be inverted, say. torch's and NumPy's error in one."""
+    """Raised for a matrix without a result, e.g. the inverse of a singular one: torch's and NumPy's error in one."""
 
 
 def message(where: str, *, expected: str = "", found: str = "", do: str = "") -> str:
-    """One sentence a field: ``where: expected ..., found ...`` and, on a line of its own, what to do.
+    """The text of an error: ``where: expected ..., found ...`` and, on a line of its own, what to do.
 
     >>> print(message("sum()", expected="dim in [-2, 1]", found="dim 5", do="count the axes from 0"))
     sum(): expected dim in [-2, 1], found dim 5.
@@ -39,7 +39,7 @@ def describe(value: Any) -> str:
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
     if shape is not None and dtype is not None and not isinstance(value, type):
-        # a tensor of a transform is a Tensor to whoever wrote the function
+        # to the author of the function, a tensor of a transform is a Tensor
         name = type(value).__name__.replace("Lifted", "Tensor")
         return f"{name} of {str(dtype).removeprefix('pullback.')}{list(shape)}"
     if isinstance(value, (bool, int, float, complex, str)):
@@ -75,7 +75,7 @@ _OF_BOOLS = {
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
     values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
-    # The payloads: what the caller passed were tensors.
+    # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
     if isinstance(error, np.exceptions.AxisError):
         ndim = error.ndim or 0

@@ -1,4 +1,4 @@
-"""Fourier transforms, as `torch.fft`: complex ones, those of real signals, and of Hermitian ones.
+"""Fourier transforms, as `torch.fft`: of complex, real and Hermitian signals.
 
 The functions come from the table in `pullback.ops`; NumPy's (`np.fft.fft` and its siblings) find them for a Tensor.
 Gradients of complex numbers follow torch's convention.

@@ -1,7 +1,7 @@
-"""Linear algebra, as `torch.linalg`: matrices are the last two axes of a tensor, and all axes in front are a batch.
+"""Linear algebra, as `torch.linalg`: matrices are the last two axes of a tensor, and the axes in front are a batch.
 
-The functions come from the table in `pullback.ops`. A matrix for which there is no result, a singular one to be
-inverted, say, raises `LinAlgError`, which is a RuntimeError and NumPy's error of that name as well.
+The functions come from the table in `pullback.ops`. A matrix without a result, e.g. the inverse of a singular one,
+raises `LinAlgError`, which is both a RuntimeError and NumPy's error of that name.
 
 >>> import pullback
 >>> pullback.linalg.solve(pullback.eye(2) * 2, pullback.ones(2))

@@ -1,4 +1,4 @@
-"""The default generator of random numbers, as `torch.random`: its seed, and where it is.
+"""The default generator of random numbers, as `torch.random`: its seed and its state.
 
 >>> import pullback
 >>> state = pullback.random.get_rng_state()

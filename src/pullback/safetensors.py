@@ -2,7 +2,7 @@
 
     8 bytes: n, little-endian | n bytes: JSON, {name: {"dtype", "shape", "data_offsets"}} | the elements, little-endian
 
-The offsets count from the end of the JSON, and the tensors lie there without gaps and overlaps.
+The offsets count from the end of the JSON, and the tensors lie there without gaps or overlaps.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _NAMES = {
 }
 _DTYPES = {name: np.dtype(d).newbyteorder("<") for name, d in _NAMES.items()}
 _NAME_OF = {np.dtype(d): name for name, d in _NAMES.items()}
-_BFLOAT16 = np.dtype("<u2")  # read as the upper half of a float32's bits, which is what it is
+_BFLOAT16 = np.dtype("<u2")  # read as the upper half of the bits of a float32
 _WHERE = "save(): a .safetensors file"
 _LONGEST_HEADER = 100_000_000  # the format's own bound
 
 
 class ForeignError(RuntimeError):
-    """A file that is whole, but has what pullback has not."""
+    """A file that is whole, but holds something that pullback does not have."""
 
 
 def is_one(head: bytes) -> bool:
-    """Whether a file that begins so is one of this format."""
+    """Whether a file that begins with these bytes is of this format."""
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= _LONGEST_HEADER
 
 
@@ -61,7 +61,7 @@ class Writer:
         self._arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))
         ends = accumulate(array.nbytes for array in self._arrays.values())
         places = {name: [end - self._arrays[name].nbytes, end] for name, end in zip(self._arrays, ends, strict=True)}
-        # readers that ask what library a file comes from are to treat it as one of PyTorch's
+        # readers that ask which library wrote a file shall treat it like PyTorch's
         self._header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
         for name, array in arrays.items():
             self._header[name] = {
@@ -80,7 +80,7 @@ class Writer:
 
 
 def _checked(name: Any, t: Any) -> np.ndarray[Any, Any]:
-    """The array of a tensor that the format has room for."""
+    """The array of a tensor, which is refused if the format cannot hold it."""
     found = f"{name!r}: {errors.describe(t)}"
     if not isinstance(name, str) or not isinstance(t, Tensor) or not isinstance(t._data, np.ndarray):
         raise TypeError(

@@ -1,13 +1,13 @@
-"""Tensors out of the process and back: `save` and `load`.
+"""Saving tensors to files and loading them: `save` and `load`.
 
-A file is a ZIP archive that `numpy.load` reads, too: an `.npy` member for each array, none of them pickled, and a
-member `pullback.json` that says how they hang together:
+A file is a ZIP archive that `numpy.load` can read as well: an `.npy` member for each array, none pickled, and a member
+`pullback.json` that says how they belong together:
 
     {"format": "pullback", "version": 1, "tree": ...}
 
-In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. All else
-is an object with one key that says what it is (`_Writer`), plus such that describe it. Nothing in a file is ever
-executed: to read one is as safe as to read a picture.
+In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. Anything
+else is an object with one key that names its kind (`_Writer`), and further keys that describe it. Nothing in a file is
+ever executed: reading one is as safe as reading a picture.
 """
 
 from __future__ import annotations
@@ -50,18 +50,19 @@ def save(obj: Any, f: File) -> None:
         obj: what `load` is to give back: tensors, Parameters, NumPy arrays and scalars, numbers, strings, bools, None,
             dtypes, sizes; and dicts, OrderedDicts, lists and tuples of these. A module or an optimiser is saved by its
             ``state_dict()``.
-        f: a path, or a binary file to write to. With a path that ends in ``.safetensors`` the file is one of that
-            format, and `obj` a dict of dense tensors by name; what is a Parameter or requires grad is not kept then.
+        f: a path, or a binary file to write to. With a path that ends in ``.safetensors`` the file is of that format,
+            and `obj` must be a dict of dense tensors by name; which of them are Parameters or require grad is not kept
+            then.
 
-    Tensors on the same memory, of the same shape and strides, are stored once and share again when they are loaded;
-    those that merely overlap are stored each for itself. Gradients and places in a graph are not stored.
+    Tensors on the same memory, of the same shape and strides, are stored once and share memory again when loaded;
+    tensors that merely overlap are stored separately. Gradients and places in a graph are not stored.
 
     Raises:
-        TypeError: something else is in `obj`. Nothing has been written then.
+        TypeError: `obj` contains something else. Nothing has been written then.
         ValueError: a container contains itself.
         RuntimeError: the folder is not there.
 
-    A file that was there before stays whole until the new one is complete.
+    An existing file stays whole until the new one is complete.
 
     >>> import io, pullback
     >>> file = io.BytesIO()
@@ -84,18 +85,19 @@ def save(obj: Any, f: File) -> None:
 
 
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
-    """Read what `save` wrote, or a file in the safetensors format, which is told by its content.
+    """Read a file that `save` wrote, or one in the safetensors format, which is recognised by its content.
 
     Args:
         f: a path, or a binary file that can be sought in.
         map_location: None or the CPU, where all tensors lie.
-        weights_only, mmap: taken for torch's sake: no object of another kind is ever loaded, and files are read.
+        weights_only, mmap: accepted because torch has them; other objects are never loaded, and files are read, not
+            mapped.
 
-    Of a safetensors file bfloat16 comes as float32, which holds the same numbers.
+    bfloat16 in a safetensors file is loaded as float32, which holds the same numbers.
 
     Raises:
         FileNotFoundError: there is no such file.
-        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says which.
+        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says so.
 
     >>> import io, pullback
     >>> file = io.BytesIO()
@@ -120,14 +122,14 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 
 
 class _Writer:
-    """Turns an object into a tree of what JSON has, and collects the arrays.
+    """Turns an object into a tree of JSON's types, and collects the arrays.
 
     Whatever cannot be written is refused when the writer is made.
     """
 
     def __init__(self, obj: Any) -> None:
         self._arrays: dict[str, np.ndarray[Any, Any]] = {}
-        self._names: dict[Any, str] = {}  # of the arrays, by where they lie in memory
+        self._names: dict[Any, str] = {}  # members of the archive, by where their arrays lie in memory
         self._within: set[int] = set()
         self._tree = self.encoded(obj, "obj")
 
@@ -135,14 +137,14 @@ class _Writer:
         """Write the archive."""
         text = json.dumps({"format": "pullback", "version": VERSION, "tree": self._tree}, allow_nan=False)
         with zipfile.ZipFile(file, "w") as archive:
-            # of a fixed date (ZipInfo's own), so that equal states make equal files
+            # ZipInfo's own fixed date, so that equal states make equal files
             archive.writestr(zipfile.ZipInfo(_TREE), text)
             for name, array in self._arrays.items():
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
 
     def encoded(self, value: Any, path: str) -> Any:
-        """`value`, which stands at `path`, as a tree."""
+        """`value`, found at `path`, as a tree."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -178,7 +180,7 @@ class _Writer:
         if isinstance(value, dict):
             pairs = [[self.encoded(k, f"a key of {path}"), self.encoded(v, f"{path}[{k!r}]")] for k, v in value.items()]
             made: Any = {"dict" if type(value) is dict else "ordered_dict": pairs}
-            if hasattr(value, "_metadata"):  # of a module's state: the versions of the classes
+            if hasattr(value, "_metadata"):  # a module's state has the versions of its classes
                 made["metadata"] = self.encoded(value._metadata, f"{path}._metadata")
         else:
             made = [self.encoded(v, f"{path}[{i}]") for i, v in enumerate(value)]
@@ -200,14 +202,14 @@ class _Writer:
         return {**made, "requires_grad": True} if t.requires_grad else made
 
     def _array(self, array: np.ndarray[Any, Any], path: str) -> str:
-        """The name of the member for an array, which it gets unless one on the same memory has one."""
+        """The name of the member for an array: a new one, unless an array on the same memory has one."""
         if not dtypes.is_known(array.dtype):
             raise TypeError(
                 errors.message(
                     f"save(): {path}", expected="an array of numbers in native byte order", found=str(array.dtype)
                 )
             )
-        where: Any = id(array)  # what has no elements shares no memory
+        where: Any = id(array)  # arrays without elements share no memory
         if array.size:
             where = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
         if where not in self._names:
@@ -221,8 +223,8 @@ class _Writer:
 
 
 def _write_file(path: Any, write: Callable[[Any], None]) -> None:
-    """Have `write` make the file at `path`, which is there, or as it was before, until it is complete."""
-    target = Path(os.path.realpath(path))  # through a link, not in its place
+    """Have `write` make the file at `path`, which appears or changes only when it is complete."""
+    target = Path(os.path.realpath(path))  # write through a link, do not replace it
     if not target.parent.is_dir():
         raise RuntimeError(f"Parent directory {target.parent} does not exist.")
     if target.exists() and not target.is_file():  # a pipe or a device is written to; a folder is the error of open()
@@ -264,7 +266,7 @@ def _read(file: Any, name: str) -> Any:
 
 @contextmanager
 def _damage_reported(name: str) -> Iterator[None]:
-    """What goes wrong inside is an error of the file."""
+    """Turn any error inside into one that says the file is damaged."""
     try:
         yield
     except (ForeignError, OSError, MemoryError):
@@ -291,7 +293,7 @@ _FROM_TORCH = "load it in torch and save it as safetensors: safetensors.torch.sa
 
 
 def _kind_of(head: bytes) -> tuple[str, str]:
-    """What a file is that begins so, and what to do with it."""
+    """What a file that begins with these bytes is, and what to do with it."""
     if not head:
         return "an empty file", ""
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
@@ -327,7 +329,7 @@ def _read_zip(file: Any, name: str) -> Any:
 
 
 class _Reader:
-    """Turns a tree back into the object; any error is one of the file."""
+    """Turns a tree back into the object; any error means that the file is damaged."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -362,7 +364,7 @@ class _Reader:
         if name not in self._arrays:
             with self._archive.open(f"{name}.npy") as member:
                 array = np.lib.format.read_array(member, allow_pickle=False)
-            if array.dtype == "V2":  # what NumPy's format makes of bfloat16, which is another package's
+            if array.dtype == "V2":  # NumPy's format stores bfloat16, a dtype of another package, like this
                 array = array.view(dtypes.bfloat16.numpy)
             if not dtypes.is_known(array.dtype):
                 raise ValueError(f"{name!r} has the dtype {array.dtype}")

@@ -1,4 +1,4 @@
-"""`pullback check FILE.py[:Class]`: run a file of the user's and audit the Functions in it."""
+"""`pullback check FILE.py[:Class]`: run a user's file and audit the Functions in it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pullback.testing import Audit, audit, findings, inputs
 
 DTYPES = {name: getattr(_dtypes, name) for name in ("float16", "float32", "float64")}
 COLOURS = {"fault": "31;1", "warning": "33;1", "note": "36;1", "  a": "2", "  -": "31", "  +": "32"}
-"""The terminal's codes for severities, and for the lines that begin so: the place, the line, and the corrected one."""
+"""Escape codes for severities, and for lines that begin like this: the place, the line, and the corrected line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
         "targets",
         nargs="+",
@@ -60,11 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Carry the command out: 0 if all pass, 1 if a Function has faults, 2 if something could not be audited."""
+    """Run the command: 0 if all pass, 1 if a Function has faults, 2 if something could not be audited."""
     dtypes = tuple(DTYPES[name] for name in arguments.dtype or ("float32", "float64"))
     results: list[tuple[str, Audit]] = []
     problems: list[str] = []
-    with contextlib.redirect_stdout(sys.stderr):  # what the file prints is no part of the report
+    with contextlib.redirect_stdout(sys.stderr):  # the output of the file is no part of the report
         for target in arguments.targets:
             try:
                 for function, scope, place in _functions(target):
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _functions(target: str) -> Iterator[tuple[type[Function], dict[str, Any], str]]:
-    """The Functions that a target names, each with the variables of its file and its place."""
+    """The Functions of a target, each with the variables of its file and its place."""
     path, name = script.split(target)
     scope = script.run(path)
     own = {key: value for key, value in scope.items() if _is_own(value)}
@@ -129,7 +129,7 @@ def _audits(
     options: dict[str, Any],
     problems: list[str],
 ) -> Iterator[tuple[str, Audit]]:
-    """The audits of one Function, one for each set of inputs; what stands in the way goes to `problems`."""
+    """The audits of one Function, one for each set of inputs; reasons for a missing audit are added to `problems`."""
     try:
         sets = inputs.declared(function, scope, name)
     except LookupError as error:
@@ -148,7 +148,7 @@ def _audits(
 
 
 def _text(results: list[tuple[str, Audit]], failed: list[Audit]) -> str:
-    """All results for a terminal, or without colours and with whole sentences on a line for a file."""
+    """All results: for a terminal, or, for a file, without colours and with each sentence on one line."""
     terminal = sys.stdout.isatty()
     coloured = terminal and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size().columns - 2

@@ -1,11 +1,11 @@
-"""`pullback demo`: handwritten digits, learnt through a graph node of one's own.
+"""`pullback demo`: learns handwritten digits through a custom graph node.
 
 The whole library in one run: a custom `Function` (`SwishFunction`) is checked against finite differences, put into a
 small network `swish(x @ w + b)`, trained with minibatches and `Adam` on the 8 x 8 digits that come with scikit-learn,
-tested on digits it has not seen, and shown: `demo.png` has the loss and the digits, `graph.mmd` the graph of a step.
+tested on digits it has not seen, and drawn: `demo.png` has the loss and the digits, `graph.mmd` the graph of a step.
 
 The sizes and rates below were chosen by cross-validation on the training part alone; the test part is used once, at the
-end. scikit-learn, matplotlib and rich are the extra `demo`, imported where they are used.
+end. scikit-learn, matplotlib and rich are the extra `demo`, imported where used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pullback.inspect import graph as graph_of
 EPOCHS = 30
 WIDTHS = (64, 256, 128, 10)
 BATCH = 64
-LEARNING_RATE = 5e-3  # of the first step; it falls in a straight line to zero
+LEARNING_RATE = 5e-3  # of the first step; it falls linearly to zero
 NOISE = 0.6  # added to the training images (which reach from -2 to 2), so that no two epochs are the same
 REQUIRED_ACCURACY = 0.97
 
@@ -39,7 +39,7 @@ Parameters = dict[str, pullback.Tensor]
 
 
 class SwishFunction(pullback.autograd.Function):
-    """swish(x) = x * sigmoid(x), as a node of its own.
+    """swish(x) = x * sigmoid(x), as a custom node.
 
     Its derivative is s + x * s * (1 - s) with s = sigmoid(x). `backward` is written in tensor operations, so it can be
     recorded and differentiated in turn. Source: Ramachandran et al., https://arxiv.org/abs/1710.05941.
@@ -78,7 +78,7 @@ class Digits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found, for the report, the picture and the exit status."""
+    """The result of a run, for the report, the picture and the exit status."""
 
     losses: list[float]
     predicted: Array
@@ -89,9 +89,9 @@ class Outcome:
 def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool = False) -> int:
     """Run the demo, write `demo.png` and `graph.mmd` into `out`, and return the exit status.
 
-    That is 0 if `REQUIRED_ACCURACY` is reached on the test digits, else 1. `as_json` prints one JSON object in place of
+    That is 0 if `REQUIRED_ACCURACY` is reached on the test digits, else 1. `as_json` prints one JSON object instead of
     the progress and the report. Raises `ImportError` if the extra is not installed and `OSError` if `out` cannot be
-    made, both before anything is computed, and `OSError` if a file cannot be written.
+    made, both before any computation, and `OSError` if a file cannot be written.
     """
     for module, package in {"sklearn": "scikit-learn", "matplotlib": "matplotlib", "rich": "rich"}.items():
         _require(module, package)
@@ -132,7 +132,7 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
 
 
 def check_swish() -> bool:
-    """Whether `SwishFunction` has the derivatives that finite differences find, to second order."""
+    """Whether `SwishFunction` agrees with finite differences, to second order."""
     x = pullback.tensor(np.linspace(-4.0, 4.0, 12).reshape(3, 4), requires_grad=True)
     return gradcheck(swish, (x,), raise_exception=False) and gradgradcheck(swish, (x,), raise_exception=False)
 
@@ -174,7 +174,9 @@ def loss(parameters: Parameters, images: Array, labels: Array) -> pullback.Tenso
 
 
 def train(parameters: Parameters, digits: Digits, epochs: int, rng: np.random.Generator) -> Iterator[float]:
-    """Train in place, and yield the loss of every step; the few digits that fill no minibatch differ by epoch."""
+    """Train in place, and yield the loss of every step; each epoch leaves out a few digits that do not fill a
+    minibatch.
+    """
     optimizer = pullback.optim.Adam(parameters.values(), lr=LEARNING_RATE)
     steps = len(digits.train_x) // BATCH
     for epoch in range(epochs):
@@ -257,7 +259,7 @@ def _draw_loss(axes: Any, losses: list[float], per_epoch: int) -> None:
 
 
 def _draw_digit(axes: Any, image: Array, predicted: int, truth: int) -> None:
-    """One test digit with the network's answer above it; a wrong one is framed and says what it is."""
+    """One test digit with the network's answer above it; a wrong answer is framed, and the right one given."""
     wrong = predicted != truth
     axes.imshow(image, cmap="gray_r", interpolation="nearest")
     title = f"{predicted}, is {truth}" if wrong else str(predicted)
@@ -296,7 +298,7 @@ def _mark(good: bool) -> str:
 def _report(
     digits: Digits, outcome: Outcome, epochs: int, seed: int, checked: bool, passed: bool, files: list[Path]
 ) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The report that `--json` prints."""
     return {
         "gradcheck": checked,
         "epochs": epochs,

@@ -1,4 +1,4 @@
-"""`pullback graph FILE.py[:name]`: run a file of the user's and draw the graph behind a tensor of it."""
+"""`pullback graph FILE.py[:name]`: run a user's file and draw the graph behind one of its tensors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pullback.inspect.graphs import FORMS, Graph, graph
 from pullback.tensor.tensor import Tensor
 
 DEFAULT = "loss"
-"""The variable that is drawn if there is one of that name and none was named."""
+"""The name of the variable that is drawn by default, if the file has it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
         "target",
         metavar="FILE.py[:NAME]",
@@ -55,7 +55,7 @@ def _output(text: str) -> Path:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Carry the command out. The picture goes to a file, or as text to the terminal."""
+    """Run the command. The picture goes to a file, or as text to the terminal."""
     out: Path | None = arguments.out
     if out is not None and not out.parent.is_dir():
         raise TargetError(f"there is no folder {out.parent} to write {out.name} to")
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(picture: Graph, out: Path | None, as_json: bool) -> str:
-    """Write the file that is wanted, and return what is to be printed."""
+    """Write the requested file, and return the text to print."""
     if out is not None:
         picture.save(out)
     if as_json:
@@ -102,7 +102,7 @@ def _finite(value: Any) -> Any:
 
 
 def _tensor(path: Path, name: str, variables: dict[str, Any]) -> tuple[Tensor, dict[str, Any]]:
-    """The tensor that is meant, and the variables to take names from: the file's, and those of the function."""
+    """The requested tensor, and the variables to take names from: the file's, and the function's."""
     name = name or _default(path, variables)
     if name not in variables:
         known = [k for k, v in variables.items() if _is_candidate(k, v)]
@@ -131,7 +131,7 @@ def _is_candidate(name: str, value: Any) -> bool:
 
 
 def _default(path: Path, variables: Mapping[str, Any]) -> str:
-    """The name that is meant where none is given."""
+    """The name to use if none is given."""
     if isinstance(variables.get(DEFAULT), Tensor):
         return DEFAULT
     tensors = [k for k, v in variables.items() if isinstance(v, Tensor) and v.grad_fn is not None]
@@ -145,7 +145,7 @@ def _default(path: Path, variables: Mapping[str, Any]) -> str:
 
 
 def _called(path: Path, name: str, fn: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
-    """What a function returns, and the variables that it had then."""
+    """The result of a function, and the local variables it had when it returned."""
     inner: dict[str, Any] = {}
     code = getattr(inspect.unwrap(fn), "__code__", None)
 

@@ -1,4 +1,4 @@
-"""`pullback explain FILE.py:name`: run a file with origins recorded, and say why a tensor of it has no gradient."""
+"""`pullback explain FILE.py:name`: run a file with origins recorded, and say why one of its tensors has no gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CRASHED = "{} crashed there: what follows is of the variables as they were then.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
         "target",
         metavar="FILE.py:NAME",
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Carry the command out. If the file fails, its error is shown, and what it had computed is explained."""
+    """Run the command. If the file fails, show its error, and explain the tensors it had computed."""
     path, name = script.split(arguments.target)
     if not name:
         raise TargetError(f"which variable of {path}? Write {path}:NAME")
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _asked(path: Path, variables: dict[str, Any], t: Any, loss: Any) -> Explanation:
-    """What `explain` says where it is called at the end of the file, whose variables it then knows by name."""
+    """The answer of `explain`, called as if at the end of the file, so that it knows the file's variables by name."""
     end = "\n" * path.read_bytes().count(b"\n")
     scope = {**variables, "_explain": explain, "_t": t, "_loss": loss}
     found: Explanation = eval(compile(f"{end}_explain(_t, _loss)", str(path), "eval"), scope)
@@ -70,7 +70,7 @@ def _asked(path: Path, variables: dict[str, Any], t: Any, loss: Any) -> Explanat
 
 
 def _left_behind(error: TargetError, path: Path) -> dict[str, Any]:
-    """The variables of a file that has failed, from the frame in which it did."""
+    """The variables of a file that has failed, from the frame of the failure."""
     trace = error.__cause__.__traceback__ if error.__cause__ is not None else None
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path) and trace.tb_frame.f_code.co_name == "<module>":
@@ -83,7 +83,7 @@ _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d+|'[^']*'|\"[^\"]*\")\]|\.(\d+)")
 
 
 def _lookup(variables: dict[str, Any], name: str, path: Path) -> Any:
-    """What a path of attributes and indices leads to, from the variables of the file; or `TargetError`."""
+    """The value at a path of attributes and indices, starting from the variables of the file; or `TargetError`."""
     found: Any = None
     position = 0
     while position < len(name):
@@ -92,7 +92,7 @@ def _lookup(variables: dict[str, Any], name: str, path: Path) -> Any:
             if step is None:
                 raise KeyError
             attribute, index, number = step.groups()
-            if number is not None:  # as the names of a module's parameters have it: model.0.weight
+            if number is not None:  # as in the names of a module's parameters: model.0.weight
                 index = number
             if index is not None:
                 found = found[int(index) if index.isdigit() else index[1:-1]]

@@ -1,8 +1,8 @@
-"""The command `pullback`: a table of subcommands and the little that they share.
+"""The command `pullback`: a table of subcommands and the code that they share.
 
 A subcommand is one `Command` in `COMMANDS`: its name, what `--help` says, its arguments, and a function that takes them
-and returns the exit status. `main` turns what a user can put right (an extra that is not installed, a folder that
-cannot be written) into one line on stderr and exit status 2; anything else is a defect and keeps its traceback.
+and returns the exit status. `main` turns errors that a user can correct (an extra that is not installed, a folder that
+cannot be written) into one line on stderr and exit status 2; any other error is a defect and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (by default the process's) and return the exit status.
 
     0 is success, 1 a check that failed, 2 a request that cannot be carried out; `argparse` itself exits with 0 after
-    `--help` and with 2 at an argument it does not know.
+    `--help` and with 2 for an unknown argument.
     """
     arguments = _parser().parse_args(argv)
     command: Command = arguments.command
@@ -128,7 +128,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_bench(arguments: argparse.Namespace) -> int:
-    """Run the checkout's `benchmarks` in a process of its own, on the package that this command belongs to."""
+    """Run the checkout's `benchmarks` in a separate process, on the package that this command belongs to."""
     checkout = _checkout()
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))

@@ -1,7 +1,7 @@
-"""What a command is given to look at: ``FILE.py`` or ``FILE.py:name``, a Python file of the user's, run as a script is.
+"""The target of a command: ``FILE.py`` or ``FILE.py:name``, a user's Python file that is run like a script.
 
-The file runs with its folder in front of `sys.path`, as ``python FILE.py`` has it, but under another name than
-``__main__``, so that what stands behind ``if __name__ == "__main__"`` is left alone.
+The file runs with its folder in front of `sys.path`, as with ``python FILE.py``, but not under the name ``__main__``,
+so that code behind ``if __name__ == "__main__"`` does not run.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 NAME = "__pullback__"
-"""What ``__name__`` is in a file that is run for a command."""
+"""The value of ``__name__`` in a file that is run for a command."""
 
 
 PATIENCE = 1.0
-"""Seconds after which a command says what it does."""
+"""Seconds after which a command shows its progress."""
 
 
 class TargetError(Exception):
-    """A target that a command cannot work with; the message says why, and what would do."""
+    """A target that a command cannot use; the message says why, and what would work."""
 
 
 def split(target: str) -> tuple[Path, str]:
@@ -35,7 +35,7 @@ def split(target: str) -> tuple[Path, str]:
     ('script.py', 'loss')
     """
     file, colon, name = target.rpartition(":")
-    if not colon or "/" in name or "\\" in name:  # a colon may also stand behind the letter of a drive
+    if not colon or "/" in name or "\\" in name:  # a colon may also follow the letter of a drive
         file, name = target, ""
     path = Path(file)
     if not path.is_file():
@@ -75,7 +75,7 @@ INSTEAD = "What to do: write `import pullback as torch` in it."
 
 
 def _uses_torch(path: Path, variables: dict[str, Any]) -> bool:
-    """Whether a file imports torch, and has nothing of this package's among its variables."""
+    """Whether a file imports torch, and none of its variables is from this package."""
     try:
         tree = ast.parse(path.read_bytes())
     except SyntaxError:
@@ -88,7 +88,7 @@ def _uses_torch(path: Path, variables: dict[str, Any]) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """Whether a value is this package, or a part of it, or an instance or a subclass of one of its classes."""
+    """Whether a value is this package, a part of it, or an instance or a subclass of one of its classes."""
     if isinstance(value, types.ModuleType):
         return value.__name__.partition(".")[0] == "pullback"
     classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
@@ -97,7 +97,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def failed(what: str, error: BaseException) -> str:
-    """An error of the user's code as a command shows it: the traceback without the frames of this package."""
+    """The text that a command shows for an error of the user's code: the traceback without frames of this package."""
     package = str(Path(__file__).parents[1])
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(package)]
     place = "".join(traceback.format_list(frames)).rstrip()
@@ -106,9 +106,10 @@ def failed(what: str, error: BaseException) -> str:
 
 
 class Progress:
-    """Says on a terminal what a command does, once it has taken longer than `PATIENCE`; and takes it back.
+    """Shows on a terminal what a command does, once it has taken longer than `PATIENCE`, and clears it at the end.
 
-    about: what all the steps are about. A step is begun by calling it, with what is done, which of how many it is.
+    about: the subject of all steps. Calling the object begins a step, given its name, its number and the number of
+    steps.
     """
 
     def __init__(self, about: str = "") -> None:

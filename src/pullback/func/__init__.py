@@ -1,4 +1,4 @@
-"""Transforms of functions, as `torch.func` has them: derivatives and batches of pure functions, to be nested freely."""
+"""Transforms of functions, as in `torch.func`: derivatives and batches of pure functions, which nest freely."""
 
 from .forward import jvp
 from .functionalization import functionalize

@@ -1,4 +1,4 @@
-"""`jvp`: forward mode, a derivative along one direction of the inputs, computed with the value."""
+"""`jvp`: forward mode, the derivative along one direction of the inputs, computed along with the value."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def jvp(
     """The value of `func` at `primals`, and ``J v`` where ``v`` are the `tangents`.
 
     Args:
-        func: takes and returns Tensors, in tuples, lists and dicts if so wanted.
+        func: takes and returns Tensors, which may be nested in tuples, lists and dicts.
         primals, tangents: tuples with one entry for each argument; tangents have the shapes and dtypes of primals.
         strict: RuntimeError if an output does not depend on the primals.
-        has_aux: `func` returns ``(output, aux)``; aux is handed through as a third result.
+        has_aux: `func` returns ``(output, aux)``; aux is returned as a third result.
 
     Raises:
         TypeError, RuntimeError: primals and tangents that do not match.

@@ -1,9 +1,9 @@
-"""Forward mode by hand, as `torch.autograd.forward_ad` has it: dual tensors inside of a dual level.
+"""Forward mode by hand, as in `torch.autograd.forward_ad`: dual tensors inside a dual level.
 
-A level of this kind lies below reverse mode and above it. A dual tensor made of a tracked tensor stays in that tensor's
-graph, so that a backward pass through it gives gradients that are dual tensors, too (forward over reverse); and what is
-inside is tracked as well, so that a tangent can be differentiated (reverse over forward). When the level ends, every
-dual tensor that is still alive becomes its primal.
+A dual level works both below and above reverse mode. A dual tensor made of a tracked tensor stays in that tensor's
+graph, so that a backward pass through it gives gradients that are dual tensors as well (forward over reverse). Its
+primal and tangent are tracked too, so that a tangent can be differentiated (reverse over forward). When the level ends,
+every dual tensor that is still alive becomes its primal.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class _DualLevel(Jvp):
         super().assign(t, new)
         held: Any = t._data
         if t._version_of not in (None, INFERENCE) and held.primal._version_of is t._version_of:
-            t._version_of.n -= 1  # one write, of which the writer of `t` takes count
+            t._version_of.n -= 1  # a single write, which the writer of `t` counts
 
     def adopt(self, t: Tensor) -> Tensor:
-        """A tracked tensor from below as one of this level, at the same place in the graph."""
+        """Lift a tracked tensor from below to this level, at the same place in the graph."""
         if not t._requires_grad or (isinstance(t._data, Payload) and t._data.level is self):
             return t
         return self.dual(t, None)
@@ -71,7 +71,7 @@ def _current() -> _DualLevel | None:
 
 
 def enter_dual_level() -> int:
-    """Begin a dual level; its number, which is 0, because there can be only one at a time."""
+    """Begin a dual level and return its number: 0, because there can be only one at a time."""
     if _current() is not None:
         raise RuntimeError(
             "Nested forward mode AD is not supported at the moment.\n"
@@ -125,7 +125,7 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A dual tensor of a primal and the tangent at it, which has its shape, and is converted to its dtype.
+    """A dual tensor of a primal and its tangent, which must have the primal's shape and is converted to its dtype.
 
     A RuntimeError outside of a dual level, or if the two do not match; ValueError for a dtype without derivatives.
     """
@@ -165,7 +165,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent of a dual tensor; the tangent is None where there is none."""
+    """The primal and the tangent of a dual tensor; the tangent is None if there is none."""
     if not isinstance(tensor, Tensor):
         raise TypeError(errors.message("unpack_dual()", expected="a Tensor", found=errors.describe(tensor)))
     found = _current()
@@ -176,7 +176,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     primal = wrap(held.primal._data)
     primal._version_of = tensor._share_version()
-    tracked = held.primal if held.primal._requires_grad else tensor  # below, where there are no dual tensors
+    tracked = held.primal if held.primal._requires_grad else tensor  # the primal's own place, below the dual level
     if tracked._requires_grad:
         primal._edge, primal._requires_grad = tracked._edge or leaf_edge(tracked), True
     return UnpackedDualTensor(primal, held.tangent)

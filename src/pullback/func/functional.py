@@ -1,7 +1,7 @@
-"""Derivatives of functions at a point, as `torch.autograd.functional` has them.
+"""Derivatives of functions at a point, as in `torch.autograd.functional`.
 
-`pullback.func` has the same as transforms of functions, which nest; these take the inputs with the function, and say
-with `strict` whether an output that does not depend on them is an error.
+`pullback.func` offers the same as transforms of functions, which nest. These take the inputs with the function; with
+`strict`, an output that does not depend on them is an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INPUT = "the input to the user-provided function is"
 
 
 def _tuple(values: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]]:
-    """The tensors given, and whether they were a tuple and not one tensor."""
+    """Whether a tuple was given, not a single tensor; and the tensors as a tuple."""
     given = isinstance(values, tuple)
     found = tuple(values) if given else (values,)
     for i, v in enumerate(found):
@@ -42,7 +42,7 @@ def _tuple(values: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]
 
 
 def _prepared(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
-    """The inputs as tensors to differentiate by: aliases in their graph, or leaves of their own."""
+    """The inputs as tensors to differentiate with respect to: aliases in their graph, or new leaves."""
     if create_graph:
         return tuple(t.view_as(t) if t._requires_grad else t.detach().requires_grad_() for t in inputs)
     return tuple(t.detach().requires_grad_() for t in inputs)
@@ -94,10 +94,10 @@ def _gradients(
     of: str = "The output",
     hessian: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of the outputs that have one by the inputs, zeros where there is none (an error if strict).
+    """The gradients of the outputs with respect to the inputs; zeros where there is none (an error if strict).
 
-    of: the outputs, in the words of that error. hessian: the gradients are on the way to one, which they must not be
-    constant for.
+    of: words for the outputs in that error. hessian: the gradients are a step to a Hessian, so they must not be
+    constant.
     """
     chosen = [(o, None if vectors is None else v) for o, v in zip(outputs, vectors or outputs, strict=True)]
     chosen = [(o, v) for o, v in chosen if o._requires_grad]
@@ -133,7 +133,8 @@ def _gradients(
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `func` and ``J^T v``; `v` is like the output, and may be left out if that is a single number.
+    """The value of `func` and ``J^T v``; `v` has the output's structure and shapes, and may be left out if the output
+    is a single number.
 
     >>> import pullback
     >>> pullback.autograd.functional.vjp(lambda x: x.exp().sum(), pullback.zeros(2))
@@ -151,9 +152,10 @@ def vjp(
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `func` and ``J v``; `v` is like the inputs, and may be left out if these are a single number.
+    """The value of `func` and ``J v``; `v` has the inputs' structure and shapes, and may be left out if they are a
+    single number.
 
-    By the vjp of the vjp, as torch's; `pullback.func.jvp` is forward mode.
+    Computed by the vjp of the vjp, as in torch; `pullback.func.jvp` is forward mode.
 
     >>> import pullback
     >>> pullback.autograd.functional.jvp(lambda x: x.exp(), pullback.zeros(2), pullback.tensor([1.0, 2.0]))
@@ -172,7 +174,7 @@ def jvp(
 
 
 def _scalar(func: Function, where: str) -> Function:
-    """`func`, whose result has to be a single number."""
+    """`func` with a check that its result is a single number."""
 
     def checked(*inputs: Tensor) -> Tensor:
         many, (out, *_) = _tuple(func(*inputs), _OUTPUTS, where)
@@ -188,7 +190,8 @@ def _scalar(func: Function, where: str) -> Function:
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of a scalar function and ``v^T H``, the product with its Hessian; `v` is like the inputs.
+    """The value of a scalar function and ``v^T H``, the product with its Hessian; `v` has the inputs' structure and
+    shapes.
 
     >>> import pullback
     >>> pullback.autograd.functional.vhp(lambda x: (x**3).sum(), pullback.ones(2), pullback.tensor([1.0, 2.0]))
@@ -213,7 +216,7 @@ def _product_with_hessian(
 def hvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of a scalar function and ``H v``: as `vhp`, for the Hessian is symmetric.
+    """The value of a scalar function and ``H v``: like `vhp`, because the Hessian is symmetric.
 
     >>> import pullback
     >>> pullback.autograd.functional.hvp(lambda x: (x**3).sum(), pullback.ones(2), pullback.tensor([1.0, 2.0]))

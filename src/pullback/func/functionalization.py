@@ -1,8 +1,8 @@
-"""`functionalize`: a function without writes to what it is given a view of. What torch rewrites, here is done as it is.
+"""`functionalize`: torch's removal of in-place writes and views. Here only results that are views are copied.
 
-In torch it is a step of its compiler, which takes writes in place and views out of the program that it traces; the
-values are those of the function. There is no such program here, so only what can be seen from outside remains: the
-values, what is written to the arguments, and whose memory the results are.
+In torch it is a step of the compiler, which removes in-place writes and views from the program that it traces and keeps
+the values of the function. There is no such program here, so only the effects visible from outside remain: the values,
+the writes to arguments, and the memory of the results.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _REMOVED = ("mutations", "mutations_and_views")
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """A function with the values, the gradients and the writes to arguments of `func`.
 
-    remove: "mutations", or "mutations_and_views": then results that are views are copied, to memory of their own.
-    Unlike in torch, the operations that `func` is made of stay what they are, for whoever looks at them.
+    remove: "mutations", or "mutations_and_views": then results that are views are copied to new memory. Unlike in
+    torch, the operations inside `func` stay the same, e.g. for a mode that sees them.
 
     Raises:
         RuntimeError: another `remove`.
@@ -52,5 +52,5 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def _own(value: Any) -> Any:
-    """A result in memory of its own, if it is a view."""
+    """A result, copied to its own memory if it is a view."""
     return value.clone() if isinstance(value, Tensor) and value._view is not None else value

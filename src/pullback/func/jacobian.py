@@ -18,7 +18,9 @@ from .vectorize import vmap
 
 
 def _basis(like: Sequence[Tensor]) -> list[Tensor]:
-    """For tensors of n elements in all, n times tensors like them that hold a single 1, as one batch."""
+    """The unit vectors of tensors with n elements in all, as one batch: n tensors like each of them, with a single 1 in
+    all.
+    """
     sizes = [t.numel() for t in like]
     rows = np.eye(sum(sizes))
     found = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
@@ -28,7 +30,7 @@ def _basis(like: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[Tensor]]) -> Any:
-    """The blocks, one for each tensor of the output and each of the arguments, as outputs and arguments nest."""
+    """The blocks, one for each pair of output and argument tensors, nested like outputs and arguments."""
     rows = []
     for row in blocks:
         parts = iter(row)
@@ -52,10 +54,10 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func`, in reverse mode: for few outputs of many inputs.
+    """A function that returns the Jacobian of `func` by reverse mode: best for few outputs of many inputs.
 
     Each block has the shape of an output followed by that of an argument. argnums, has_aux: as in `grad`. chunk_size:
-    at most so many rows at a time, to save memory. _preallocate_and_copy: for torch's sake, without effect.
+    the most rows at a time, to save memory. _preallocate_and_copy: accepted as in torch, without effect.
 
     >>> import pullback
     >>> pullback.func.jacrev(pullback.sin)(pullback.zeros(2))
@@ -85,7 +87,7 @@ def jacrev(
             return tuple(leaves(pull(rebuild(out, iter(cotangents)))))
 
         found: Any
-        if chunk_size == 1:  # without vmap(), so that a backward may do what that does not know
+        if chunk_size == 1:  # without vmap(), so that a backward may do things that vmap() does not support
             found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*_basis(outputs), strict=True)), strict=True)]
         else:
             found = vmap(rows, chunk_size=chunk_size)(*_basis(outputs))
@@ -111,9 +113,9 @@ def jacfwd(
     randomness: str = "error",
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func`, in forward mode: for many outputs of few inputs.
+    """A function that returns the Jacobian of `func` by forward mode: best for many outputs of few inputs.
 
-    As `jacrev`; randomness: as in `vmap`.
+    Otherwise like `jacrev`. randomness: as in `vmap`.
 
     >>> import pullback
     >>> pullback.func.jacfwd(lambda x: (x**2).sum())(pullback.arange(3.0))

@@ -1,8 +1,8 @@
 """`grad` and `vjp`: reverse mode as transforms of functions.
 
-A transform follows its arguments by aliases of its own, so it finds what depends on *these*, whatever else is tracked:
-nested transforms do not confuse each other's perturbations. Its own pass is recorded only if the graph leads beyond its
-arguments, to something that another derivative may ask for.
+A transform follows its arguments through its own aliases, so it finds the results that depend on *these*, whatever else
+is tracked: nested transforms do not confuse each other's perturbations. Its own pass is recorded only if the graph
+leads beyond its arguments, to tensors that another derivative may ask for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _zeros_like(t: Tensor) -> Any:
 
 
 class _Transform:
-    """What the leaves that a transform made know of it. open: whether it still runs."""
+    """The state of a transform, known to the leaves that it made. open: whether it still runs."""
 
     __slots__ = ("open",)
 
@@ -38,7 +38,7 @@ class _Transform:
 
 
 class Tracked:
-    """The arguments a transform differentiates by, as aliases whose graph begins here."""
+    """The arguments that a transform differentiates with respect to, as aliases whose graph begins here."""
 
     def __init__(self, values: Sequence[Any], name: str) -> None:
         self.recorded = thread.modes.grad_enabled
@@ -64,22 +64,22 @@ class Tracked:
         return alias
 
     def close(self) -> None:
-        """The transform has run: nobody else will ask for gradients by those of its aliases that are leaves."""
+        """Mark the transform as ended: nobody will ask for gradients with respect to its leaf aliases any more."""
         self.state.open = False
 
     def goes_on(self, *results: Any) -> bool:
-        """Whether something besides this transform may differentiate what it computed: its graph is to be kept."""
+        """Whether anything besides this transform may differentiate its results, so that their graph must be kept."""
         return self.recorded and any(isinstance(r, Tensor) and (_inside_tracked(r) or _leads_out(r)) for r in results)
 
     def released(self, tree: Any, recorded: bool | None = None) -> Any:
-        """Results; those that depend on nothing tracked but what this transform alone knows, without their graph."""
+        """The results; those that depend on nothing tracked outside this transform lose their graph."""
         kept = self.recorded if recorded is None else recorded
         return rebuild(tree, iter([_released(r, kept) for r in leaves(tree)]))
 
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Any, keep: bool, create_graph: bool
     ) -> tuple[Tensor, ...]:
-        """The gradients of the outputs by the aliases, zeros where they do not depend on them."""
+        """The gradients of the outputs with respect to the aliases; zeros if they do not depend on them."""
         pairs = [(o, None if cotangents is None else c) for o, c in zip(outputs, cotangents or outputs, strict=True)]
         pairs = [(o, c) for o, c in pairs if o._requires_grad]
         if not pairs:
@@ -117,7 +117,7 @@ def grad_and_value(
 
 
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns the gradient of `func` by the arguments `argnums`.
+    """A function that returns the gradient of `func` with respect to the arguments `argnums`.
 
     Args:
         func: returns a Tensor of one element; with `has_aux`, ``(output, aux)``.
@@ -144,7 +144,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `func` at `primals`, and the function from cotangents ``u`` to ``J^T u`` for each primal.
 
-    The second may be called any number of times, and under `vmap`.
+    That function may be called any number of times, also under `vmap`.
 
     >>> import pullback
     >>> y, pull = pullback.func.vjp(pullback.sin, pullback.tensor([0.0, 1.0]))
@@ -188,7 +188,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
 
 def _in_place_of(out: Tensor) -> Tensor:
-    """A result as a tensor of this transform alone, if its memory was written to: others may hold it (`_Recording`)."""
+    """A result as a new tensor if its memory was written to, because others may hold the old one (`_Recording`)."""
     if out._edge is None:
         return out
     written = [ref() for ref in thread.modes.written or ()]
@@ -202,10 +202,10 @@ def _in_place_of(out: Tensor) -> Tensor:
 
 
 class _Recording:
-    """Record operations, and tell whether they were being recorded outside.
+    """Record operations; `__enter__` returns whether they were being recorded outside.
 
-    A tensor from outside that was written to, in the transform's function, keeps the values; a place in the graph of
-    the transform, which has ended then, it does not keep.
+    A tensor from outside that the transform's function wrote to keeps the values, but loses its place in the graph of
+    the transform, which has ended.
     """
 
     def __enter__(self) -> bool:
@@ -222,7 +222,7 @@ class _Recording:
             if t is None or not t._requires_grad:
                 continue
             if _leads_out(t):
-                if modes.written is not None:  # the transform around this one may be what it leads to
+                if modes.written is not None:  # it may lead to the transform around this one
                     modes.written.append(ref)
                 continue
             for seen in (t, *t._share_version().living()):
@@ -241,7 +241,7 @@ def _leads_out(t: Tensor) -> bool:
 
 
 def _released(value: Any, kept: bool) -> Any:
-    """A result without its graph, unless that is to be `kept` and leads somewhere."""
+    """A result without its graph, unless that shall be `kept` and leads out."""
     if not isinstance(value, Tensor) or not value._requires_grad or (kept and _leads_out(value)):
         return value
     return untracked(value)
@@ -264,7 +264,7 @@ def _not_to_differentiate_by(value: Any, name: str) -> str:
 def _tracked(
     args: Sequence[Any], argnums: int | tuple[int, ...], name: str, recorded: bool
 ) -> tuple[Tracked, list[Any]]:
-    """The arguments with those that are differentiated by replaced by aliases."""
+    """The arguments, with aliases for those to differentiate with respect to."""
     chosen = numbers(args, argnums, name)
     thread.modes.grad_enabled = recorded
     tracked = Tracked([leaf for n in chosen for leaf in leaves(args[n])], name)

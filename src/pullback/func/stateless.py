@@ -24,16 +24,16 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """``module(*args, **kwargs)`` with other tensors in the places of its parameters and buffers.
+    """``module(*args, **kwargs)`` with other tensors as its parameters and buffers.
 
     Args:
         parameter_and_buffer_dicts: tensors by name (``"0.weight"``), or several such dicts with different names.
         args: a tuple, or one argument that is not a tuple.
-        tie_weights: what replaces a parameter that the module has under several names replaces it under all of them.
+        tie_weights: a tensor for a parameter that the module has under several names replaces it under all these names.
         strict: RuntimeError unless every parameter and buffer is given, and no other name. If False, names that the
-            module has not are ignored.
+            module does not have are ignored.
 
-    The module itself is as it was afterwards, also if the call raises.
+    The module itself is unchanged afterwards, even if the call raises.
 
     >>> import pullback
     >>> layer = pullback.nn.Linear(2, 1, bias=False)
@@ -73,7 +73,7 @@ def functional_call(
         inputs = () if args is None else args if isinstance(args, tuple) else (args,)
         return module(*inputs, **(kwargs or {}))
     finally:
-        for name in given.keys() & places.keys():  # what the module assigned is seen by who gave the tensors
+        for name in given.keys() & places.keys():  # the caller sees in its dict what the module assigned
             _, held, key = places[name]
             given[name] = held.get(key)
         for held, key, old in reversed(replaced):
@@ -81,7 +81,7 @@ def functional_call(
 
 
 def _check_owner(module: Any, name: str) -> None:
-    """Refuse the name of a tensor in a submodule that there is not."""
+    """Refuse the name of a tensor in a submodule that does not exist."""
     owner = name.rpartition(".")[0]
     modules = dict(module.named_modules(remove_duplicate=False))
     if owner not in modules:
@@ -127,7 +127,7 @@ def _places(module: Any) -> Any:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and the buffers of several modules of one class, each stacked: what `vmap` calls them all with.
+    """The parameters and buffers of several modules of one class, each stacked, to call all modules with `vmap`.
 
     >>> import pullback
     >>> layers = [pullback.nn.Linear(2, 1) for _ in range(3)]
@@ -160,7 +160,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Have every batch norm in a module keep no running statistics, whose writes no transform can follow; the module.
+    """Turn off the running statistics of every batch norm in a module, because transforms cannot follow writes to them.
 
     >>> import pullback
     >>> norm = pullback.func.replace_all_batch_norm_modules_(pullback.nn.BatchNorm1d(2))
@@ -186,7 +186,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     value, pull = vjp(func, *primals)
     outputs = list(leaves(value))
-    # u -> J^T u is linear, so its graph, which is recorded once, gives J v as its own vjp
+    # u -> J^T u is linear, so the vjp of its graph, recorded once, is J v
     with enable_grad():
         cotangents: list[Any] = [np.zeros_like(o.detach()).requires_grad_() for o in outputs]
         pulled = list(leaves(pull(rebuild(value, iter(cotangents)), create_graph=True)))

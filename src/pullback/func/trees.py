@@ -1,4 +1,4 @@
-"""Arguments by number and by structure: what the transforms ask of the nested tensors they are given."""
+"""Arguments by number and by structure: helpers of the transforms for nested tensors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Argnums = int | tuple[int, ...]
 
 
 def untracked(t: Tensor) -> Tensor:
-    """The same without its graph, but with what transforms that are running know of it (unlike `detach`)."""
+    """The tensor without its graph, but, unlike with `detach`, still known to running transforms."""
     made = wrap(t._data)
     made._version_of = t._share_version()
     return made
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What a tensor that a transform made is inside: all of a batch, or the primal. To look at, not to compute with.
+    """The tensor inside one that a transform made: the whole batch, or the primal. For looking, not for computing.
 
-    recurse: go on to the innermost, which holds an array. What `grad` and `vjp` follow is not wrapped, and comes back
-    without its graph.
+    recurse: go on to the innermost, which holds an array. Tensors that `grad` and `vjp` follow are not wrapped, and are
+    returned without their graph.
 
     >>> import pullback
     >>> seen = []
@@ -39,7 +39,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
 
 
 def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
-    """The numbers of the arguments that `argnums` chooses, from 0; RuntimeError if there are no such."""
+    """The numbers of the arguments that `argnums` chooses, from 0; RuntimeError if these do not exist."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
     if not isinstance(chosen, tuple) or not all(isinstance(n, int) for n in chosen):
         raise RuntimeError(errors.message(f"{name}(): argnums must be int or Tuple of ints", found=repr(argnums)))
@@ -55,11 +55,11 @@ def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
 
 
 CALLS = {"grad": "grad_and_value(f)(*args)", "vjp": "vjp(f, *primals)", "jvp": "jvp(f, primals, tangents)"}
-"""How errors spell the call of a transform."""
+"""The spelling of a transform's call in errors."""
 
 
 def divided(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
-    """What a function returned, as its output and, with `has_aux`, an aux that is made of Tensors; else None."""
+    """The result of a function, split into its output and, with `has_aux`, an aux made of Tensors; else None."""
     if not has_aux:
         return out, None
     if not isinstance(out, tuple) or len(out) != 2:
@@ -93,7 +93,7 @@ def tensors_of(out: Any, name: str) -> list[Tensor]:
 
 
 def check_aux(aux: Any) -> None:
-    """Refuse an aux that is not made of Tensors: what a transform follows must not get out of it unseen."""
+    """Refuse an aux that is not made of Tensors: tensors that a transform follows must not leave it unseen."""
     for value in leaves(aux):
         if not isinstance(value, Tensor):
             raise RuntimeError(
@@ -103,7 +103,7 @@ def check_aux(aux: Any) -> None:
 
 
 def like(model: Any, tree: Any) -> list[Any] | None:
-    """The leaves of `tree` in the order of those of `model`, or None if it does not nest as `model` does.
+    """The leaves of `tree` in the order of those of `model`, or None if their structures differ.
 
     >>> like({"a": 1, "b": (2,)}, {"b": ("y",), "a": "x"})
     ['x', 'y']
@@ -126,7 +126,7 @@ def like(model: Any, tree: Any) -> list[Any] | None:
 
 
 def shown(tree: Any) -> str:
-    """How something nests, with a star for each leaf.
+    """The structure of a value as text, with a star for each leaf.
 
     >>> shown({"a": 1, "b": [2, (3,)]})
     "{'a': *, 'b': [*, (*,)]}"

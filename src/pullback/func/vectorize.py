@@ -28,20 +28,20 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """``stack([func(x[0]), func(x[1]), ...])``, but with each operation done once for all.
+    """``stack([func(x[0]), func(x[1]), ...])``, but with each operation done once for the whole batch.
 
     Args:
-        func: takes and returns Tensors, in tuples, lists and dicts if so wanted.
-        in_dims: which axis of each argument holds the batch: an int, None for an argument that is the same for each,
-            or these nested as the arguments are. Keyword arguments are the same for each.
-        out_dims: where the batch goes in the results; None for one that is the same for each, which may then be
-            anything, not only a Tensor.
+        func: takes and returns Tensors, which may be nested in tuples, lists and dicts.
+        in_dims: which axis of each argument holds the batch: an int, None for an argument that is the same for each
+            example, or these nested like the arguments. Keyword arguments are the same for each example.
+        out_dims: the axis of the batch in the results; None for a result that is the same for each example, and may
+            then be any object.
         randomness: what random operations in `func` do: "error", "different" (for each), or "same".
-        chunk_size: at most so many at a time, to save memory; with the same random numbers for all of them, if
-            randomness is "same".
+        chunk_size: the most examples at a time, to save memory; all chunks get the same random numbers if randomness is
+            "same".
 
     Raises:
-        ValueError: axes that do not exist, or whose lengths differ; results that are no Tensors.
+        ValueError: axes that do not exist, or whose lengths differ; results that are not Tensors.
         RuntimeError: in `func`, a value decides the control flow or a shape (`x[x > 0]`, `nonzero`, `unique`), or a
             tensor that does not vary is written with values that do.
 
@@ -97,7 +97,7 @@ Batches.vmap = staticmethod(vmap)
 
 
 def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> Any:
-    """What a result stands for. fixed: it is to be the same for each."""
+    """The batch behind a result. fixed: it must be the same for each example."""
     if not isinstance(value, Tensor):
         if fixed:
             return value
@@ -116,7 +116,7 @@ def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> 
 
 
 def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int | None]:
-    """The axis of the batch for each leaf of the arguments; None for those given by name."""
+    """The axis of the batch for each leaf of the arguments; None for keyword arguments."""
     if not isinstance(in_dims, (int, tuple, type(None))):
         raise ValueError(
             errors.message(
@@ -161,7 +161,7 @@ _NOT_COMPATIBLE = {
 
 
 def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
-    """One axis for each leaf of `tree`: `dims` nests as the tree does, as far as it nests."""
+    """One axis for each leaf of `tree`; `dims` nests like the upper part of the tree."""
     if dims is None or isinstance(dims, int):
         return [dims for _ in leaves(tree)]
     if not isinstance(dims, CONTAINERS):
@@ -198,7 +198,7 @@ def _to_front(t: Tensor, dim: int) -> Tensor:
 
 
 def _joined(chunks: tuple[Any, ...], dim: int | None) -> Any:
-    """What the chunks gave for one result, which they have in front, with the axis of the batch where it belongs."""
+    """The chunks of one result, whose batch is axis 0, joined, with the batch at axis `dim`."""
     if dim is None:
         return chunks[0]
     whole: Any = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)

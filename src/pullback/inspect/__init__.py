@@ -1,7 +1,7 @@
-"""What a person looks at: the recorded graph as a picture, and what it tells.
+"""Views of the recorded graph for people: pictures, explanations, memory and time.
 
 `graph` draws the graph behind a tensor: as SVG, as a page, as DOT, Mermaid or text. `explain` says why a tensor has no
-gradient, `memory` what a graph holds, `timeline` what ran when.
+gradient, `memory` which memory a graph holds, `timeline` what ran when.
 """
 
 from .disconnected import Explanation

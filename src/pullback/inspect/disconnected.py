@@ -1,7 +1,7 @@
-"""Why a tensor does not require grad: what took it out of the graph, or what it never had.
+"""Finds why a tensor does not require grad: it was taken out of the graph, or never was in one.
 
-Where origins were recorded, its first cause is known (`autograd/origins.py`). Else what can be seen is asked: its mode,
-its dtype, its views, and whether it lies in the memory of a tensor that does require grad.
+Where origins were recorded (`diagnose/origins.py`), the first cause is known. Otherwise the visible facts decide: the
+mode, the dtype, the views, and whether the tensor lies in the memory of one that does require grad.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ SWITCH_ON = (
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer of `explain`, whose text is what `str` and `repr` give.
+    """An answer of `explain`; `str` and `repr` give it as text.
 
     cause: one word for programs, e.g. "detach" or "non-leaf". why: a sentence. places: what happened where, as pairs of
-    words and a place (file, line, function), the most telling first. do: what to do. notes: what else is known.
+    words and a place (file, line, function), the most informative first. do: what to do. notes: further facts.
     """
 
     cause: str
@@ -59,7 +59,7 @@ def placed(*pairs: tuple[str, Place | None]) -> tuple[tuple[str, Place], ...]:
 
 
 def unrecorded(t: Any) -> tuple[str, ...]:
-    """The hint to record origins, where that of a tensor was not."""
+    """The hint to record origins, if that of this tensor was not recorded."""
     return () if thread.modes.recording or ORIGINS.get(t) is not None else (SWITCH_ON,)
 
 
@@ -67,7 +67,7 @@ def names_of(t: Tensor) -> str:
     return "`" + "`, `".join(names) + "`" if (names := variables(lambda v: v is t)) else describe(t)
 
 
-# What does not require grad -------------------------------------------------------------------------------------------
+# Tensors that do not require grad -------------------------------------------------------------------------------------
 
 LOST = {
     "detach": ("detach()", "detach() takes a tensor out of the graph", "compute with the tensor itself"),
@@ -116,12 +116,12 @@ for _name in ("item", "tolist"):
 
 
 def cause_of(kind: str) -> str:
-    """The word for programs: NumPy's and Python's ways out of the graph are one."""
+    """The cause as one word for programs; NumPy's and Python's ways out of the graph share a word."""
     return "numpy" if kind in ("__array__", "item", "tolist") else kind
 
 
 def requires_none(t: Tensor) -> Explanation:
-    """Of a tensor that does not require grad."""
+    """The explanation for a tensor that does not require grad."""
     marked = MARKED.get(t)
     if marked is not None:
         return Explanation(
@@ -154,7 +154,7 @@ def made_at(made: Origin | None) -> tuple[tuple[str, Place], ...]:
 
 
 def _lost(t: Tensor, losses: Sequence[Loss], made: Origin | None) -> Explanation:
-    """The gradient was lost, here or of something it was computed from, in a way that was recorded."""
+    """The explanation when a recorded event lost the gradient, of this tensor or of one that it was computed from."""
     first = next((loss for loss in losses if cause_of(loss.kind) == "numpy"), losses[0])
     what, because, do = LOST[first.kind]
     source = first.source() if first.source is not None else None
@@ -189,7 +189,7 @@ def _lost(t: Tensor, losses: Sequence[Loss], made: Origin | None) -> Explanation
 
 
 def _never_set(t: Tensor, made: Origin) -> Explanation:
-    """Its origin is known, and nothing was lost there."""
+    """The explanation when its origin is known, and nothing was lost there."""
     off = f" under {made.mode}()" if made.mode in ("no_grad", "inference_mode") else ""
     taken = [loss for loss in reversed(TAKEN) if made.values and loss.detail < made.order]
     notes = [f"  {loss.kind}() of a {loss.of} at {at(loss.place)}" for loss in taken]
@@ -206,7 +206,7 @@ def _never_set(t: Tensor, made: Origin) -> Explanation:
 
 
 def _unknown(t: Tensor) -> Explanation:
-    """Nothing was recorded of it: what can be seen is its memory and its views."""
+    """The explanation when nothing was recorded: its memory and its views are all there is to see."""
     notes: list[str] = []
     if not thread.modes.grad_enabled:
         notes.append("Recording is off at this moment: no_grad() or set_grad_enabled(False) is in force here.")
@@ -283,7 +283,7 @@ _MODES = {"no_grad": "no_grad", "inference_mode": "inference_mode", "set_grad_en
 
 
 def _assignment(t: Tensor) -> tuple[str, Place] | None:
-    """What in the source of the user's functions, where a variable got this tensor, takes it out of the graph."""
+    """The call or mode that takes `t` out of the graph, in the user's source where a variable was assigned it."""
     for frame in user_frames():
         names = {name for name, value in locals_of(frame).items() if value is t}
         file, line, function = place_of(frame)
@@ -311,9 +311,9 @@ def _source(file: str) -> ast.AST | None:
 
 
 def assigned_anew(t: Tensor, made: Place | None) -> tuple[str, Place] | None:
-    """The variable that holds `t` and had another tensor before, ``w = w - step``, and where; `made`, if it is known.
+    """The variable that holds `t` and held another tensor before, ``w = w - step``, and the place (`made`, if known).
 
-    That is read in the source of the user's functions: of the assignments to that variable whose right side uses it.
+    It is read off the source of the user's functions: assignments to that variable with the variable on the right.
     """
     for frame in user_frames():
         file, line, function = place_of(frame)

@@ -1,9 +1,9 @@
-"""What memory a graph holds, and for what: by node, by line of the user's code, by shape.
+"""The memory that a graph holds: by node, by line of the user's code, by shape.
 
 Nodes keep tensors until the backward pass has run. `memory` walks the graph behind a tensor and asks each node what it
-keeps; what shares a piece of memory (a `Storage`: an array that owns its elements) is counted once. Some of that is
-there anyway, as a leaf or in a variable of the caller's. The rest would be free without the graph. The result holds
-numbers and words only, nothing of the graph.
+keeps; each piece of memory (a `Storage`: an array that owns its elements) is counted once. Some pieces are kept anyway,
+as a leaf or in the caller's variables. The others would be free without the graph. The result holds numbers and words
+only, nothing of the graph.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..tensor.tensor import Tensor
 class Storage:
     """A piece of memory that nodes of the graph hold.
 
-    holders: the numbers of the nodes. kept: what else keeps it, "a leaf" or a variable's name, or "". shapes: of what
-    looks at it.
+    holders: the numbers of the nodes. kept: what else keeps it, "a leaf" or a variable's name, or "". shapes: those of
+    the tensors in it.
     """
 
     nbytes: int
@@ -42,7 +42,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Row:
-    """Some of the nodes: what they hold, and what of it nothing else does, so that it would be free without them."""
+    """Some of the nodes: the bytes they hold, and the bytes that only they hold, which would be free without them."""
 
     label: str
     count: int
@@ -52,10 +52,11 @@ class Row:
 
 @dataclass(frozen=True)
 class GraphMemory:
-    """What `memory` found: tables as `str`, bars as `bars()`, `svg()` and `html()`. All figures are bytes.
+    """The result of `memory`: tables as `str`, bars as `bars()`, `svg()` and `html()`. All figures are bytes.
 
-    nodes: the name and the line of each. storages: the memory they hold. overhead: of the nodes themselves, about.
-    freed: whether a backward pass has freed some already. packed: values that hooks have packed, of unknown size.
+    nodes: the name and the line of each. storages: the memory they hold. overhead: roughly the size of the nodes
+    themselves. freed: whether a backward pass has freed some already. packed: values that hooks have packed, of unknown
+    size.
     """
 
     nodes: tuple[tuple[str, str], ...]
@@ -66,12 +67,12 @@ class GraphMemory:
 
     @property
     def total(self) -> int:
-        """What the graph holds, each piece of memory once."""
+        """The bytes that the graph holds, each piece of memory once."""
         return sum(s.nbytes for s in self.storages)
 
     @property
     def kept(self) -> int:
-        """What of it leaves, and variables of the caller's, keep anyway."""
+        """The bytes of these that leaves and the caller's variables keep anyway."""
         return sum(s.nbytes for s in self.storages if s.kept)
 
     def by_node(self) -> list[Row]:
@@ -93,9 +94,9 @@ class GraphMemory:
         return sorted(found, key=lambda row: -row.holds)
 
     def frees_without(self, *words: str) -> int:
-        """The bytes that would be free if the nodes were not there whose name or line has one of these words in it.
+        """The bytes that would be free without the nodes that have one of these words in their name or line.
 
-        That is what a recomputation of them in the backward pass (`pullback.utils.checkpoint`) would save.
+        Recomputing those nodes in the backward pass (`pullback.utils.checkpoint`) would save as much.
         """
         chosen = {i for i, node in enumerate(self.nodes) if any(word in part for word in words for part in node)}
         return sum(s.nbytes for s in self.storages if not s.kept and chosen.issuperset(s.holders))
@@ -113,7 +114,7 @@ class GraphMemory:
         rows = [Row(label, len(members), *held[label]) for label, members in groups.items()]
         return sorted((row for row in rows if row.holds), key=lambda row: -row.holds)
 
-    # Pictures of it -------------------------------------------------------------------------------------------------
+    # Pictures -------------------------------------------------------------------------------------------------------
 
     def _summary(self) -> list[str]:
         lines = [
@@ -192,7 +193,7 @@ class GraphMemory:
         return "\n".join([*parts, "</svg>"])
 
     def html(self) -> str:
-        """A page with the summary and the three charts, which needs nothing else."""
+        """A page with the summary and the three charts, complete in itself."""
         body = "".join(f"<p>{html.escape(line)}</p>" for line in self._summary())
         for title, _ in self._tables():
             body += f"<h2>{title}</h2>{self.svg(title.removeprefix('by '))}"
@@ -290,7 +291,7 @@ def _payload(value: Any) -> Any:
 
 
 def _root(data: Any) -> Any:
-    """The array that owns the memory that `data` looks at; of a sparse tensor, that of its values."""
+    """The array that owns the memory behind `data`; for a sparse tensor, behind its values."""
     if isinstance(data, SparseArray):
         return _root(_payload(data.values))
     while isinstance(data, np.ndarray) and isinstance(data.base, np.ndarray):
@@ -302,7 +303,7 @@ _OWN = {"_edges", "_hooks", "_metadata", "_order", "__weakref__", "__dict__", "p
 
 
 def _kept_by(node: Any) -> Iterator[Any]:
-    """The tensors and arrays that a node keeps, in whatever attribute, and FREED where they are gone."""
+    """The tensors and arrays that a node keeps in any attribute, and FREED for those that are gone."""
     if isinstance(node, AccumulateGrad):
         return
     names = {slot for cls in type(node).__mro__ for slot in _slots(cls)} - _OWN
@@ -322,7 +323,7 @@ def _slots(cls: type) -> Sequence[str]:
 
 
 def _kept_anyway(nodes: Sequence[Any]) -> dict[int, str]:
-    """What else keeps memory: for the number of each array, the variable of the caller's, or that it is a leaf's."""
+    """What else keeps memory: by the id of each array, the caller's variable, or "a leaf"."""
     kept = {id(_root(t._data)): f"`{name}`" for name, t in reversed(list(named_tensors()))}
     for node in nodes:
         if isinstance(node, AccumulateGrad):

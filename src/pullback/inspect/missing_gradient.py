@@ -1,9 +1,9 @@
 """Why a tensor has no gradient: `explain` names the cause, the place and the way out.
 
-It asks, in this order, what can be wrong: the tensor does not require grad (and how it came to that), it is not a leaf,
-nothing recorded has used it, the loss does not lead to it, no backward pass has run, or one has and something on the
-way kept the gradient. Every answer is one function below that returns an `Explanation`. Most of it is known anyway; the
-lines of the user's code are known where `pullback.autograd.record_origins` was on.
+It looks for these causes in order: the tensor does not require grad (and why), it is not a leaf, nothing recorded has
+used it, the loss does not lead to it, no backward pass has run, or one has run and something on the way kept the
+gradient. Every answer is one function below that returns an `Explanation`. Most facts are known in any case; the lines
+of the user's code are known where `pullback.autograd.record_origins` was on.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ..tensor.tensor import Tensor
 from .disconnected import LOST, Explanation, assigned_anew, called, cause_of, made_at, placed, requires_none, unrecorded
 
 ASK = "say explain(tensor, loss=loss)"
-"""How an answer says to ask again, with the loss."""
+"""The words of an answer that ask for another call, with the loss."""
 
 
 def explain(t: Any, loss: Tensor | None = None) -> Explanation:
     """Say why a tensor has no gradient: why `grad` is None, or `grad_fn`, or why it does not require grad.
 
-    t: the tensor, of any shape and dtype (for an array or a number it is said why that has none), or a Module, whose
+    t: the tensor, of any shape and dtype (an array or a number gets the reason why it has none), or a Module, whose
     parameters without a gradient are listed. loss: the tensor that `backward` was, or is to be, called on; with it the
     graph between the two is looked at. Nothing is computed and no gradient changes. TypeError for anything else.
 
-    With `pullback.autograd.record_origins` on while the program ran, the lines are named at which it happened.
+    If `pullback.autograd.record_origins` was on while the program ran, the answer names the lines of the cause.
 
     >>> import pullback
     >>> w = pullback.ones(2, requires_grad=True)
@@ -66,7 +66,7 @@ def explain(t: Any, loss: Tensor | None = None) -> Explanation:
     return _seen_from(t, loss) if loss is not None else _leaf(t)
 
 
-# What is no tensor, and what has a gradient ---------------------------------------------------------------------------
+# Values that are not tensors, and tensors that have a gradient --------------------------------------------------------
 
 
 def _not_a_tensor(value: Any) -> Explanation:
@@ -82,7 +82,7 @@ def _not_a_tensor(value: Any) -> Explanation:
 
 
 def _module(module: Module, loss: Tensor | None) -> Explanation:
-    """Of all parameters of a module."""
+    """The explanation for all parameters of a module."""
     answers = {name: explain(p, loss) for name, p in module.named_parameters()}
     without = {name: found for name, found in answers.items() if found.cause != "present"}
     if not without:
@@ -114,11 +114,11 @@ def _present(t: Tensor) -> Explanation:
     )
 
 
-# What requires grad ---------------------------------------------------------------------------------------------------
+# Tensors that require grad --------------------------------------------------------------------------------------------
 
 
 def _inner(t: Tensor) -> Explanation:
-    """Of a tensor that is not a leaf and does not retain its gradient."""
+    """The explanation for a tensor that is not a leaf and does not retain its gradient."""
     assert t._edge is not None
     node = t._edge[0]
     leaves = _leaves(node)
@@ -150,7 +150,7 @@ def _inner(t: Tensor) -> Explanation:
 
 
 def _anew(name: str, place: Place, node: Node, leaf: Tensor) -> Explanation:
-    """Of a variable that held a leaf, and was assigned what was computed from it: ``w = w - 0.1 * w.grad``."""
+    """The explanation when a variable held a leaf and got a result computed from it: ``w = w - 0.1 * w.grad``."""
     got = "" if leaf._grad is None else " The leaf has its gradient, but no variable holds it any more."
     return Explanation(
         "reassigned",
@@ -172,7 +172,7 @@ _NOTES = 20
 
 
 def _leaves(node: Any) -> list[Tensor]:
-    """The leaves of a graph, of a small one all."""
+    """The leaves of a graph; those of a large graph only in part."""
     found = []
     for i, other in enumerate(reachable([node])):
         if isinstance(other, AccumulateGrad):
@@ -183,7 +183,7 @@ def _leaves(node: Any) -> list[Tensor]:
 
 
 def _recorded(t: Tensor, events: Gradient | None) -> Explanation | None:
-    """What was recorded of the gradient of a tensor that could have one."""
+    """The explanation from what was recorded about the gradient of a tensor that could have one."""
     if events is None:
         return None
     if events.cleared is not None:
@@ -215,7 +215,7 @@ def _returned_none(name: str, argument: str, place: str) -> Explanation:
 
 
 def _leaf(t: Tensor) -> Explanation:
-    """Of a leaf (or one that retains its gradient) about which only the graph's ends are known."""
+    """The explanation for a leaf (or a tensor that retains its gradient) about which nothing was recorded."""
     if t._edge is None and t._leaf is None:
         notes = () if thread.modes.grad_enabled else ("Recording is off at this moment, where explain() is called.",)
         return Explanation(
@@ -247,11 +247,11 @@ def _passed(t: Tensor) -> bool:
     return events is not None and events.passed
 
 
-# ... as seen from a loss ----------------------------------------------------------------------------------------------
+# As seen from a loss --------------------------------------------------------------------------------------------------
 
 
 def _seen_from(t: Tensor, loss: Tensor) -> Explanation:
-    """Of a tensor that can have a gradient, given what backward() is called on."""
+    """The explanation for a tensor that can have a gradient, given the loss that backward() is called on."""
     if not loss._requires_grad:
         inner = requires_none(loss)
         return Explanation(
@@ -288,7 +288,7 @@ def _is_freed(node: Any) -> bool:
 
 
 def _leading_to(target: Any, nodes: Sequence[Any]) -> set[Any]:
-    """Those of the nodes of a graph from which a gradient goes to `target`, and it itself."""
+    """`target`, and the nodes of a graph from which a gradient goes to it."""
     consumers: dict[Any, list[Any]] = {}
     for node in nodes:
         for edge in node._edges:
@@ -304,7 +304,7 @@ def _leading_to(target: Any, nodes: Sequence[Any]) -> set[Any]:
 
 
 def _may_return_none(between: Sequence[Any]) -> tuple[str, ...]:
-    """What is to be said of the Functions among the nodes between a loss and a tensor: of the first of them."""
+    """Notes on the Functions among the nodes between a loss and a tensor; only on the first `_NOTES`."""
     return tuple(
         f"- {n._forward_cls.__name__}.backward ({place_of_function(n._forward_cls.backward)}) lies between them, and "
         "may have returned None;"
@@ -313,7 +313,7 @@ def _may_return_none(between: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _freed(t: Tensor, nodes: Sequence[Any], target: Any, freed: Any) -> Explanation:
-    """A backward pass has run through the graph, and yet no gradient is there."""
+    """The explanation when a backward pass has run through the graph, and yet there is no gradient."""
     first = freed.metadata.get("freed")
     leading = _leading_to(target, nodes)
     between = [n for n in nodes if n in leading]
@@ -336,7 +336,7 @@ def _freed(t: Tensor, nodes: Sequence[Any], target: Any, freed: Any) -> Explanat
 
 
 def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
-    """The graph of the loss does not lead to the tensor."""
+    """The explanation when the graph of the loss does not lead to the tensor."""
     cuts = [(loss, node) for node in nodes for loss in node.metadata.get("cut", ())]
     exact = [loss for loss, _ in cuts if loss.source is not None and loss.source() is t]
     for loss in exact or [loss for loss, _ in cuts]:
@@ -372,7 +372,7 @@ def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
 
 
 def _twin(t: Tensor, nodes: Sequence[Any]) -> Tensor | None:
-    """A leaf of the graph that is like `t`, and that no variable of the user's holds."""
+    """A leaf of the graph that has the shape and dtype of `t`, and that none of the user's variables holds."""
     ends = [node.variable for node in nodes if isinstance(node, AccumulateGrad)]
     like = [leaf for leaf in ends if leaf._data.shape == t._data.shape and leaf._data.dtype == t._data.dtype]
     return next((leaf for leaf in like if not variables(_is(leaf))), None)

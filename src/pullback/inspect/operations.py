@@ -1,6 +1,6 @@
-"""The table of operations as something to look at: rows, a page of Markdown, and the stubs that editors read.
+"""The table of operations for readers: as rows, as a page of Markdown, and as text.
 
-All of it is read off the entries. What dtypes an operation takes is found by calling it with its own samples.
+All of it is read off the entries. To find the dtypes that an operation takes, it is called with its own samples.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ARRAY_API = frozenset(
 class Row:
     """One operation: `also` are its other names, `formula` is the beginning of its docstring.
 
-    forward: how forward mode does it ("kind", "rule", "transposed", "body" or ""); batched: how vmap does ("one call",
-    "loop", "body").
+    forward: where its forward mode comes from ("kind", "rule", "transposed", "body" or ""). batched: how vmap computes
+    it ("one call", "loop", "body").
     """
 
     name: str
@@ -67,7 +67,7 @@ def public() -> Iterator[tuple[str, Op]]:
 
 
 def rows(names: Iterable[str] = (), *, dtypes: bool = True) -> list[Row]:
-    """A row for each public operation, or for those named. dtypes: find out which ones they take, which needs a second.
+    """A row for each public operation, or for those named. dtypes: find the dtypes they take, which takes a second.
 
     >>> from pullback.inspect import operations
     >>> (row,) = operations.rows(["sin"])
@@ -105,7 +105,7 @@ def _formula(op: Op) -> str:
 
 
 def takes_out(op: Op) -> bool:
-    """Whether ``out=`` may be given."""
+    """Whether it takes ``out=``."""
     return not (op.about.view or op.about.home == "nn.functional" or "out" in op.params)
 
 

@@ -1,4 +1,4 @@
-"""Stubs: the names that the table of operations publishes, as files that editors and type checkers read.
+"""Typing stubs of the names that the table of operations publishes, for editors and type checkers.
 
 ``pullback ops --stubs`` writes them; a test holds them to the table.
 """
@@ -30,7 +30,7 @@ _FILES = {
 
 
 def stubs() -> dict[Path, str]:
-    """Each file, and what it ought to hold."""
+    """The stub files, each with the text it ought to hold."""
     found = {
         _PACKAGE / f"{file}.pyi": _module(home, _PACKAGE / f"{file}.py")
         for home, file in _FILES.items()
@@ -47,7 +47,7 @@ def _module(home: str, source: Path) -> str:
     defined: set[str] = set()
     for statement in ast.parse(source.read_text("utf-8")).body:
         if isinstance(statement, ast.ImportFrom):
-            # a submodule may have the name of a function, which then is what the name means
+            # a submodule and a function may share a name, which then means the function
             statement.names = [
                 a
                 for a in statement.names
@@ -62,7 +62,7 @@ def _module(home: str, source: Path) -> str:
                 defined |= {n.asname or n.name for n in statement.names}
         elif isinstance(statement, ast.Assign) and home == "":
             names = [n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-            if names == ["_LATER"]:  # modules, and their names that are loaded when they are first asked for
+            if names == ["_LATER"]:  # modules, and their names, that are loaded on first use
                 for module, said in ast.literal_eval(statement.value).items():
                     folder, _, file = PATHS.get(module, module).rpartition(".")
                     if "." not in module:
@@ -126,7 +126,7 @@ _OPERATORS = """
 
 
 def _own_names() -> set[str]:
-    """What the class Tensor itself defines in its file."""
+    """The names that the class Tensor itself defines in its file."""
     tree = ast.parse((_PACKAGE / "tensor" / "tensor.py").read_text("utf-8"))
     (cls,) = (s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Tensor")
     names = {s.name for s in cls.body if isinstance(s, ast.FunctionDef)}
@@ -155,7 +155,7 @@ def _gives_more(op: Op) -> bool:
 
 
 def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:
-    """The parameters of a stub: names and kinds as they are, of any type, a default where there is one."""
+    """The parameters of a stub: their names, kinds and defaults, all of type Any."""
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):

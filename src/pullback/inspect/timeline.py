@@ -1,9 +1,9 @@
-"""What ran when: the calls of a function and of its backward pass, with their time and memory, as a page or a trace.
+"""A timeline of the calls of a function and of its backward pass, with their time and memory, as a page or a trace.
 
-`timeline` runs a function under Python's profiler hook and under `tracemalloc`. A *span* is a call of this package from
-code that is not its own (an operation, a module), a node of the backward pass, or a function of the user's. The hook
-costs some microseconds a call, and `tracemalloc` about as much an allocation: spans of a few microseconds are mostly
-that, and what they show is the order, and where the time of large arrays goes.
+`timeline` runs a function under Python's profiler hook and under `tracemalloc`. A *span* is a call into this package
+from other code (an operation, a module), a node of the backward pass, or one of the user's functions. The hook costs
+some microseconds per call, and `tracemalloc` about as much per allocation. Spans of a few microseconds are mostly that
+overhead; they show the order of calls, and where the time of large arrays goes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _HERE = __file__
 class Span:
     """One call: when it began and how long it took, in microseconds, and the memory before and after, in bytes.
 
-    kind: "forward", "backward" (a node, or what runs in one), "update" (an optimiser's) or "python" (a function of the
-    user's). depth: how many spans are around it. place: the line that called it. inner: the time of the spans inside.
+    kind: "forward", "backward" (a node, or a call inside one), "update" (an optimiser's) or "python" (the user's
+    function). depth: how many spans are around it. place: the line that called it. inner: the time of the spans inside.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Span:
 
     @property
     def own(self) -> float:
-        """The time that no span inside of it took."""
+        """The time not spent in spans inside it."""
         return self.duration - self.inner
 
 
 @dataclass
 class Timeline:
-    """What `timeline` found: the spans in the order in which they began, the peak of memory, and fn's result."""
+    """The result of `timeline`: the spans in the order in which they began, the peak of memory, and fn's result."""
 
     spans: list[Span]
     peak: int
@@ -113,9 +113,9 @@ class Timeline:
         return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
 
     def html(self) -> str:
-        """A page with the spans over time, and the memory below them, which needs nothing else.
+        """A page with the spans over time, and the memory below them, complete in itself.
 
-        The wheel zooms, dragging moves, a click on a span tells its place, its time and its memory.
+        The wheel zooms, dragging moves, and a click on a span shows its place, its time and its memory.
         """
         rows = [
             [s.name, s.kind, round(s.start, 2), round(s.duration, 2), s.depth, s.place, s.before, s.after]
@@ -142,7 +142,8 @@ def timeline(fn: Callable[..., Any], *args: Any, run_backward: bool = True, **kw
     """Call ``fn(*args, **kwargs)`` and note what ran when, forward and backward, with its time and memory.
 
     run_backward: if `fn` returns a tensor of one element that requires grad, and has run no backward pass itself, run
-    ``backward()`` on it, which adds to the leaves' ``.grad``. What `fn` raises is passed on. Of this thread only.
+    ``backward()`` on it, which adds to the leaves' ``.grad``. Exceptions of `fn` pass through. Only this thread is
+    recorded.
 
     >>> import pullback
     >>> w = pullback.ones(3, requires_grad=True)
@@ -183,7 +184,7 @@ def timeline(fn: Callable[..., Any], *args: Any, run_backward: bool = True, **kw
 
 
 class _Recorder:
-    """The profiler hook: hears of every call and return in this thread, and keeps the spans."""
+    """The profiler hook: gets every call and return in this thread, and keeps the spans."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -209,7 +210,7 @@ class _Recorder:
                 self._end()
 
     def _named(self, frame: FrameType) -> tuple[str, str] | None:
-        """The name and the kind of the span that begins with a frame; None if none does."""
+        """The name and the kind of the span that begins with a frame, or None."""
         code, caller = frame.f_code, _caller(frame)
         if code.co_filename == _HERE or caller is None or code.co_name in _WITHIN:
             return None
@@ -222,7 +223,7 @@ class _Recorder:
         kind = "backward" if self._within_pass or code in _PASSES else "forward"
         if code.co_name == "__call__" and isinstance(owner, Module):
             return type(owner).__name__, kind
-        fn = getattr(owner, "traced_function", None)  # of compile, which is loaded when it is used
+        fn = getattr(owner, "traced_function", None)  # compiled functions have it; compile may not be loaded
         if code.co_name == "__call__" and fn is not None:
             return f"compiled {getattr(fn, '__name__', type(fn).__name__).strip('<>')}", kind
         if is_ours(caller) and caller.f_code.co_filename != _HERE:
@@ -231,7 +232,7 @@ class _Recorder:
             return f"{type(owner).__name__}.{title_of(frame)}", "update"
         of_class = isinstance(owner, type) and getattr(getattr(owner, code.co_name, None), "__code__", None) is code
         name = f"{owner.__name__}.{code.co_name}" if of_class else title_of(frame)
-        return None if name.startswith("_") and not name.endswith("__") else (name, kind)  # of one that is called back
+        return None if name.startswith("_") and not name.endswith("__") else (name, kind)  # a private name: called back
 
     def _begin(self, frame: FrameType, name: str, kind: str) -> None:
         caller = _caller(frame)
@@ -252,9 +253,9 @@ class _Recorder:
 
 
 def _is_foreign(frame: FrameType, caller: FrameType) -> bool:
-    """Whether a frame runs code of the standard library or of an installed package, or such as is written by a program.
+    """Whether a frame runs code of the standard library or of an installed package, or generated code.
 
-    That is what makes a named tuple, and small functions that this package writes for itself.
+    Generated code makes named tuples, and small functions that this package writes for itself.
     """
     code = frame.f_code
     name = code.co_filename
@@ -264,7 +265,7 @@ def _is_foreign(frame: FrameType, caller: FrameType) -> bool:
 
 
 def _caller(frame: FrameType) -> FrameType | None:
-    """The frame that called this one, the standard library in between left out."""
+    """The frame that called this one, with frames of the standard library in between skipped."""
     found = frame.f_back
     while (
         found is not None

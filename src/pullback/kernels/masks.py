@@ -1,7 +1,7 @@
 """Choosing by a mask, in forwards and rules: `either` and `only`, on arrays and on Tensors.
 
-`np.where` is slow on a mask without a pattern, of which the processor guesses half of the branches wrongly. So large
-arrays are chosen from by arithmetic on their bits, which is as exact, and several times faster.
+`np.where` is slow on a mask without a pattern, because the processor guesses half of the branches wrongly. Large arrays
+are therefore selected by arithmetic on their bits, which is just as exact and several times faster.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LARGE = 4096
 
 
 def _by_bits(mask: Any, value: Any) -> bool:
-    """Whether these are arrays that it is worth to choose from by their bits."""
+    """Whether it is worth selecting from these arrays by their bits."""
     return (
         type(value) is np.ndarray
         and value.size >= _LARGE
@@ -26,7 +26,7 @@ def _by_bits(mask: Any, value: Any) -> bool:
 
 
 def either(mask: Any, value: Any, other: Any) -> Any:
-    """`value` where a bool mask is True, else `other`, an array or a number: ``np.where`` of the three."""
+    """`value` where a bool mask is True, else `other` (an array or a number): ``np.where`` of the three."""
     if not (_by_bits(mask, value) and _same_kind(value, other)):
         return np.where(mask, value, other)
     other = np.asarray(other, value.dtype).view(_BITS[value.dtype])

@@ -1,6 +1,6 @@
 """Algorithms of linear algebra that NumPy does not have: triangular systems, LU factors, the exponential of a matrix.
 
-They work on arrays alone, on stacks of matrices at once, and in blocks, so that most of the work is matrix products.
+They take arrays, whole stacks of matrices at once, and work in blocks, so that most of the work is matrix products.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BLOCK = 32
 
 
 def _count(a: Array) -> int:
-    """How many matrices there are in a stack."""
+    """The number of matrices in a stack."""
     return math.prod(a.shape[:-2])
 
 
@@ -24,16 +24,16 @@ def _count(a: Array) -> int:
 
 
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Array:
-    """X with ``a X = b``. Of `a` only one triangle is read, and with `unit` its diagonal is taken to be 1.
+    """X with ``a X = b``. Only one triangle of `a` is read, and with `unit` its diagonal is taken to be 1.
 
-    Where there is a 0 on the diagonal, the result is what division by it gives.
+    A 0 on the diagonal is divided by, so the result then has infinities or NaN.
     """
     if upper:  # with rows and columns in reverse order, upper is lower
         return solve_triangular(a[..., ::-1, ::-1], b[..., ::-1, :], False, unit)[..., ::-1, :]
     n = a.shape[-1]
     if n <= _BLOCK:
         return _substituted(a, b, unit)
-    # The blocks on the diagonal are inverted, all at once; from there on it is matrix products.
+    # The blocks on the diagonal are inverted, all at once; the rest is matrix products.
     count = -(-n // _BLOCK)
     blocks = np.zeros((*a.shape[:-2], count, _BLOCK, _BLOCK), a.dtype)
     blocks[..., :, :] = np.eye(_BLOCK, dtype=a.dtype)
@@ -66,8 +66,9 @@ def _substituted(a: Array, b: Array, unit: bool) -> Array:
 def lu(a: Array) -> tuple[Array, Array, Array]:
     """The LU factors of matrices with rows exchanged, as LAPACK's getrf gives them.
 
-    Both factors in one array; with which row (counted from 1) each of the first rows was exchanged; and the number of
-    the first pivot that is 0, or 0 if there is none. Matrices that are not small are left to SciPy, if it is installed.
+    Returns both factors in one array; for each of the first rows, the row (counted from 1) it was exchanged with; and
+    the number of the first pivot that is 0, or 0 if there is none. SciPy, if installed, does matrices that are not
+    small.
     """
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -95,7 +96,7 @@ def _getrf(stack: Array) -> Any:
 
 
 def _factor(stack: Array, pivots: Array) -> None:
-    """Factor each matrix in place, some columns at a time: what is to the right of them is then a matrix product."""
+    """Factor each matrix in place, some columns at a time; the columns to the right follow by a matrix product."""
     _, m, n = stack.shape
     for start in range(0, min(m, n), _BLOCK):
         stop = min(start + _BLOCK, m, n)
@@ -126,8 +127,8 @@ def _factor_columns(stack: Array, pivots: Array, start: int, stop: int) -> None:
 
 
 def cholesky(a: Array) -> tuple[Array, Array]:
-    """The lower triangular L with ``a = L L^H``, and 0; or, where there is none, zeros from some column on, and the
-    order of the leading minor that is not positive. Only the lower triangle of `a` is read.
+    """The lower triangular L with ``a = L L^H``, and 0. If there is none: zeros from some column on, and the order of
+    the leading minor that is not positive. Only the lower triangle of `a` is read.
     """
     try:
         return np.linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
@@ -153,8 +154,8 @@ def _cholesky_columns(a: Array, found: Array) -> int:
 
 # The exponential ------------------------------------------------------------------------------------------------------
 
-# For the Padé approximant of each degree: up to which 1-norm it is exact in double and in single precision, and the
-# coefficients (Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
+# For the Padé approximant of each degree: the largest 1-norm for which it is exact in double and in single precision,
+# and the coefficients (Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
 _PADE: dict[int, tuple[float, float, list[float]]] = {
     3: (1.495585217958292e-2, 4.258730016922831e-1, [120, 60, 12, 1]),
     5: (2.539398330063230e-1, 1.880152677804762, [30240, 15120, 3360, 420, 30, 1]),

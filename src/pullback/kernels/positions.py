@@ -1,7 +1,7 @@
-"""Arrays of positions: what may be one, reading at them, and adding at them where a position may occur twice.
+"""Arrays of positions: checking them, reading at them, and adding at them where a position may occur twice.
 
-Plain arrays only: the forwards of indexing, gathering and scattering are written in these. All of them come down to
-flat positions in a contiguous array, where NumPy's loops are fast (`np.add.at` for one axis, not for several).
+These functions take plain arrays; the forwards of indexing, gathering and scattering use them. All come down to flat
+positions in a contiguous array, where NumPy's loops are fast (`np.add.at` is fast along one axis, not over several).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Array = np.ndarray[Any, Any]
 
 INT64, INT32 = np.dtype(np.int64), np.dtype(np.int32)
 
-# Of fewer values than this, NumPy's slow loop over several axes is done before the faster one could begin.
+# For fewer values than this, NumPy's slow loop over several axes ends before the faster one could begin.
 _FEW = 4000
-# A row as long as this is worth a look at whether no position occurs twice: it is then added at once.
+# For a row as long as this it is worth checking that no position occurs twice; if so, all is added at once.
 _LONG = 8
-# A row as long as this is added by itself in less time than its elements take one by one.
+# A row as long as this is added faster by itself than element by element.
 _VERY_LONG = 400
 
 
@@ -42,10 +42,10 @@ def positions(
     dtypes: tuple[np.dtype[Any], ...] = (INT64, INT32),
     wrong: type[Exception] = RuntimeError,
 ) -> Array:
-    """The positions along an axis of length `n` that an integer array holds, or the error that it does not.
+    """The positions along an axis of length `n` that an integer array holds, counted from 0; or an error.
 
-    outside: what is raised of one that is too large, or negative. negative: it is then counted from the end. wrong:
-    what is raised of an array of other dtypes than these.
+    outside: the error for a position that is too large, or negative. negative: allow negative positions, counted from
+    the end. wrong: the error for an array of other dtypes than these.
     """
     if not isinstance(index, np.ndarray):
         raise TypeError(
@@ -77,7 +77,7 @@ def positions(
 def vector(
     name: str, index: Any, n: int, outside: type[Exception] = IndexError, rank: type[Exception] = IndexError, **how: Any
 ) -> Array:
-    """`positions` of one axis; what has none is a single one. rank: what is raised of more axes."""
+    """`positions` in a vector; a 0-d array is a single position. rank: the error for more axes."""
     found = positions(name, index, n, outside, **how)
     if found.ndim > 1:
         raise rank(errors.message(f"{name}()", expected="index to be a vector", found=errors.describe(index)))
@@ -85,12 +85,12 @@ def vector(
 
 
 def counted_from_0(index: Array, n: int) -> Array:
-    """Positions of which some are counted from the end, -1 being the last, all counted from the start."""
+    """Positions counted from the start, given some that are counted from the end (-1 is the last)."""
     return np.where(index < 0, index + n, index)
 
 
 def along(index: Array, dim: int, shape: Sequence[int]) -> Array:
-    """Where, in a flat array of `shape`, elements lie that have `index` along `dim` and are straight on elsewhere."""
+    """Flat positions, in an array of `shape`, of the elements at `index` along `dim` and in place along other axes."""
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     flat = index.astype(np.int64, copy=False) * steps[dim]
     for i, n in enumerate(index.shape):
@@ -109,7 +109,7 @@ def layout(indices: Sequence[Any]) -> tuple[list[int], bool]:
 
 
 def indexed_shape(shape: Sequence[int], indices: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of what lies at `indices` (an array or None for each leading axis) in an array of `shape`."""
+    """The shape of the elements at `indices` (an array or None for each leading axis) in an array of `shape`."""
     axes, adjacent = layout(indices)
     try:
         found = np.broadcast_shapes(*(indices[a].shape for a in axes))
@@ -159,7 +159,7 @@ def _flat(indices: Sequence[Array], lengths: Sequence[int]) -> Array:
 
 
 def _add_rows(work: Array, flat: Array, values: Array) -> None:
-    """``work[:, flat] += values``, of three axes and contiguous."""
+    """``work[:, flat] += values``; `work` is contiguous and has three axes."""
     outer, n, inner = work.shape
     if not values.size:
         return

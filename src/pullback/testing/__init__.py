@@ -1,4 +1,4 @@
-"""What tests of a user's own code need: the audit of a Function, a comparison of results, and inputs.
+"""Tools for tests of one's own code: the audit of a Function, a comparison of results, and inputs.
 
 `audit` says whether a Function keeps its contract, each finding with a reason and a corrected line; the command
 `pullback check` runs it on a file. `assert_close` and `make_tensor` are PyTorch's.

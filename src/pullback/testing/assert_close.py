@@ -1,4 +1,4 @@
-"""`assert_close`: whether two results agree, within the tolerances that their dtypes ask for."""
+"""`assert_close`: whether two results agree, within tolerances that depend on their dtypes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..tensor import dtypes as _dtypes
 from ..tensor.tensor import Tensor, wrap
 
 TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
-"""rtol and atol of each dtype, PyTorch's; a complex dtype has those of its parts, and any other dtype none."""
+"""rtol and atol of each dtype, as in PyTorch; a complex dtype has those of its parts, and any other dtype has 0."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Rules:
     check_stride: bool
 
     def tolerances(self, *dtypes: _dtypes.dtype) -> tuple[float, float]:
-        """rtol and atol: those that were given, or the larger ones that the dtypes ask for."""
+        """rtol and atol: the given ones, or the larger ones of those for the dtypes."""
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         pairs = [TOLERANCES.get(str((d.to_real() if d.is_complex else d).name), (0.0, 0.0)) for d in dtypes]
@@ -53,16 +53,16 @@ def assert_close(
     """Raise AssertionError unless ``|actual - expected| <= atol + rtol * |expected|``, element by element.
 
     Args:
-        actual, expected: tensors or arrays, numbers, booleans or None; or sequences and mappings of these, which have
-            to match item by item. Shapes have to be the same.
-        allow_subclasses: compare tensors and arrays of derived classes, too.
+        actual, expected: tensors or arrays, numbers, booleans or None; or sequences and mappings of these, which must
+            match item by item. Shapes must be equal.
+        allow_subclasses: also compare tensors and arrays of derived classes.
         rtol, atol: the tolerances, both or neither; by default those of the dtypes, e.g. 1.3e-6 and 1e-5 for float32.
-        equal_nan: take NaN for equal to NaN.
-        check_device, check_dtype, check_layout, check_stride: what else has to be the same.
-        msg: what the error says, or a function that makes it from what it would say.
+        equal_nan: treat NaN as equal to NaN.
+        check_device, check_dtype, check_layout, check_stride: further properties that must be equal.
+        msg: the error message, or a function that makes it from the default message.
 
     Raises:
-        AssertionError: they differ; the message says where most.
+        AssertionError: they differ; the message shows where they differ most.
         TypeError: they are of kinds that cannot be compared with each other.
         ValueError: only one of `rtol` and `atol` was given.
 
@@ -89,7 +89,7 @@ def assert_close(
 
 
 def _difference(actual: Any, expected: Any, rules: Rules, path: str) -> str:
-    """What differs; the empty string if nothing does."""
+    """The difference in words; the empty string if there is none."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         return _of_mappings(actual, expected, rules, path)
     if all(isinstance(v, Sequence) and not isinstance(v, (str, bytes)) for v in (actual, expected)):
@@ -164,7 +164,7 @@ def _of_tensors(actual: Tensor, expected: Tensor, rules: Rules) -> str:
 
 
 def _of_values(a: np.ndarray[Any, Any], e: np.ndarray[Any, Any], rules: Rules, rtol: float, atol: float) -> str:
-    """What differs between arrays of one shape and dtype."""
+    """The difference between arrays of one shape and dtype, in words."""
     with np.errstate(all="ignore"):
         close = np.isclose(a, e, rtol=rtol, atol=atol, equal_nan=rules.equal_nan)
     if close.all():

@@ -1,7 +1,7 @@
 """`audit`: all checks of a Function, in order, with one result.
 
 A check is a function that takes the `Subject` and yields findings. `CHECKS` lists them, with a title for the result and
-the condition under which each applies; the first ones are gates, after whose faults nothing else is worth running.
+the condition under which each applies. The first ones are gates: if one finds a fault, the other checks are not run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .subject import Subject
 
 @dataclass(frozen=True)
 class Check:
-    """One check: what it is called, what does it, why it does not apply (or None), and whether it is a gate."""
+    """One check: its title, its function, the reason why it does not apply (or None), and whether it is a gate."""
 
     title: str
     run: Callable[[Subject], Iterator[Finding]]
@@ -98,34 +98,36 @@ def audit(
     progress: Callable[[str, int, int], None] | None = None,
     ignore: Collection[str] = (),
 ) -> Audit:
-    """Check whether a `Function` keeps its contract, and say of each breach what was expected, what came, and the cure.
+    """Check whether a `Function` keeps its contract; report for each breach the expected and actual result, and the
+    cure.
 
     Derivatives are compared in float64 with central differences ``(f(x + eps e) - f(x - eps e)) / (2 eps)``, entry by
     entry: ``|analytical - numerical| <= atol + rtol |numerical|``; kinks are recognised by their one-sided differences
     and are no faults. Beyond first and second derivatives the audit looks at forward mode and the `vmap` rule, at
-    ``needs_input_grad``, outputs that are not used, writes to what belongs to others, aliases, determinism, dtypes,
-    layouts, 0-d and empty inputs, state that calls share, and what stays alive. docs/audit.md lists all findings.
+    ``needs_input_grad``, unused outputs, writes to memory of others, aliases, determinism, dtypes, layouts, 0-d and
+    empty inputs, state shared between calls, and memory that stays alive. docs/audit.md lists all findings.
 
-    The inputs are copied for every call, so the caller's tensors stay as they are. As in `gradcheck`, those that
-    require grad are differentiated, or if none does all of floating point or complex dtype.
+    The inputs are copied for every call, so the caller's tensors stay unchanged. As in `gradcheck`, those that require
+    grad are differentiated; if none does, all floating point and complex ones are.
 
     Args:
         function: the subclass of `Function`, not its ``apply``.
         inputs: the arguments of ``forward`` without ctx, of any shape, nested as `apply` allows; small ones, because
             the number of calls grows with their elements.
         kwargs: arguments by keyword.
-        dtypes: in which precisions it has to work; complex inputs take the complex type of the same precision.
+        dtypes: the precisions in which it has to work; complex inputs get the complex dtype of the same precision.
         eps, atol, rtol: as in `gradcheck`.
-        progress: is called before each check with its title, its number and how many there are.
-        ignore: the codes of findings that are meant to be so, as a straight-through estimator's "wrong-derivative";
-            they are listed as accepted and fail nothing. So are those in the class's own ``audit_ignore``.
+        progress: called before each check with its title, its number and the number of checks.
+        ignore: the codes of intended findings, e.g. "wrong-derivative" for a straight-through estimator; they are
+            listed as accepted and fail nothing. The class's own ``audit_ignore`` adds to them.
 
     Returns:
         An `Audit`: ``ok``, ``findings``, ``as_markdown()``, ``as_dict()``, and readable text.
 
     Raises:
         TypeError: `function` is not a Function with a forward, or its arguments do not fit the inputs.
-        ValueError: there is no floating point or complex tensor among the inputs; or `ignore` names no finding.
+        ValueError: there is no floating point or complex tensor among the inputs; or `ignore` has a code that does not
+            exist.
         RuntimeError: an input that is differentiated has overlapping memory.
 
     >>> import pullback
@@ -162,7 +164,7 @@ def audit(
     made: list[str] = []
     skipped: dict[str, str] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"), enable_grad():
-        warnings.simplefilter("ignore")  # what they would say is found out by the checks
+        warnings.simplefilter("ignore")  # the checks find out what they would say
         subject = Subject(function, inputs, kwargs or {}, dtypes, options)
         for number, check in enumerate(CHECKS):
             reason = next((f"because {c.title!r} failed" for c in CHECKS if c.gate and c.title in subject.broken), None)
@@ -184,7 +186,7 @@ def audit(
 
 
 def _codes(given: Collection[str]) -> set[str]:
-    """Codes of findings, of which each exists."""
+    """The given codes of findings; ValueError if one does not exist."""
     codes = {given} if isinstance(given, str) else set(given)
     for code in sorted(codes - CODES.keys()):
         close = difflib.get_close_matches(code, CODES, 1)
@@ -200,7 +202,7 @@ def _codes(given: Collection[str]) -> set[str]:
 
 
 def _findings(check: Check, subject: Subject) -> list[Finding]:
-    """What one check finds; an error that the Function raises on the way is a finding."""
+    """The findings of one check; an error that the Function raises meanwhile is a finding."""
     try:
         return list(check.run(subject))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The check of a `vmap` rule: for a batch it gives what a loop gives."""
+"""The check of a `vmap` rule: a batch gives the same results as a loop."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _corrected(subject: Subject) -> str:
 
 
 def _compare(subject: Subject, batched: Sequence[bool], axis: int) -> tuple[float, str]:
-    """How far the batch is from the loop, and in what: values, or gradients."""
+    """How far the batch is from the loop, and whether in values or in gradients."""
     rng = np.random.default_rng(18)
     points = [subject.flat[i]._data for i in subject.moving]
     rows = [

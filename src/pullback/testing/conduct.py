@@ -1,5 +1,5 @@
-"""The checks on what backward makes of its situation: which gradients are wanted, which outputs were used, and the
-shape, dtype, device and layout of what it is given and returns.
+"""The checks of backward's behaviour: which gradients are wanted, which outputs were used, and the shape, dtype, device
+and layout of the tensors it gets and returns.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from .source import described, executed, line_of_error, replaced, shape_of, text
 from .subject import Run, Subject, drawn
 
 APART = (str(context.__file__), str(calls.__file__))
-"""The files of ctx and of what calls an operation: the work of saying what is wanted, and of recording, is none of
-backward's."""
+"""The files of ctx and of calls of operations: their work, saying which gradients are wanted and recording, is not
+backward's.
+"""
 
 
 def _gradient_line(subject: Subject, i: int, form: str = "{}") -> tuple[Line | None, str]:
@@ -39,7 +40,7 @@ def _gradient_line(subject: Subject, i: int, form: str = "{}") -> tuple[Line | N
 
 
 def check_gradient_shapes(subject: Subject) -> Iterator[Finding]:
-    """Every gradient has the shape of its input, which the engine otherwise sums or broadcasts it to."""
+    """Every gradient has the shape of its input, to which the engine would otherwise sum or broadcast it."""
     run = subject.run()
     if not run.tracked:
         return
@@ -93,7 +94,7 @@ def check_dtypes(subject: Subject) -> Iterator[Finding]:
 
 
 def _precision(t: Tensor) -> int:
-    """Bytes of a real number; 0 for what is not floating point."""
+    """Bytes of a real number; 0 for a tensor that is not floating point or complex."""
     kind = t._data.dtype.kind
     return t._data.dtype.itemsize // (2 if kind == "c" else 1) if kind in "fcV" else 0
 
@@ -133,7 +134,7 @@ def _devices(subject: Subject, run: Run, returned: Sequence[Any]) -> Iterator[Fi
 
 
 def check_needs_input_grad(subject: Subject) -> Iterator[Finding]:
-    """With a gradient that is not wanted the others stay what they are, and nothing is computed for it."""
+    """If a gradient is not wanted, the others stay the same, and nothing is computed for it."""
     reference = subject.run()
     n = len(subject.moving)
     if n < 2 or not reference.tracked:
@@ -165,7 +166,7 @@ def check_needs_input_grad(subject: Subject) -> Iterator[Finding]:
 def _with_needs(
     subject: Subject, needs: list[bool], seeds: Sequence[Array], expected: Sequence[Array | None]
 ) -> Finding | None:
-    """A finding if some gradient is different when only these are wanted."""
+    """A finding if some gradient differs when only these are wanted."""
     wanted = [i for i, need in enumerate(needs) if need]
     names = ", ".join(subject.where(i) for i in wanted)
     why = (
@@ -200,7 +201,7 @@ def _with_needs(
 
 
 def _is_given(t: Any, subject: Subject) -> bool:
-    """Whether a gradient is no more than the incoming one, which costs nothing."""
+    """Whether a gradient is just the incoming one, which costs nothing."""
     given = [g for g in subject.log.given if isinstance(g, Tensor)]
     return isinstance(t, Tensor) and any(t is g or np.shares_memory(t._data, g._data) for g in given)
 
@@ -302,7 +303,7 @@ def turned(data: Array) -> Array:
 
 
 def check_layouts(subject: Subject) -> Iterator[Finding]:
-    """Inputs and incoming gradients that are not contiguous give what contiguous ones give."""
+    """Inputs and incoming gradients that are not contiguous give the same results as contiguous ones."""
     reference = subject.run()
     if not reference.tracked:
         return
@@ -352,7 +353,7 @@ def check_layouts(subject: Subject) -> Iterator[Finding]:
 
 
 def _reshaped(line: Line | None, name: str) -> str:
-    """The line with reshape() for view(), which copies where it must; else a contiguous copy to be made before it."""
+    """The line with reshape() instead of view(), which copies if needed; or a contiguous copy to make before it."""
     if line is not None and ".view(" in line.text:
         return line.text.strip().replace(".view(", ".reshape(")
     first = f"{name} = {name}.contiguous()"
@@ -360,14 +361,14 @@ def _reshaped(line: Line | None, name: str) -> str:
 
 
 def _off(subject: Subject, found: Sequence[Array | None], expected: Sequence[Array | None]) -> str:
-    """How far two sets of arrays are apart, in words; empty if they agree."""
+    """The distance between two sets of arrays, in words; empty if they agree."""
     gap = largest_gap(found, expected)
     scale = max((np.abs(e).max(initial=0) for e in expected if e is not None), default=0)
     return f"results that differ by {gap:.3g}" if gap > subject.rounding * (1 + scale) else ""
 
 
 def check_zero_dim(subject: Subject) -> Iterator[Finding]:
-    """0-d inputs, for a Function that is elementwise or reduces everything, as far as shapes tell."""
+    """0-d inputs, for a Function that is elementwise or reduces everything, judging by shapes."""
     shapes = [t._data.shape for t in subject.flat if isinstance(t, Tensor)]
     outputs = {t._data.shape for t in subject.run().outputs}
     try:
@@ -384,7 +385,7 @@ def check_zero_dim(subject: Subject) -> Iterator[Finding]:
 
 
 def check_empty(subject: Subject) -> Iterator[Finding]:
-    """Inputs without elements: every length that an axis has, in turn, is zero wherever it occurs."""
+    """Inputs without elements: each length of an axis, in turn, becomes zero wherever it occurs."""
     lengths = {n for t in subject.flat if isinstance(t, Tensor) for n in t._data.shape} - {0}
     for n in sorted(lengths):
         flat = subject.copies()
@@ -405,12 +406,12 @@ def _plain(t: Tensor) -> Tensor:
 
 
 def _resized(subject: Subject, flat: list[Any], code: str, what: str) -> Iterator[Finding]:
-    """What goes wrong in backward for inputs of other sizes, if forward takes them at all."""
+    """Findings on backward for inputs of other sizes, if forward takes them at all."""
     kept = [_plain(t) if isinstance(t, Tensor) else t for t in flat]
     try:
         run = subject.run([copied(t) if isinstance(t, Tensor) else t for t in kept])
         finite = all(np.isfinite(t._data).all() for t in run.outputs if t._data.dtype.kind in "fc")
-    except Exception:  # which is forward's right
+    except Exception:  # forward may refuse a size
         return
     if not run.tracked or not finite:
         return

@@ -1,7 +1,7 @@
 """The checks of first derivatives: in float64 against finite differences, and in float32.
 
-Finite differences and what they have to say about kinks are `gradcheck`'s. In float64 they are the judge; float32 is
-compared with them as well, because differences in float32 itself have two or three digits.
+Finite differences and the search for kinks are `gradcheck`'s. In float64 they decide; float32 results are compared with
+float64 as well, because differences in float32 itself have only two or three digits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .findings import Finding, Line
 from .source import Method, described, line_of_error, replaced, shape_of, text
 from .subject import Subject
 
-LARGEST = 20_000  # entries of Jacobians that are computed in full; of larger ones a random direction is
-SINGLE = 1e-3  # what may be lost in float32, of the largest entry
+LARGEST = 20_000  # entries of Jacobians that are computed in full; larger ones only along a random direction
+SINGLE = 1e-3  # the error allowed in float32, relative to the largest entry
 
 
 # First derivatives ---------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def check_first_derivative(subject: Subject) -> Iterator[Finding]:
 
 
 def compare(subject: Subject, problem: Problem, code: str, given: str = "") -> Iterator[Finding]:
-    """What finite differences say of backward at the point of a problem; `given` says what is special about it."""
+    """Compare backward with finite differences at the point of a problem; `given` says what is special about it."""
     with enable_grad(), np.errstate(all="ignore"):
         call = Call(problem)
         if not call.outputs:
@@ -40,7 +40,7 @@ def compare(subject: Subject, problem: Problem, code: str, given: str = "") -> I
             return
         base = call.values()
         found = _disagreements(call, subject.options, *directions(call))
-        if found and not subject.single and _noise(call):  # which is that it computes in float32
+        if found and not subject.single and _noise(call):  # the reason: it computes in float32
             subject.coarsen()
             found = _disagreements(call, subject.options, *directions(call))
         for f in found:
@@ -97,8 +97,9 @@ def _not_finite(call: Call, f: Found) -> Finding:
 
 
 def steady(call: Call, options: Options, f: Found) -> Array:
-    """Which entries are the same by larger steps. At a jump the quotient is as large as the step is small, also where
-    the function takes the middle value there, so that both one-sided quotients are alike."""
+    """Which entries stay the same with larger steps. At a jump the quotient grows as the step shrinks, even if the
+    function takes the middle value there, so that both one-sided quotients are equal.
+    """
     if f.numerical.shape[1:] != (call.outputs[f.k]._data.size, call.inputs[f.i]._data.size):  # a random direction
         return np.ones_like(f.wrong)
     wider = numerical(call, f.i, None, [None] * len(call.outputs), 8 * options.eps)[f.k][0]
@@ -132,7 +133,7 @@ def _wrong(subject: Subject, f: Found, pair: disagreement.Pair, code: str, given
 
 
 def worst(pair: disagreement.Pair) -> tuple[str, str, str]:
-    """The entry that is furthest off: finite differences, backward, and what it is called."""
+    """The worst entry: by finite differences, by backward, and its name."""
     if pair.numerical.shape[1:] != (pair.value.size, pair.point.size):
         part, row, column = 0, 0, 0
         name = f"the derivative of {pair.output.short} with respect to {pair.input.short}, along random directions"
@@ -146,7 +147,7 @@ def worst(pair: disagreement.Pair) -> tuple[str, str, str]:
 
 
 def _rule(pair: disagreement.Pair) -> tuple[str | None, str]:
-    """What the wrong entries have in common, in words, and the name of the rule that said so."""
+    """The pattern of the wrong entries, in words, and the name of the rule that found it."""
     N, A = (np.where(pair.kinks.there, 0, J) for J in (pair.numerical, pair.analytical))
     if pair.numerical.shape[1:] != (pair.value.size, pair.point.size):
         return None, ""
@@ -158,7 +159,7 @@ def _rule(pair: disagreement.Pair) -> tuple[str | None, str]:
 
 
 def _mended(subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact: str) -> tuple[Line | None, str]:
-    """The line that computes a gradient, and what it should be, as far as the wrong entries tell."""
+    """The line that computes a gradient, and its correction, as far as the wrong entries show it."""
     backward = subject.method("backward")
     place = subject.places[subject.moving[f.i]]
     found = backward.gradient(place) if backward else None
@@ -179,7 +180,7 @@ def _mended(subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact
 
 
 def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backward: Method) -> str | None:
-    """The expression for a gradient, mended by what the wrong entries share; None where that does not tell."""
+    """The expression for a gradient, corrected by the pattern of the wrong entries; None if that is no help."""
     N, A = pair.numerical, pair.analytical
     if rule == "factor":
         c = complex(np.vdot(N, A) / np.vdot(N, N).real)
@@ -213,7 +214,7 @@ def _transposed(old: str) -> str:
 
 
 def check_float32(subject: Subject) -> Iterator[Finding]:
-    """forward and backward in other dtypes than float64 against those in float64, which finite differences judge."""
+    """forward and backward in other dtypes than float64 against float64, which finite differences check."""
     rng = np.random.default_rng(1)
     reference = subject.run()
     for dtype in subject.dtypes:

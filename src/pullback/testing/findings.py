@@ -1,8 +1,7 @@
-"""What an audit says: the kinds of finding there are, one finding, and the result of one audit in its several forms.
+"""Findings of an audit: their kinds, a single one, and the result of an audit in its several forms.
 
-`CODES` is the whole list of what can be found. A finding names one of them, says what was expected and what came, and
-shows the user's own line with the line that should stand in its place. The table in docs/audit.md is printed from
-here.
+`CODES` lists everything that can be found. A finding names one of them, gives the expected and the actual result, and
+shows the user's own line with its correction. The table in docs/audit.md is printed from here.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ SEVERITIES = (FAULT, WARNING, NOTE)
 
 @dataclass(frozen=True)
 class Code:
-    """One kind of finding: how bad it is, and what it means in a sentence."""
+    """One kind of finding: its severity, and its meaning in a sentence."""
 
     severity: str
     meaning: str
@@ -100,7 +99,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding: its code, what was expected and what came, why, the line in question, and what it should be."""
+    """One finding: its code, the expected and the actual result, the reason, the line, and its correction."""
 
     code: str
     expected: str
@@ -116,7 +115,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """What was expected, what came, and why, in full sentences."""
+        """The expected and the actual result and the reason, in full sentences."""
         parts = [f"Expected {self.expected}; found {self.found}."]
         return " ".join([*parts, self.why] if self.why else parts)
 
@@ -128,7 +127,7 @@ class Finding:
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding in what JSON has."""
+        """The finding in JSON's types."""
         line = self.line
         return {
             "code": self.code,
@@ -147,8 +146,8 @@ class Audit:
     """The result of `audit`: the findings, most severe first, and which checks were made.
 
     function: the name of the Function. checks: the titles of the checks that were made. skipped: those that do not
-    apply, each with the reason. accepted: the findings that were to be ignored, which fail nothing. Its text is for a
-    terminal; `as_markdown` and `as_dict` are for pages and programs.
+    apply, each with the reason. accepted: the ignored findings, which fail nothing. Its text is for a terminal;
+    `as_markdown` and `as_dict` are for pages and programs.
     """
 
     function: str
@@ -201,7 +200,7 @@ class Audit:
         return "\n\n".join(parts) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """The result in what JSON has: dicts, lists, strings, numbers, booleans and None."""
+        """The result in JSON's types: dicts, lists, strings, numbers, booleans and None."""
         return {
             "function": self.function,
             "ok": self.ok,
@@ -225,6 +224,6 @@ def codes_as_markdown() -> str:
 
 
 def sorted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings by severity, and otherwise in the order in which they were made; the same one is said once."""
+    """Findings by severity, then in the order in which they were made, without duplicates."""
     unique = dict.fromkeys(findings)
     return tuple(sorted(unique, key=lambda finding: SEVERITIES.index(finding.severity)))

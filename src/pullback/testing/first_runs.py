@@ -1,6 +1,6 @@
 """The checks that come first: forward runs, twice with the same result, and leaves its inputs alone; so does backward.
 
-What fails here would fail in every other check, which are then left out.
+A failure here would fail every other check as well, so those are then left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .source import (
 )
 from .subject import Run, Subject, numbers
 
-ATTEMPTS = 4  # how often something is repeated to see it differ: a few random numbers may well be the same twice
+ATTEMPTS = 4  # repetitions before results count as equal: a few random numbers may well be the same twice
 
 REFUSALS = {
     "incorrect number of gradients": "gradient-count",
@@ -38,7 +38,7 @@ REFUSALS = {
     "invalid gradient at index": "gradient-shape",
     "returned a gradient of dtype": "gradient-dtype",
 }
-"""Words in the engine's refusals, and what they are called here."""
+"""Words in the engine's refusals, and the codes of findings for them."""
 
 
 def check_forward(subject: Subject) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def check_forward(subject: Subject) -> Iterator[Finding]:
 
 
 def check_determinism(subject: Subject) -> Iterator[Finding]:
-    """forward gives the same twice; if it is random, at least with the same seed."""
+    """forward gives the same result twice; if it is random, at least with the same seed."""
     forward = subject.method("forward")
     gap = _gap(subject)
     if gap == 0:
@@ -97,13 +97,13 @@ def check_determinism(subject: Subject) -> Iterator[Finding]:
 
 
 def _gap(subject: Subject) -> float:
-    """How far the results of a few calls are apart."""
+    """The largest difference between the results of a few calls."""
     first, *others = ([numbers(t) for t in subject.run().outputs] for _ in range(ATTEMPTS))
     return max(largest_gap(first, other) for other in others)
 
 
 def largest_gap(a: Sequence[Array | None], b: Sequence[Array | None]) -> float:
-    """The largest difference between arrays, where nan equals nan and None is zero; inf if shapes differ."""
+    """The largest difference between arrays, with nan equal to nan and None as zero; inf if shapes differ."""
     worst = 0.0 if len(a) == len(b) else np.inf
     for x, y in zip(a, b, strict=False):
         x, y = (np.zeros(()) if v is None else np.asarray(v) for v in (x, y))
@@ -172,7 +172,7 @@ def check_backward(subject: Subject) -> Iterator[Finding]:
 
 
 def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
-    """What was expected where backward fails, and the line that should stand there."""
+    """The expected result where backward fails, and the corrected line."""
     backward = subject.method("backward")
     found = backward.returned() if backward else None
     elements = [text(value) for value in found[1]] if found else ["grad_output"]
@@ -204,7 +204,7 @@ def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
 
 
 def _cast(subject: Subject, form: str) -> str:
-    """The statement that computes the first gradient of another shape or kind than its input, with that made to fit."""
+    """The statement of the first gradient whose shape or kind differs from its input's, made to fit."""
     backward, node = subject.method("backward"), subject.run().node
     returned = subject.log.each(node)
     for leaf in subject.moving:
@@ -219,7 +219,7 @@ def _cast(subject: Subject, form: str) -> str:
 
 
 def check_warnings(subject: Subject) -> Iterator[Finding]:
-    """Neither forward nor backward gives a warning; that about a gradient's shape is a finding of its own."""
+    """Neither forward nor backward warns; the warning about a gradient's shape is a finding of its own."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         run = subject.run()
@@ -238,7 +238,7 @@ def check_warnings(subject: Subject) -> Iterator[Finding]:
 
 
 def check_backward_writes(subject: Subject) -> Iterator[Finding]:
-    """backward leaves the incoming gradient, the inputs and what was saved as they were."""
+    """backward leaves the incoming gradient, the inputs and the saved tensors unchanged."""
     run = subject.run()
     if not run.tracked:
         return

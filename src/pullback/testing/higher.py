@@ -1,7 +1,7 @@
 """The checks of second derivatives, and of forward mode.
 
-The derivative of backward is compared with finite differences of backward. Where it is wrong, what forward computed and
-kept is looked at first: that is the usual cause, and nothing else would tell.
+The derivative of backward is compared with finite differences of backward. Where it is wrong, the values that forward
+computed and kept are examined first: they are the usual cause, and no other check would find it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_second_derivative(subject: Subject) -> Iterator[Finding]:
         problem = Problem(Gradients(subject.apply, 2), (*subject.tree, *vectors), flat, labels, subject.name, True)
         try:
             found = _second(subject, Call(problem))
-            if "wrong-derivative" in subject.broken:  # of which a wrong second derivative may be a consequence
+            if "wrong-derivative" in subject.broken:  # a wrong second derivative may follow from these
                 found = [f for f in found if f.code == "lost-derivative"]
         except Exception as error:
             if "once_differentiable" in str(error):
@@ -112,7 +112,7 @@ def _second_finding(subject: Subject, expected: str, found: str) -> Finding:
 
 
 def _cut(backward: Method) -> tuple[Line | None, str]:
-    """The line that leaves the graph, and that line within it; else the mark that says backward does."""
+    """The line that leaves the graph, and its correction; else `once_differentiable`, which says that backward does."""
     for statement in backward.statements():
         line = backward.at(statement)
         for way in (".detach()", ".data"):
@@ -122,7 +122,7 @@ def _cut(backward: Method) -> tuple[Line | None, str]:
 
 
 def kept_values(subject: Subject) -> list[tuple[str, Line | None, str]]:
-    """What forward computed and kept that changes with the inputs: in words, its line, and the corrected line."""
+    """Values that forward computed and kept, and that change with the inputs: in words, the line, its correction."""
     here, there = subject.run().node, subject.run(subject.moved()).node
     method = subject.method("setup_context" if subject.function._contract.separate else "forward")
     names = [subject.names[i] for i in subject.moving if "[" not in subject.names[i]]
@@ -142,7 +142,7 @@ def kept_values(subject: Subject) -> list[tuple[str, Line | None, str]]:
 
 
 def _saved_inputs(node: Any) -> list[Tensor]:
-    """What was saved and has a place in the graph outside of the node: inputs of the call."""
+    """The saved tensors with a place in the graph outside the node: inputs of the call."""
     return [t for t in node._saved or () if t is not None and (t._requires_grad or t._edge is not None)]
 
 
@@ -158,7 +158,7 @@ def _kept_tensor(method: Method, i: int, names: list[str]) -> tuple[str, Line | 
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two values that were kept are equal; other kinds of value than numbers count as equal."""
+    """Whether two kept values are equal; values that are not numbers count as equal."""
     a, b = (numbers(v) if isinstance(v, Tensor) else v for v in (a, b))
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(_same, a, b))
@@ -230,7 +230,7 @@ def _along(u: Array, difference: Array) -> Any:
 
 
 def _modes_differ(subject: Subject, i: int, left: float, right: float, truth: float, allowed: float) -> Finding:
-    """What jvp gives along the i-th input is `left`, what backward gives `right`, and finite differences `truth`."""
+    """The finding that along the i-th input jvp gives `left`, backward `right`, and finite differences `truth`."""
     method = subject.method("jvp")
     returned = method.returned() if method else None
     line = method.at(returned[0]) if returned else method.head()

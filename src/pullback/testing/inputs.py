@@ -1,13 +1,13 @@
-"""Where the inputs of an audit come from when they are not passed: declared beside the Function, or in its type hints.
+"""Finds the inputs of an audit if they are not passed: declared beside the Function, or in its type hints.
 
 `audit_inputs`, as an attribute of the class or as a name in its file, is the inputs or a function that returns them:
 
 * a Tensor, or a tuple of arguments;
 * on the class, a dict of arguments by name; in the file, a dict from the names of classes to their inputs;
-* a list of such, to be audited one by one.
+* a list of these, to be audited one by one.
 
-Otherwise forward's own type hints will do: ``x: "float64[3, 4]"`` is a tensor of that dtype and shape; a length may be
-a name, which is the same number wherever it stands: ``a: "float64[n, k]", b: "float64[k, m]"``.
+Otherwise forward's own type hints are used: ``x: "float64[3, 4]"`` is a tensor of that dtype and shape; a length may be
+a name, which means the same number everywhere: ``a: "float64[n, k]", b: "float64[k, m]"``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..tensor.tensor import Tensor, wrap
 
 NAME = "audit_inputs"
 HINT = re.compile(r"(?P<dtype>\w+)\s*\[(?P<shape>[^\]]*)\]")
-LENGTHS = (2, 3, 4, 5, 6, 7)  # what named lengths are, in turn: different ones, so that mixed-up axes show
+LENGTHS = (2, 3, 4, 5, 6, 7)  # the values of named lengths, in turn; they differ, so that mixed-up axes show
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 """The arguments of one call: by position, and by name."""
@@ -38,7 +38,7 @@ def declared(function: type[Function], scope: Mapping[str, Any] | None = None, n
     """The inputs that go with a Function; `scope` is the variables of its file.
 
     Raises:
-        LookupError: none are declared, and its hints do not tell; the message says how to declare them.
+        LookupError: none are declared, and its hints do not suffice; the message says how to declare them.
 
     >>> import pullback
     >>> class Scale(pullback.autograd.Function):
@@ -60,7 +60,7 @@ def declared(function: type[Function], scope: Mapping[str, Any] | None = None, n
 
 
 def _called(value: Any, function: type[Function]) -> Any:
-    """Inputs, or what a function returns that takes the class, or nothing."""
+    """The inputs, or, if they are a function, its result; it may take the class as its argument."""
     if isinstance(value, Tensor) or not callable(value):
         return value
     return value(function) if inspect.signature(value).parameters else value()
@@ -101,7 +101,7 @@ def _by_hints(function: type[Function], name: str) -> Inputs:
 
 
 def _text(annotation: Any) -> str:
-    """A hint as text; where all annotations are strings, that of a string has quotes of its own."""
+    """A hint as text; where all annotations are strings, the hint of a string has its own quotes."""
     if not isinstance(annotation, str):
         return ""
     try:
@@ -112,9 +112,9 @@ def _text(annotation: Any) -> str:
 
 
 def from_hint(hint: str, rng: np.random.Generator, lengths: dict[str, int] | None = None) -> Tensor:
-    """A tensor for a hint: normal random numbers away from 0 for floating point and complex dtypes, else 0 and 1.
+    """A tensor for a hint: normal random numbers away from 0 for floating point and complex dtypes, else 0s and 1s.
 
-    lengths: what the named lengths are; new ones are entered.
+    lengths: the values of the named lengths; new names are added.
 
     >>> from_hint("int64[n, 2]", np.random.default_rng(0))
     tensor([[0, 1],

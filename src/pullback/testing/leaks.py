@@ -1,4 +1,4 @@
-"""The check on what a call leaves behind: what stays alive, and which attribute of ctx, class or module holds it."""
+"""The check for leaks: objects that stay alive after a call, and the attribute of ctx, class or module behind it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .findings import Finding
 from .sharing import attributes_of, saving, state_of, stored
 from .subject import Run, Subject, drawn
 
-REACH = 5_000  # objects that are looked at to find out who holds another
+REACH = 5_000  # the most objects examined to find out which holds another
 CONTAINERS = (dict, list, tuple, set, types.FunctionType, types.CellType, types.MethodType)
 
 
 def check_lifetimes(subject: Subject) -> Iterator[Finding]:
-    """After backward nothing is kept that the graph no longer needs; after the outputs have gone, nothing at all."""
+    """After backward nothing is kept that the graph no longer needs; once the outputs are gone, nothing at all."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -44,14 +44,14 @@ def check_lifetimes(subject: Subject) -> Iterator[Finding]:
 
 
 Left = list[tuple[str, "weakref.ref[Any]"]]
-"""What a call made and was given, by name."""
+"""The objects that a call made or was given, by name."""
 
 
 def _call_and_forget(subject: Subject) -> tuple[Left, dict[str, str], str | None]:
-    """Run forward and backward and let go of everything.
+    """Run forward and backward and release everything.
 
-    Returns weak references to what took part, the attributes of ctx that hold tensors or arrays after backward, and
-    that among them which leads back to ctx.
+    Returns weak references to the objects that took part, the attributes of ctx that hold tensors or arrays after
+    backward, and the one of these that leads back to ctx.
     """
     run = Run(subject, subject.copies(), functools.partial(subject.call, subject.function))
     if not run.tracked:
@@ -79,7 +79,7 @@ def _living(left: Left) -> list[str]:
 
 
 def _tensors_in(value: Any) -> list[str]:
-    """The tensors and arrays of more than one element in a value, described."""
+    """Descriptions of the tensors and arrays of more than one element in a value."""
     if isinstance(value, Tensor):
         return [f"a tensor of shape {list(value._data.shape)}"] if value._data.size > 1 else []
     if isinstance(value, np.ndarray):
@@ -90,7 +90,7 @@ def _tensors_in(value: Any) -> list[str]:
 
 
 def _leads_to(start: Any, *ends: Any) -> bool:
-    """Whether an object refers, by way of tensors, nodes, containers and closures, to one of others."""
+    """Whether an object refers, through tensors, nodes, containers and closures, to one of the others."""
     goals = {id(end) for end in ends}
     seen: set[int] = set()
     stack = [start]

@@ -27,21 +27,21 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of random numbers in ``[low, high)``, each as likely; of a complex dtype, both of their parts.
+    """A tensor of random numbers, uniform in ``[low, high)``; for a complex dtype, in both parts.
 
     Args:
         shape: its lengths, separately or as one sequence.
-        dtype: any; the range is cut to what it can hold.
-        device: taken for PyTorch's sake, where it has no default: tensors lie on the CPU.
+        dtype: any; the range is cut to that of the dtype.
+        device: accepted because PyTorch requires it; tensors lie on the CPU.
         low, high: 0 and 2 if not given for bool, 0 and 10 for unsigned and -9 and 10 for other integers, otherwise
             -9 and 9.
         noncontiguous: with gaps between its elements in memory.
-        exclude_zero: with 1, or the smallest normal number, in the place of 0.
+        exclude_zero: with 1, or the smallest normal number, instead of 0.
 
     Raises:
-        TypeError: `dtype` is none.
-        ValueError: an empty range, or one out of reach of `dtype`; integers that require grad; gaps, and a memory
-            format as well.
+        TypeError: `dtype` is not a dtype.
+        ValueError: an empty range, or one out of reach of `dtype`; integers that require grad; both `noncontiguous` and
+            a memory format.
 
     >>> import pullback
     >>> x = make_tensor(2, 3, dtype=pullback.float64, low=1, requires_grad=True)
@@ -66,7 +66,7 @@ def make_tensor(
 
 
 def _refuse(found: np.dtype[Any], requires_grad: bool, noncontiguous: bool, memory_format: Any) -> None:
-    """Refuse what does not go together."""
+    """Refuse arguments that do not go together."""
     if requires_grad and found.kind in "biu":
         raise ValueError(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got "
@@ -107,7 +107,7 @@ def _numbers(found: np.dtype[Any], size: tuple[int, ...], first: Any, last: Any)
     if found.kind in "biu":
         return integers(first, last, size, np.dtype(np.int64))._data.astype(found)
     parts = [uniform(size, np.dtype(np.float64))._data for _ in range(2 if found.kind == "c" else 1)]
-    # of halves, for the range may be as wide as that of the dtype
+    # computed from halves, because the range may be as wide as the dtype's
     parts = [(part * (last / 2 - first / 2) + first / 2) * 2 for part in parts]
     numbers = parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
     return numbers if found.kind == "V" else numbers.astype(found)

@@ -1,4 +1,4 @@
-"""The checks on what a call shares: memory with its inputs, state with other calls, tensors with the world around."""
+"""The checks on sharing: memory with the inputs, state with other calls, tensors from outside."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .subject import Subject, numbers
 
 
 def check_aliases(subject: Subject) -> Iterator[Finding]:
-    """An output that shares memory with an input or another output shares its count of writes, too."""
+    """An output that shares memory with an input or another output also shares its version counter."""
     run = subject.run()
     named = [(subject.names[i], t) for i, t in enumerate(run.inputs) if isinstance(t, Tensor)]
     named += [(f"output {k}", t) for k, t in enumerate(run.outputs)]
@@ -58,7 +58,7 @@ def _overlap(a: Tensor, b: Tensor) -> bool:
 
 
 def check_interleaved(subject: Subject) -> Iterator[Finding]:
-    """A second call between forward and backward of the first changes nothing of the first."""
+    """A second call between forward and backward of a first one changes nothing for the first."""
     alone = subject.run()
     if not alone.tracked or "input-modified" in subject.broken:
         return
@@ -97,7 +97,7 @@ def check_interleaved(subject: Subject) -> Iterator[Finding]:
 
 
 def state_of(subject: Subject) -> dict[str, Any]:
-    """What the class and the module of a Function hold, by name."""
+    """The attributes of a Function's class and of its module, by name."""
     found: dict[str, Any] = {}
     for cls in subject.function.__mro__:
         if cls.__dict__.get("_is_root"):
@@ -127,7 +127,7 @@ def check_writes_between(subject: Subject) -> Iterator[Finding]:
             run.inputs[leaf].add_(1)
         try:
             found = run.vjp(seeds)
-        except Exception:  # as it should, most often
+        except Exception:  # the usual case: refused, as it should be
             continue
         if largest_gap(found, expected) > 0:
             name = subject.names[leaf]
@@ -146,12 +146,12 @@ def check_writes_between(subject: Subject) -> Iterator[Finding]:
 
 
 def saving(name: str) -> str:
-    """How a tensor is kept for backward."""
+    """The code that keeps a tensor for backward."""
     return f"ctx.save_for_backward({name})  # and ({name.rpartition('.')[2]},) = ctx.saved_tensors in backward"
 
 
 def attributes_of(node: FunctionNode) -> list[tuple[str, Any]]:
-    """What the user's code has set on ctx."""
+    """The attributes that the user's code has set on ctx."""
     own = vars(node).items()
     return [(key, value) for key, value in own if not hasattr(FunctionNode, key) and key != "saved_for_forward"]
 
@@ -165,7 +165,7 @@ def _lies_in(value: Any, t: Tensor) -> bool:
 
 
 def stored(subject: Subject, name: str) -> tuple[Method, Line | None]:
-    """The method that stores an attribute on ctx, and the line on which it does."""
+    """The method that stores an attribute on ctx, and the line where it does so."""
     for method in (subject.method("setup_context"), subject.method("forward")):
         statement = method.stores(name) if method else None
         if statement is not None:
@@ -178,13 +178,13 @@ def stored(subject: Subject, name: str) -> tuple[Method, Line | None]:
 
 
 def check_outside(subject: Subject) -> Iterator[Finding]:
-    """forward uses no tensor that requires grad but its arguments: backward has no way to give it a gradient."""
+    """forward uses no tensors that require grad except its arguments; backward could not give others a gradient."""
     forward = subject.method("forward")
     try:
         used = inspect.getclosurevars(forward.fn)
     except (TypeError, ValueError):
         return
-    read = {i.argval for i in dis.get_instructions(forward.fn) if i.opname == "LOAD_GLOBAL"}  # and not an attribute
+    read = {i.argval for i in dis.get_instructions(forward.fn) if i.opname == "LOAD_GLOBAL"}  # not an attribute
     outside = {**{name: value for name, value in used.globals.items() if name in read}, **used.nonlocals}
     for cls in (value for value in (*outside.values(), subject.function) if isinstance(value, type)):
         outside |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if name in used.unbound}

@@ -1,7 +1,7 @@
-"""The user's own code: which line a finding is about, and that line with one expression replaced.
+"""The user's own code: the line that a finding is about, and that line with one expression replaced.
 
-Where the source is at hand (`inspect.getsource`), a method is read as a syntax tree. Which line wrote to an array, and
-which instructions ran, is found out by running the method under Python's own tracing.
+If the source is available (`inspect.getsource`), a method is parsed into a syntax tree. Running the method under
+Python's own tracing shows which line wrote to an array, and which instructions ran.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Instruction = tuple[CodeType, int]
 """A piece of code and the offset of one of its instructions."""
 
 WORK = ("CALL", "BINARY", "UNARY", "COMPARE", "FORMAT", "PRECALL")
-"""How the names of instructions begin that compute something, and do not only move values about."""
+"""Prefixes of the names of instructions that compute something, and do not only move values around."""
 
-ATTEMPTS = 10  # how often a pass is repeated to see random numbers differ
+ATTEMPTS = 10  # repetitions of a pass, to see random numbers differ
 
 
 class Method:
-    """One method of a Function as its author wrote it; falsy where the source is not at hand."""
+    """One method of a Function as its author wrote it; falsy if the source is not available."""
 
     def __init__(self, cls: type, name: str) -> None:
         found = getattr(cls, name, None)
@@ -62,7 +62,7 @@ class Method:
         return Line(self.file, number, self._lines[number - self._first].rstrip())
 
     def at(self, node: ast.AST) -> Line | None:
-        """The line on which a piece of the tree begins; of a statement of several lines all, joined."""
+        """The line on which a piece of the tree begins; for a statement of several lines, all of them, joined."""
         start, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
         text = " ".join(line.strip() for line in self._lines[start - 1 : end])
         indent = len(self._lines[start - 1]) - len(self._lines[start - 1].lstrip())
@@ -73,16 +73,16 @@ class Method:
         return self.line(self._first + self._tree.lineno - 1) if self._tree else None
 
     def decorator(self) -> Line | None:
-        """The line with the ``@staticmethod``, before which another decorator goes."""
+        """The line with the ``@staticmethod``; another decorator goes before it."""
         return self.line(self._first) if self._tree else None
 
     def statements(self) -> Iterator[ast.stmt]:
-        """The statements, in the order of the text, those within others too."""
+        """All statements, nested ones included, in the order of the text."""
         found = [node for node in ast.walk(self._tree) if isinstance(node, ast.stmt)] if self._tree else []
         yield from sorted(found[1:], key=lambda node: node.lineno)
 
     def calls(self, name: str) -> Iterator[tuple[ast.stmt, ast.Call]]:
-        """The statements that are a call of ``something.name(...)``."""
+        """The statements that are calls ``something.name(...)``."""
         for statement in self.statements():
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 called = statement.value.func
@@ -100,7 +100,7 @@ class Method:
         return None
 
     def returned(self) -> tuple[ast.Return, list[ast.expr]] | None:
-        """The last return statement, and what it returns, one by one."""
+        """The last return statement, and the expressions it returns."""
         found = [s for s in self.statements() if isinstance(s, ast.Return) and s.value is not None]
         if not found or found[-1].value is None:
             return None
@@ -108,7 +108,7 @@ class Method:
         return found[-1], list(value.elts) if isinstance(value, ast.Tuple) else [value]
 
     def gradient(self, i: int) -> tuple[ast.stmt, ast.expr] | None:
-        """The statement that computes the i-th thing returned, and the expression in it that does."""
+        """The statement that computes the i-th returned value, and the expression for it in that statement."""
         found = self.returned()
         if found is None or i >= len(found[1]):
             return None
@@ -125,16 +125,16 @@ class Method:
 
 
 def _chosen(value: ast.expr) -> ast.expr:
-    """Of ``gradient if wanted else None`` the gradient."""
+    """The gradient in ``gradient if wanted else None``."""
     return value.body if isinstance(value, ast.IfExp) and not isinstance(value.body, ast.Constant) else value
 
 
 def _nothing() -> None:
-    """Stands in the place of a method that there is not."""
+    """Stands in for a method that does not exist."""
 
 
 def replaced(statement: ast.stmt, old: ast.expr, new: str) -> str:
-    """The statement with one of its expressions, or itself if that is not in it, replaced."""
+    """The statement with one of its expressions, or the whole statement if the expression is not in it, replaced."""
 
     class Swap(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:
@@ -144,7 +144,7 @@ def replaced(statement: ast.stmt, old: ast.expr, new: str) -> str:
 
 
 def shape_of(method: Method, name: str) -> tuple[str, str]:
-    """The shape of an argument of forward as backward can write it, and what else is to be written for that."""
+    """An expression for the shape of one of forward's arguments in backward, and the further code that it needs."""
     if name in getattr(method.fn, "__code__", _nothing.__code__).co_varnames:
         return f"{name}.shape", ""
     plain = name.partition("[")[0]
@@ -188,7 +188,7 @@ def line_of_error(error: BaseException, method: Method) -> Line | None:
 
 
 class traced:  # noqa: N801 - a context manager
-    """Within it, `each` is told of what runs in the frames of one file; what traced before is put back."""
+    """A context in which `each` gets the trace events of one file; the earlier trace function is then restored."""
 
     def __init__(self, file: str, each: Callable[[FrameType, str], None]) -> None:
         self.file, self.each = file, each
@@ -209,7 +209,7 @@ class traced:  # noqa: N801 - a context manager
 
 
 def line_that(changed: Callable[[], bool], run: Callable[[], Any], method: Method) -> Line | None:
-    """The first line of the user's file after which something has changed, while `run` runs."""
+    """The first line of the user's file that changes something while `run` runs."""
     last: dict[FrameType, int] = {}
     found: list[int] = []
 
@@ -221,7 +221,7 @@ def line_that(changed: Callable[[], bool], run: Callable[[], Any], method: Metho
     with traced(method.file, each):
         try:
             run()
-        except Exception:  # it was run before, and this is only about the line
+        except Exception:  # it ran before; now only the line matters
             return None
         finally:
             last.clear()
@@ -229,7 +229,7 @@ def line_that(changed: Callable[[], bool], run: Callable[[], Any], method: Metho
 
 
 def line_that_differs(run: Callable[[], Any], method: Method) -> Line | None:
-    """The first line after which a local tensor is not what it was when `run` ran before."""
+    """The first line after which a local tensor differs between two runs of `run`."""
     before = _locals(run, method)
     for _ in range(ATTEMPTS):
         for (number, first), (other, second) in zip(before, _locals(run, method), strict=False):
@@ -259,7 +259,7 @@ def _locals(run: Callable[[], Any], method: Method) -> list[tuple[int, dict[str,
 
 
 def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Counter[Instruction]:
-    """How often each instruction runs in a method and in what it calls, but for the functions of some files."""
+    """How often each instruction runs in a method and in its callees, except in functions of some files."""
     found: Counter[Instruction] = Counter()
     inside: list[FrameType] = []
 
@@ -288,7 +288,7 @@ def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Co
 
 
 def works(instructions: Counter[Instruction]) -> bool:
-    """Whether one of these instructions computes something."""
+    """Whether any of these instructions computes something."""
     for code in {code for code, _ in instructions}:
         offsets = {offset for c, offset in instructions if c is code}
         names = (i.opname for i in dis.get_instructions(code) if i.offset in offsets)

@@ -1,8 +1,8 @@
-"""What is audited: a Function with its inputs, and one run of it.
+"""The subject of an audit: a Function with its inputs, and one run of it.
 
 A `Subject` makes fresh copies of the inputs for every run, in the dtype and layout that a check asks for, so that no
-check sees what another left behind. The class that is run is a subclass which notes what backward was given and what it
-returned, before the engine makes it fit.
+check sees the effects of another. It runs a subclass that records the arguments and the results of backward, before the
+engine makes them fit.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from ..tensor.tensor import Tensor, wrap
 from .source import Method
 
 SEED = 20
-COARSE = 1e-2, 1e-3, 1e-2  # eps, atol and rtol of finite differences in float32
+COARSE = 1e-2, 1e-3, 1e-2  # eps, atol and rtol for finite differences in float32
 
 
 class Log:
-    """What the last backward was given, as it was then and as it is now, and what it returned."""
+    """The gradients given to the last backward, as they were then and as they are now, and its results."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget it."""
+        """Forget everything."""
         self.given: tuple[Any, ...] = ()
-        self.before: list[Array | None] = []  # copies of the gradients that were given
+        self.before: list[Array | None] = []  # copies of the given gradients
         self.returned: Any = None
 
     def each(self, node: FunctionNode) -> list[Any]:
-        """What backward returned, for each tensor or other leaf among the arguments."""
+        """The results of backward, one for each leaf among the arguments, tensor or not."""
         result = self.returned
         if node._arguments is not None:
             return list(node._flat(result))
@@ -52,7 +52,7 @@ class Log:
 
 
 def noted(function: type[Function]) -> tuple[type[Function], Log]:
-    """A subclass of a Function that does what it does, and the log in which it says so."""
+    """A subclass of a Function that does the same, and the log that it writes."""
     log, inner = Log(), function.backward
 
     @functools.wraps(inner)
@@ -100,7 +100,7 @@ class Run:
     def vjp(self, seeds: Sequence[Array | None], laid_out: bool = False, **options: Any) -> list[Array | None]:
         """The gradients of `wanted`, given those of `tracked`; the graph is kept.
 
-        laid_out: backward gets these very arrays, whose layout in memory is what matters, and not copies.
+        laid_out: backward gets these very arrays, not copies, because their layout in memory matters.
         """
         given = [s if laid_out or s is None else np.array(s) for s in seeds]
         pairs = [(t, wrap(s)) for t, s in zip(self.tracked, given, strict=True) if s is not None]
@@ -110,7 +110,7 @@ class Run:
 
 
 def numbers(t: Tensor) -> Array:
-    """The numbers in a tensor, those of a sparse one with its zeros."""
+    """The numbers in a tensor; a sparse one with its zeros."""
     return np.asarray((t.to_dense() if t.is_sparse else t)._data)
 
 
@@ -125,8 +125,8 @@ def drawn(like: Array, rng: np.random.Generator) -> Array:
 class Subject:
     """A Function and the inputs it is audited with.
 
-    tree: its arguments as ``(args, kwargs)``; flat: the leaves of those in double precision; names: what each is
-    called; places: which argument each belongs to; moving: the numbers of those that are differentiated.
+    tree: its arguments as ``(args, kwargs)``. flat: their leaves, in double precision. names: the name of each leaf.
+    places: which argument each belongs to. moving: the numbers of the leaves that are differentiated.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Subject:
         options: Options,
     ) -> None:
         self.function, self.dtypes, self.options = function, dtypes, options
-        self.single = False  # whether it computes in float32 whatever it is given
+        self.single = False  # whether it always computes in float32
         contract = function._contract
         self.tree = args, kwargs = contract.bind(function._node_class(), args, kwargs)
         named = [*((contract.argument(k).lstrip("*"), v) for k, v in enumerate(args)), *kwargs.items()]
@@ -156,15 +156,15 @@ class Subject:
                 )
             )
         self.flat = promoted(self.tree, self.labels)
-        if dtypes and all(dtype.itemsize < 8 for dtype in dtypes):  # it takes no double precision
+        if dtypes and all(dtype.itemsize < 8 for dtype in dtypes):  # it does not take double precision
             self.coarsen()
             self.flat = self.copies(dtype=max(dtypes, key=lambda dtype: dtype.itemsize))
         self.moving = [i for i, t in enumerate(self.flat) if isinstance(t, Tensor) and t._requires_grad]
         self.probe, self.log = noted(function)
         self.random = False  # whether forward draws random numbers
         self.dirty: set[int] = set()  # the leaves that forward marks as dirty
-        self.refused: set[Any] = set()  # the dtypes that forward does not take
-        self.broken: set[str] = set()  # what other checks have found to be wrong, and need not be found again
+        self.refused: set[Any] = set()  # dtypes that forward refuses
+        self.broken: set[str] = set()  # faults that other checks have found, not to be reported again
 
     def __repr__(self) -> str:
         return f"Subject({self.function.__name__})"
@@ -179,26 +179,28 @@ class Subject:
         return Method(self.function, name)
 
     def coarsen(self) -> None:
-        """Take the steps and tolerances that finite differences need of a function that computes in float32."""
+        """Use the steps and tolerances that finite differences need for a function that computes in float32."""
         self.options, self.single = Options(*COARSE, 0.0, False, False, False), True
 
     @property
     def rounding(self) -> float:
-        """What two ways of computing the same may differ by, relative to the result."""
+        """The relative difference allowed between two ways of computing the same."""
         return 1e-3 * self.options.rtol
 
     def where(self, i: int) -> str:
-        """What the i-th input that is differentiated is called."""
+        """The name of the i-th input that is differentiated."""
         return self.names[self.moving[i]]
 
     def edge(self, node: FunctionNode, leaf: int) -> int:
-        """Which of a node's edges belongs to a leaf of the arguments."""
+        """The number of a node's edge for a leaf of the arguments."""
         return self.places[leaf] if node._arguments is None else leaf
 
     # Inputs ------------------------------------------------------------------------------------------------------
 
     def copies(self, dtype: Any = None, needs: Sequence[bool] | None = None) -> list[Any]:
-        """The leaves as fresh copies; floating point ones of `dtype`, complex ones of the like; `needs` of moving."""
+        """Fresh copies of the leaves: floating point ones in `dtype`, complex ones in its complex dtype. needs: which
+        of the moving ones require grad.
+        """
         made = []
         for leaf in self.flat:
             if isinstance(leaf, Tensor):
@@ -212,7 +214,7 @@ class Subject:
         return made
 
     def moved(self) -> list[Any]:
-        """Fresh copies of the leaves, those that are differentiated each a little elsewhere."""
+        """Fresh copies of the leaves; those that are differentiated are moved a little."""
         flat, rng = self.copies(), np.random.default_rng(4)
         for i in self.moving:
             np.add(flat[i]._data, 1e-3 * random_like([flat[i]], rng)[0], out=flat[i]._data)
@@ -225,11 +227,11 @@ class Subject:
         return Run(self, self.copies(**options) if flat is None else flat, self.apply)
 
     def apply(self, args: Any, kwargs: Any) -> Any:
-        """Call the subclass that notes what backward does."""
+        """Call the subclass that records backward."""
         return self.call(self.probe, args, kwargs)
 
     def call(self, function: type[Function], args: Any, kwargs: Any) -> Any:
-        """Call a Function; what it writes to is a copy, because a leaf may not be written to."""
+        """Call a Function, with copies of the leaves that it writes to, because leaves may not be written to."""
         if self.dirty:
             flat = [t.clone() if i in self.dirty else t for i, t in enumerate(leaves((args, kwargs)))]
             args, kwargs = rebuild((args, kwargs), iter(flat))
@@ -237,7 +239,7 @@ class Subject:
             return function.apply(*args, **kwargs)
 
     def of_moving(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """The Function itself, as one of the inputs that are differentiated: the tensors among its results."""
+        """The Function as a function of the inputs that are differentiated: the tensors among its results."""
         flat = self.copies()
         for i, t in zip(self.moving, tensors, strict=True):
             flat[i] = t
@@ -253,7 +255,7 @@ class Subject:
 
     @contextlib.contextmanager
     def seeded(self) -> Iterator[None]:
-        """Where the Function draws random numbers, the same ones in every call; the caller's seeds are put back."""
+        """A context in which a random Function always draws the same numbers; the caller's seeds are restored."""
         if not self.random:
             yield
             return
@@ -269,5 +271,5 @@ class Subject:
             random.setstate(before[2])
 
     def problem(self, flat: list[Any] | None = None) -> Problem:
-        """The Function as a problem of finite differences."""
+        """The Function as a `Problem` for finite differences."""
         return Problem(self.apply, self.tree, self.flat if flat is None else flat, self.labels, self.name)

@@ -1,8 +1,8 @@
 """gradcheck and gradgradcheck: whether a backward computes the derivative of its function.
 
 The derivative that backward claims (the *analytical* Jacobian, a row for each element of the output) is compared with
-the one that the function shows when its inputs are moved a little (the *numerical* Jacobian, by central differences).
-The function, its evaluation and its Jacobians are in `problem.py`; what else is true of a correct backward is checked
+the one that appears when the function's inputs are moved a little (the *numerical* Jacobian, by central differences).
+The function, its evaluation and its Jacobians are in `problem.py`. Further properties of a correct backward are checked
 in `properties.py`, forward mode and `vmap` in `other_modes.py`; `disagreement.py` words a failure.
 """
 
@@ -44,7 +44,7 @@ CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {
     "batched": check_batched,
     "batched_forward": check_batched_forward,
 }
-"""The checks of the other modes, by the names under which they are asked for."""
+"""The checks of the other modes, by the names of their options."""
 
 SEED = 20
 LARGEST_REPORT = 1_000_000  # entries of a Jacobian that is computed only to be shown
@@ -78,38 +78,38 @@ def gradcheck(
     output counts as two real ones.
 
     `func` is called with copies: floating point inputs become float64, complex ones complex128, and if none of them
-    requires grad, all do. The caller's tensors are not touched; so of a `func` that ignores its arguments nothing is
-    checked, and a warning says so.
+    requires grad, all do. The caller's tensors are not touched. So nothing can be checked if `func` ignores its
+    arguments; a warning then says so.
 
     Beyond what PyTorch checks, a backward that writes to its grad_output, or is not linear in it, fails.
 
     Args:
-        func: takes `inputs` as its arguments; returns a Tensor, or nested tuples, lists and dicts of them. What is not
-            a floating point or complex Tensor that requires grad is ignored.
+        func: takes `inputs` as its arguments; returns a Tensor, or nested tuples, lists and dicts of them. Results
+            other than floating point or complex Tensors that require grad are ignored.
         inputs: a Tensor, or a sequence of arguments: Tensors, nested containers of Tensors, anything else.
         eps: how far the inputs are moved.
         atol, rtol: the tolerances.
         raise_exception: raise GradcheckError on failure, instead of returning False.
         nondet_tol: how much the gradients of two equal backward passes may differ.
-        check_undefined_grad: check that backward takes None for the outputs that are not used, as zeros.
+        check_undefined_grad: check that backward treats None, for outputs that are not used, as zeros.
         check_grad_dtypes: check that the backward of every Function returns gradients of its arguments' dtypes.
-        check_backward_ad: check backward, as is the default.
+        check_backward_ad: check backward; this is the default.
         check_forward_ad: check forward mode, against finite differences in every direction.
-        check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives under `vmap` what
-            it gives one by one.
+        check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives the same under
+            `vmap` as one by one.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
         masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at the
-            places they hold; elsewhere nothing is checked. Without effect for dense ones.
+            places they hold; elsewhere nothing is checked. It has no effect on dense tensors.
 
     Returns:
         True if all gradients agree.
 
     Raises:
-        GradcheckError: some gradient is wrong. The message shows the Jacobians, the worst entries, and what they share.
+        GradcheckError: some gradient is wrong. The message shows the Jacobians, the worst entries, and their pattern.
         ValueError: there is no floating point or complex tensor among the inputs; a sparse one without ``masked=True``;
             a sparse output.
         RuntimeError: an input has overlapping memory.
-        TypeError: `func` returns no Tensor.
+        TypeError: `func` does not return a Tensor.
 
     >>> import pullback
     >>> class Square(pullback.autograd.Function):
@@ -172,19 +172,20 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Check the second derivatives of `func`: that its backward has itself a correct backward.
+    """Check the second derivatives of `func`: whether its backward has a correct backward itself.
 
-    The function that is checked, as `gradcheck` does, takes the inputs *and* the grad_outputs and returns the gradients
-    that backward computes from them with ``create_graph=True``. Whether these are right is for `gradcheck` to say.
+    `gradcheck` is applied to the function that takes the inputs *and* the grad_outputs, and returns the gradients that
+    backward computes from them with ``create_graph=True``. Whether these gradients are right is checked by `gradcheck`
+    of `func` alone.
 
     Args:
         func, inputs: as in `gradcheck`.
         grad_outputs: a Tensor or a sequence of them, one for each differentiable output; None stands for random
-            numbers, the same in every run. They are copied and promoted as the inputs are.
+            numbers, the same in every run. They are copied and promoted like the inputs.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
-        check_rev_over_rev: check backward's backward, as is the default.
+        check_rev_over_rev: check backward's backward; this is the default.
         check_fwd_over_rev: check forward mode of backward, against finite differences.
-        check_batched_grad: check that backward's backward gives under `vmap` what it gives one by one.
+        check_batched_grad: check that backward's backward gives the same under `vmap` as one by one.
         eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode, masked: as in
             `gradcheck`.
 
@@ -214,7 +215,7 @@ def gradgradcheck(
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
     with enable_grad():
         outputs = Call(problem).outputs
-    if outputs:  # if there are none, func has to be constant, and that is all
+    if outputs:  # if there are none, func must be constant; nothing else is checked
         vectors = _vectors(outputs, grad_outputs, gen_non_contig_grad_outputs)
         names = [Label(f"grad_outputs[{k}]", f"grad_outputs[{k}]") for k in range(len(vectors))]
         flat, labels = flat + promoted(vectors, names), labels + names
@@ -228,14 +229,14 @@ def _require(condition: bool, expected: str) -> None:
 
 
 def _title(check: str, func: Callable[..., Any]) -> str:
-    """The check as it was called."""
+    """The name of the check, with its function."""
     owner = getattr(func, "__self__", None)
     name = getattr(func, "__name__", type(func).__name__)
     return f"{check}({owner.__name__ + '.' if isinstance(owner, type) else ''}{name})"
 
 
 def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, ...]:
-    """The grad_outputs of a second derivative: those given, or random ones."""
+    """The grad_outputs of a second derivative: the given ones, or random ones."""
     vectors = [None] * len(outputs) if given is None else list(as_arguments(given))
     if len(vectors) != len(outputs):
         raise RuntimeError(
@@ -366,11 +367,11 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
         raise GradcheckError(f"{title}\nEntry by entry they agree: the check passes with fast_mode=False.")
 
 
-# What a failure looks like -------------------------------------------------------------------------------------------
+# Reports of failures -------------------------------------------------------------------------------------------------
 
 
 def _noise(call: Call) -> str | None:
-    """Why the finite differences of this function cannot be trusted, if they cannot."""
+    """The reason why finite differences of this function cannot be trusted, or None."""
     for label, a, b in zip(call.labels, call.values(), call.values(), strict=True):
         if not np.array_equal(a, b, equal_nan=True):
             return (
@@ -393,7 +394,7 @@ def _noise(call: Call) -> str | None:
 
 
 def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool) -> Pair:
-    """What the report needs to know of one disagreement; kinks are `searched` for unless the differences are noise."""
+    """One disagreement as the report needs it; kinks are `searched` for unless the differences are noise."""
     labels, x = call.problem.labels, np.asarray(call.inputs[f.i]._data)
     none = np.zeros_like(f.wrong)
     kinks = _kinks(call, options, f, base) if searched else Kinks([], none, none)
@@ -420,7 +421,7 @@ def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list
 
 
 def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
-    """Where the one-sided derivatives differ by more than the tolerances and rounding allow.
+    """The places where the one-sided derivatives differ by more than the tolerances and rounding allow.
 
     Where the function is smooth they differ by about eps times the second derivative, and by a quarter of that for
     eps / 4. At a kink the difference stays, at a jump it grows; for a kink between eps / 4 and eps away it vanishes.
@@ -441,7 +442,7 @@ def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
         step = np.zeros(x.shape, dtype=x.dtype)
         step.flat[column] = unit if x.dtype.kind == "c" else 1
         ratio = abs(differences(call, base, f.i, step, options.eps / 4)[f.k][1, part, row] / jump.real)
-        # A strong bend explains only what lies between; at a kink nothing can be expected of the numerical value.
+        # A strong bend excuses only analytical values between the two; at a kink the numerical value says nothing.
         there = between if disagreement.bends(ratio) else apart
         if there[:, :, column].any():
             where = f"{disagreement.element(label, column, x)} = {disagreement.number(x.flat[column])}"

@@ -1,8 +1,8 @@
-"""What `gradcheck` says when backward and finite differences disagree.
+"""The message of `gradcheck` when backward and finite differences disagree.
 
 A `Pair` holds the two Jacobians of one output with respect to one input. `report` turns the pairs that disagree into
-one readable message: which they are, what the wrong entries have in common (the rules below, most telling first), the
-worst of them, and both Jacobians. Nothing here calls the function under test or knows of tensors: it reads arrays and
+one readable message: which they are, the pattern of the wrong entries (by the rules below, most specific first), the
+worst entries, and both Jacobians. Nothing here calls the function under test or uses tensors: it reads arrays and
 labels.
 
 A Jacobian has the shape (parts, rows, columns): a row for each element of the output, a column for each element of the
@@ -30,11 +30,11 @@ PARTS = {1: ("",), 2: ("Re ", "Im ")}
 class GradcheckError(RuntimeError):
     """Raised by `gradcheck` and `gradgradcheck` where backward is wrong; the message shows how."""
 
-    __module__ = "pullback.autograd.gradcheck"  # where it is to be found
+    __module__ = "pullback.autograd.gradcheck"  # its public path
 
 
 class Label(NamedTuple):
-    """What an input or output is called: in full, and before an index."""
+    """The name of an input or output: in full, and as written before an index."""
 
     long: str
     short: str
@@ -42,7 +42,7 @@ class Label(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Kinks:
-    """Where the one-sided derivatives differ: a sentence on each such element of the input; two masks of entries."""
+    """Kinks, where the one-sided derivatives differ: a sentence on each such element of the input, and two masks."""
 
     sentences: list[str]
     there: Array  # at a kink
@@ -55,11 +55,11 @@ class Pair:
 
     output: Label
     input: Label
-    value: Array  # of the output, whose shape says how the rows are counted
-    point: Array  # of the input, whose shape says how the columns are counted
+    value: Array  # of the output; its shape gives the index of each row
+    point: Array  # of the input; its shape gives the index of each column
     numerical: Array
     analytical: Array
-    wrong: Array  # which entries disagree
+    wrong: Array  # the mask of entries that disagree
     atol: float
     rtol: float
     eps: float
@@ -70,7 +70,7 @@ class Pair:
 
     @property
     def unexplained(self) -> Array:
-        """Which entries disagree for another reason than a kink."""
+        """The mask of entries that disagree for another reason than a kink."""
         return self.wrong & ~self.kinks.there
 
     def alike(self, a: Array, b: Array) -> bool:
@@ -115,7 +115,7 @@ def _section(pair: Pair, explain: bool) -> Iterator[str]:
 
 
 def _explanation(pair: Pair) -> Iterator[str]:
-    """What the entries that disagree have in common."""
+    """The pattern of the entries that disagree, in words."""
     kinks = pair.kinks
     if kinks.sentences:
         yield from kinks.sentences[:SHOWN_KINKS]
@@ -157,7 +157,7 @@ def _worst(pair: Pair) -> Iterator[str]:
 
 
 def element(label: Label, k: int, array: Array) -> str:
-    """The `k`-th element of an array, as one would write it."""
+    """The `k`-th element of an array, as written in code."""
     index = ", ".join(str(i) for i in np.unravel_index(k, array.shape))
     return f"{label.short}[{index}]" if index else label.short
 
@@ -174,12 +174,14 @@ def rounding(value: Array, eps: float) -> Array:
 
 
 def bends(ratio: float) -> bool:
-    """Whether the one-sided derivatives come together as in a smooth function, where `ratio` is 1/4."""
+    """Whether the one-sided derivatives approach each other as in a smooth function, where `ratio` is 1/4."""
     return 0.1 <= ratio < 0.5
 
 
 def kink(where: str, ratio: float, left: float, right: float, eps: float) -> str:
-    """The sentence on an input whose one-sided derivatives differ: at eps / 4 by `ratio` times as much as at eps."""
+    """The sentence on an input whose one-sided derivatives differ: `ratio` is their difference at eps / 4 divided by
+    that at eps.
+    """
     scale = max(abs(left), abs(right))
     sides = [f"{round(side / scale, 6) * scale + 0.0:.6g}" for side in (left, right)]
     if ratio > 2:
@@ -191,7 +193,7 @@ def kink(where: str, ratio: float, left: float, right: float, eps: float) -> str
     return f"{where} is {place} a kink: {derivatives}; move the point."
 
 
-# A rule looks at the entries and says what relates the two Jacobians, or nothing. The first that speaks is heard.
+# A rule looks at the entries and returns how the two Jacobians are related, or None. The first answer is used.
 
 
 def _not_finite(pair: Pair, N: Array, A: Array) -> str | None:
@@ -207,7 +209,7 @@ def _not_finite(pair: Pair, N: Array, A: Array) -> str | None:
 
 
 def _rounding(pair: Pair, N: Array, A: Array) -> str | None:
-    """Finite differences that are no more than the last digits of func's values."""
+    """The case that finite differences only show the last digits of func's values."""
     noise = rounding(pair.value, pair.eps)
     if (np.abs(A - N) <= np.maximum(noise, pair.atol + pair.rtol * np.abs(N))).all():
         return (
@@ -275,7 +277,7 @@ def _factor(pair: Pair, N: Array, A: Array) -> str | None:
     whole = [k for k in (round(c.real), round((1 / c).real)) if k]
     simple = next((k for k in whole if np.isclose(c, [k, 1 / k], rtol=1e-4).any()), None)
     if simple is None and np.count_nonzero(np.abs(N) > 1e-3 * np.abs(N).max()) < 2:
-        return None  # one number is some multiple of any other
+        return None  # any number is a multiple of any other
     inverse = simple is not None and not np.isclose(c, simple, rtol=1e-4)
     shown = f"{c:.6g}" if c.imag else f"{c.real:.6g}"
     if inverse:
@@ -284,7 +286,7 @@ def _factor(pair: Pair, N: Array, A: Array) -> str | None:
 
 
 def _size_hint(pair: Pair, n: int) -> str:
-    """Whose length a factor of `n` or 1/n is, which points to a sum in the place of a mean or the reverse."""
+    """The axis whose length is `n`: then a factor of n or 1/n suggests a sum instead of a mean, or the reverse."""
     for label, shape in ((pair.input, pair.point.shape), (pair.output, pair.value.shape)):
         lengths = [(f"the length of axis {i}", length) for i, length in enumerate(shape)]
         for what, length in [*lengths, ("the size", math.prod(shape))]:
@@ -315,7 +317,7 @@ def _transpose(pair: Pair, N: Array, A: Array) -> str | None:
 
 
 def _missing_sum(pair: Pair, N: Array, A: Array) -> str | None:
-    """Only one slice of grad_output counts, where forward spread the input over all."""
+    """The case that only one slice of grad_output is used, although forward broadcast the input over all of them."""
     for axis, length in enumerate(pair.value.shape):
         slices_n, slices_a = (
             np.moveaxis(J.reshape(len(J), *pair.value.shape, J.shape[-1]), 1 + axis, 0) for J in (N, A)
@@ -348,7 +350,7 @@ def _signs(pair: Pair, N: Array, A: Array) -> str | None:
 
 
 def _zeros(pair: Pair, N: Array, A: Array) -> str | None:
-    """Entries that are zero in one of the two only."""
+    """The case that entries are zero in only one of the two."""
     wrong = pair.unexplained
     count = np.count_nonzero(wrong)
     if pair.is_zero(N[wrong]):

@@ -1,5 +1,5 @@
-"""What `gradcheck` checks beyond backward, forward mode against finite differences and both modes under `vmap`; and how
-it comes by the values of sparse tensors.
+"""The checks of `gradcheck` beyond backward: forward mode against finite differences, and both modes under `vmap`. Also
+the step from sparse tensors to their values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH = 2
 
 
 def _function(call: Call) -> Callable[..., tuple[Tensor, ...]]:
-    """The problem's function of its moving tensors alone, by transforms where it is a gradient itself."""
+    """The problem's function of its moving tensors alone; if it is a gradient itself, computed by transforms."""
     problem = call.problem
 
     def placed(moving: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -57,7 +57,7 @@ def _function(call: Call) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def check_forward(call: Call, options: Options, rng: np.random.Generator) -> None:
-    """Raise GradcheckError unless forward mode gives what finite differences show, along every input."""
+    """Raise GradcheckError unless forward mode agrees with finite differences, along every input."""
     function, base = _function(call), call.values()
     primals = [wrap(np.array(x._data)) for x in call.inputs]
     chosen = random_like(call.inputs, rng, real=True) if options.fast_mode else [None] * len(primals)
@@ -90,7 +90,7 @@ def _compare(call: Call, i: int, found: Sequence[Tensor], expected: Sequence[Any
 
 
 def check_batched_forward(call: Call, options: Options, rng: np.random.Generator) -> None:
-    """Raise GradcheckError unless forward mode under vmap gives what it gives one by one."""
+    """Raise GradcheckError unless forward mode gives the same under vmap as one by one."""
     function = _function(call)
     primals = tuple(wrap(np.array(x._data)) for x in call.inputs)
     rows = [
@@ -105,7 +105,7 @@ def check_batched_forward(call: Call, options: Options, rng: np.random.Generator
 
 
 def check_batched(call: Call, options: Options, rng: np.random.Generator) -> None:
-    """Raise GradcheckError unless backward under vmap gives what it gives one by one."""
+    """Raise GradcheckError unless backward gives the same under vmap as one by one."""
     rows = [
         [v.astype(o._data.dtype) for v, o in zip(random_like(call.outputs, rng), call.outputs, strict=True)]
         for _ in range(BATCH)
@@ -140,7 +140,7 @@ def _compare_batch(call: Call, one: Callable[..., Any], rows: Any, mode: str, la
 def of_values(
     func: Callable[..., Any], args: tuple[Any, ...], masked: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function, and its arguments, with the values of sparse tensors in the places of these."""
+    """The function and its arguments, with each sparse tensor replaced by the tensor of its values."""
     flat = list(leaves(args))
     sparse = {i: t.coalesce() for i, t in enumerate(flat) if isinstance(t, SparseTensor)}
     if not sparse:

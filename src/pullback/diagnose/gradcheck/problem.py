@@ -1,9 +1,9 @@
 """The function that `gradcheck` checks, and its two Jacobians: by backward, and by finite differences.
 
-A `Problem` is that function as one of the tensors that require grad among its arguments; a `Call` is one evaluation of
-it with its graph. Both Jacobians are taken along *directions*: the unit vectors, which give every entry, or one random
-vector on either side, which gives the number ``u^T J v``. `disagreement.py` says what their shape (parts, rows,
-columns) means.
+A `Problem` is that function, seen as a function of only the tensors among its arguments that require grad; a `Call` is
+one evaluation of it with its graph. Both Jacobians are taken along *directions*: the unit vectors, which give every
+entry, or one random vector on either side, which gives the number ``u^T J v``. `disagreement.py` explains their shape
+(parts, rows, columns).
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ class Gradients:
 
 
 def as_arguments(inputs: Any) -> tuple[Any, ...]:
-    """The arguments of func: those in a sequence, or a single one."""
+    """The arguments of func: a sequence of them, or a single one."""
     return tuple(inputs) if isinstance(inputs, Sequence) and not isinstance(inputs, str) else (inputs,)
 
 
 def promoted(args: Sequence[Any], labels: Sequence[Label]) -> list[Any]:
-    """The leaves of `args`, its tensors as copies in double precision; all of them require grad if none of `args` does.
+    """The leaves of `args`, with tensors copied to double precision; if no tensor of `args` requires grad, all copies
+    do.
 
     Raises:
         ValueError: there is no floating point or complex tensor.
@@ -89,7 +90,7 @@ def _overlaps(data: Array) -> bool:
 
 
 def copied(t: Tensor, dtype: Any = None) -> Tensor:
-    """A leaf with the values of `t`, laid out like it: the order of the axes, their direction, the gaps."""
+    """A leaf with the values of `t` and its layout: the order of the axes, their direction, the gaps."""
     data = t._data
     dtype = np.dtype(data.dtype if dtype is None else dtype)
     steps = [step // data.itemsize if n > 1 else 0 for n, step in zip(data.shape, data.strides, strict=True)]
@@ -104,7 +105,7 @@ def copied(t: Tensor, dtype: Any = None) -> Tensor:
 
 
 def label_inputs(func: Callable[..., Any], args: Sequence[Any]) -> list[Label]:
-    """A label for each leaf of the arguments: with the parameter's name, where `func` tells it."""
+    """A label for each leaf of the arguments: with the parameter's name, if that is known."""
     found = []
     for i, arg in enumerate(args):
         name = _parameter(func, i)
@@ -131,7 +132,7 @@ def _parameter(func: Callable[..., Any], i: int) -> str | None:
 
 
 def paths(tree: Any) -> Iterator[str]:
-    """How each leaf of `tree` is reached, e.g. ``['weights'][0]``; the empty string for a leaf itself.
+    """The path to each leaf of `tree`, e.g. ``['weights'][0]``; the empty string if `tree` is a leaf itself.
 
     >>> list(paths([1, {"a": 2}]))
     ['[0]', "[1]['a']"]
@@ -147,7 +148,7 @@ def paths(tree: Any) -> Iterator[str]:
 
 
 class Options(NamedTuple):
-    """The tolerances of a check, and which checks to make, under the names that `gradcheck` has for them."""
+    """The tolerances of a check, and which checks to make, under the names of `gradcheck`'s parameters."""
 
     eps: float
     atol: float
@@ -161,8 +162,8 @@ class Options(NamedTuple):
 class Problem:
     """`func` as a function of the tensors that require grad among the leaves of its arguments.
 
-    args: the arguments, whose nesting counts. flat: their leaves, as `promoted` returns them. labels: one for each of
-    those. title: what the check is called in messages. second: whether func is itself a gradient.
+    args: the arguments, used for their structure. flat: their leaves, as `promoted` returns them. labels: one for each
+    leaf. title: the name of the check in messages. second: whether func is itself a gradient.
     """
 
     def __init__(
@@ -201,7 +202,8 @@ def random_like(tensors: Sequence[Tensor], rng: np.random.Generator, real: bool 
 class Call:
     """One evaluation at the point itself: the outputs to check, and backward passes through their graph.
 
-    The outputs are the floating point and complex ones that require grad; if `constant`, those that do not.
+    The outputs are the floating point and complex ones that require grad; if `constant`, those that do not require
+    grad.
     """
 
     def __init__(self, problem: Problem, constant: bool = False) -> None:
@@ -269,11 +271,11 @@ class Call:
         return list(reachable(out.grad_fn for out in self.outputs if out.grad_fn is not None))
 
     def functions(self) -> list[FunctionNode]:
-        """The nodes that a user-defined Function made."""
+        """The nodes of user-defined Functions."""
         return [node for node in self.nodes() if isinstance(node, FunctionNode)]
 
     def route(self, i: int) -> str:
-        """Why the `i`-th input got no gradient."""
+        """The reason why the `i`-th input got no gradient."""
         nodes = self.nodes()
         ends = [node for node in nodes if isinstance(node, AccumulateGrad) and node.variable is self.inputs[i]]
         if not ends:
@@ -286,7 +288,7 @@ class Call:
 
 
 def directions(shape: Sequence[int], vector: Array | None) -> Iterator[Array]:
-    """All unit vectors of a shape, or the one direction that is given."""
+    """All unit vectors of a shape, or the one given direction."""
     if vector is not None:
         yield vector
         return
@@ -304,7 +306,7 @@ def units(data: Array) -> tuple[complex, ...]:
 def analytical(
     call: Call, k: int, v: Array | None, us: Sequence[Array | None], alone: bool
 ) -> tuple[list[Array], list[bool]]:
-    """The Jacobian of output `k` with respect to each input, by backward; and whether any gradient arrived there.
+    """The Jacobian of output `k` with respect to each input, by backward; and whether any gradient arrived.
 
     alone: the other outputs get no gradient, instead of zeros.
     """
@@ -324,7 +326,7 @@ def analytical(
 
 
 def differences(call: Call, base: list[Array], i: int, step: Array, eps: float) -> list[Array]:
-    """Of each output the central difference along `step`, and the right one less the left one: (2, parts, elements)."""
+    """For each output, the central difference along `step`, and the right minus the left one: (2, parts, elements)."""
     found = []
     for ahead, behind, here in zip(call.values(i, eps * step), call.values(i, -eps * step), base, strict=True):
         with np.errstate(all="ignore"):
@@ -334,7 +336,7 @@ def differences(call: Call, base: list[Array], i: int, step: Array, eps: float) 
 
 
 def numerical(call: Call, i: int, u: Array | None, vs: Sequence[Array | None], eps: float) -> list[tuple[Array, Array]]:
-    """The Jacobian of each output with respect to input `i`, by central differences; and right less left ones."""
+    """The Jacobian of each output with respect to input `i`, by central differences; and right minus left ones."""
     x = call.inputs[i]._data
     base = call.values()
     columns: list[list[Array]] = [[] for _ in call.outputs]

@@ -1,7 +1,7 @@
-"""What is true of every correct backward, whatever its function, and what `gradcheck` therefore holds each to.
+"""Properties of every correct backward, whatever its function, which `gradcheck` therefore checks.
 
-It gives the same result twice, is linear in grad_output, leaves it unchanged, and takes None for an output that was not
-used. A backward that breaks one of these can have the right Jacobian and still give wrong gradients in a larger graph.
+It gives the same result twice, is linear in grad_output, leaves it unchanged, and takes None for an unused output. A
+backward that breaks one of these rules can have the right Jacobian and still give wrong gradients in a larger graph.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _check_linear(call: Call, v: list[Array], w: list[Array], along_v: list[Arra
 
 
 class Watch:
-    """Follows one Function through a backward pass: whether it leaves what it gets as it was, and what it returns."""
+    """Follows one Function through a backward pass: whether it leaves its arguments unchanged, and what it returns."""
 
     def __init__(self, node: FunctionNode, title: str, options: Options) -> None:
         self.node, self.title, self.options = node, title, options
@@ -76,11 +76,11 @@ class Watch:
         self.handles = (node.register_prehook(self.before), node.register_hook(self.after))
 
     def before(self, grad_outputs: tuple[Tensor | None, ...]) -> None:
-        """Keep a copy of what backward is about to get."""
+        """Keep a copy of the gradients that backward is about to get."""
         self.given = [None if g is None else np.array(g._data) for g in grad_outputs]
 
     def after(self, grad_inputs: tuple[Tensor | None, ...], grad_outputs: tuple[Tensor | None, ...]) -> None:
-        """Compare it with what backward left there, and look at the dtypes of what backward returned."""
+        """Compare the gradients with that copy, and check the dtypes of backward's results."""
         name = self.node.name()
         for k, (then, now) in enumerate(zip(self.given, grad_outputs, strict=True)):
             if then is not None and now is not None and not np.array_equal(then, now._data, equal_nan=True):
@@ -125,9 +125,9 @@ class _Undefined(Function):
 
 
 def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> None:
-    """Check that backward takes None for the outputs that are not used, and treats it as zeros.
+    """Check that backward takes None for unused outputs, and treats it as zeros.
 
-    So for each output that the others get no gradient, and for all of them that none does.
+    Of several outputs each one alone gets a gradient in turn; a last pass has no gradients at all.
     """
     title, seeds = call.problem.title, random_like(call.outputs, rng)
     todo = (

@@ -2,8 +2,8 @@
 
     collect -> fold -> layout -> SVG, a page, DOT, Mermaid, text
 
-`description.py` reads the graph, `rules.py` the formulas of its nodes, `running.py` notes a backward pass; `folding.py`
-finds what repeats; `layout.py` says where the boxes stand; the rest draws. `picture.py` is what a user sees of it.
+`description.py` reads the graph, `rules.py` the formulas of its nodes, `recording.py` records a backward pass;
+`repeats.py` finds repeats; `layout.py` places the boxes; the rest draws. `picture.py` is the part that users call.
 """
 
 from .picture import FORMS, Graph, graph

@@ -1,7 +1,7 @@
-"""What a picture of the graph is drawn from: a plain description of it, which holds no tensor and no node.
+"""The plain description of a graph that its pictures are drawn from. It holds no tensor and no node.
 
 `collect` walks the graph behind a tensor once, with a queue of its own, so that a chain of a million nodes is read by a
-loop. It only looks: it unpacks nothing that a hook has packed, makes no attribute, and touches no value that is kept.
+loop. It only looks: it unpacks nothing that a hook has packed, makes no attribute, and changes no saved value.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from ...tensor.tensor import Tensor
 from .names import Names
 
 LOSS, LEAF, USER, BUILT_IN = "loss", "leaf", "function", "operation"
-"""The kinds of a node: where the backward pass begins, where it ends, a Function's, an operation's of the library."""
+"""The kinds of nodes: the start of the backward pass, a leaf, a Function's node, the node of an operation of the
+library.
+"""
 
 SMALL = 64
-"""Tensors of at most so many elements are described with their values; in a graph of more than `MANY` nodes, fewer."""
+"""Tensors of at most this many elements are described with their values; in a graph of more than `MANY` nodes, fewer.
+"""
 
 MANY = 1000
 
@@ -35,7 +38,7 @@ HUGE = 1 << 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Values:
-    """A tensor in a few words: what it measures, and its elements if they are few (else None), row by row."""
+    """A short description of a tensor: shape, dtype, norm, and its elements row by row (None if they are many)."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -50,8 +53,8 @@ class Values:
 class Saved:
     """One tensor that a node keeps for its backward.
 
-    name: what its rule calls it. owner: whose memory it is. title: its name in the program, else that in the rule.
-    memory: the same number for tensors that share their memory.
+    name: its name in the rule. owner: the owner of its memory, in words. title: its name in the program, else that in
+    the rule. memory: the same number for tensors that share their memory.
     """
 
     name: str
@@ -73,13 +76,14 @@ class Edge:
 
 @dataclasses.dataclass(slots=True)
 class NodeInfo:
-    """One node. Nodes are numbered in the order in which a walk from the loss comes to them, the loss being 0.
+    """One node. Nodes are numbered in the order in which a walk from the loss (number 0) reaches them.
 
     made: its place in the order in which the forward pass made the operations of this graph, from 1; 0 for a leaf and
-    the loss. outputs: shape and dtype of each output, None where nothing in this graph uses it. arguments: what its
-    `next_functions` are the gradients of; edges: those of them that go somewhere. variable: the name of
-    the tensor that it made, or of the leaf. state: what is kept of the saved tensors ("kept", "freed", "packed by a
-    hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient that its tensor holds.
+    the loss. outputs: shape and dtype of each output, None where nothing in this graph uses it. arguments: the names of
+    the arguments behind its `next_functions`. edges: where their gradients go, without those that go nowhere. variable:
+    the name of the tensor that it made, or of the leaf. state: the state of the saved tensors ("kept", "freed", "packed
+    by a hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient that its tensor
+    holds.
     """
 
     number: int
@@ -100,13 +104,13 @@ class NodeInfo:
 
     @property
     def nbytes(self) -> int:
-        """What it keeps, in bytes; memory that is saved twice counts once."""
+        """The bytes it keeps; memory that is saved twice counts once."""
         return sum({s.memory: s.nbytes for s in self.saved}.values())
 
 
 @dataclasses.dataclass(slots=True)
 class Description:
-    """The nodes, the loss first, and the live objects behind them, which are let go with `forget`."""
+    """The nodes, the loss first, and the live objects behind them, which `forget` releases."""
 
     nodes: list[NodeInfo]
     live: list[Any]
@@ -119,11 +123,11 @@ class Description:
 
     @property
     def nbytes(self) -> int:
-        """What the graph keeps, in bytes; memory that several nodes share counts once."""
+        """The bytes the graph keeps; memory that several nodes share counts once."""
         return sum({s.memory: s.nbytes for n in self.nodes for s in n.saved}.values())
 
     def forget(self) -> None:
-        """Let go of the graph."""
+        """Release the graph."""
         self.live = []
 
 
@@ -147,7 +151,7 @@ def collect(loss: Tensor, names: Names) -> Description:
 
 
 def _walk(first: Any) -> tuple[list[Any], dict[Any, int]]:
-    """The nodes that are reached from one, breadth first, and the number of each, from 1."""
+    """The nodes reachable from one, breadth first, and the number of each, from 1."""
     numbers: dict[Any, int] = {first: 1}
     objects = [first]
     queue = deque(objects)
@@ -207,13 +211,13 @@ def _arguments(node: Any) -> tuple[list[str], list[str]]:
 
 
 def _origin(node: Any) -> tuple[str, int, str] | None:
-    """The line that made a node, where it was noted. Asking for `metadata` itself would make one for every node."""
+    """The line that made a node, if recorded. Reading `metadata` itself would create a dict for every node."""
     stack = getattr(node, "_metadata", {}).get("origin")
     return tuple(stack[-1]) if stack else None
 
 
 def _saved(node: Any, numbers: dict[Any, int], names: Names, small: int) -> tuple[str, list[Saved]]:
-    """What is kept of a node's saved tensors, and which they are."""
+    """The state of a node's saved tensors, and these tensors."""
     if isinstance(node, FunctionNode):
         held: Any = node._saved
         labels = [f"saved_tensors[{i}]" for i in range(len(held) if held is not FREED else 0)]
@@ -239,7 +243,7 @@ def _saved(node: Any, numbers: dict[Any, int], names: Names, small: int) -> tupl
 
 
 def _owner(t: Tensor, numbers: dict[Any, int], names: Names) -> str:
-    """Whose memory a saved tensor is: a leaf's, another node's result, or nobody's that this graph knows."""
+    """The owner of a saved tensor's memory, in words: a leaf, a constant, or the result of a node."""
     name = names.of_tensor(t)
     if t._edge is not None:
         known = t._edge[0] in numbers
@@ -250,7 +254,7 @@ def _owner(t: Tensor, numbers: dict[Any, int], names: Names) -> str:
 
 
 def _memory(t: Tensor) -> int:
-    """A number for the memory behind a tensor, the same for all that look at it."""
+    """A number for the memory behind a tensor, the same for all its views."""
     base: Any = t._data
     while isinstance(base, np.ndarray) and isinstance(base.base, np.ndarray):
         base = base.base
@@ -272,7 +276,7 @@ def _brief(value: Any) -> str:
 
 
 def values_of(t: Tensor, small: int) -> Values:
-    """A tensor described; its elements are given if there are at most `small`."""
+    """The description of a tensor, with its elements if there are at most `small`."""
     data = t._data
     if isinstance(data, np.ndarray) and data.dtype.kind == "V":
         data = t.detach().float()._data
@@ -288,7 +292,7 @@ def values_of(t: Tensor, small: int) -> Values:
 
 
 def read_gradients(description: Description) -> None:
-    """Note the gradients that the leaves, and the tensors that retain theirs, hold now."""
+    """Record the gradients that leaves, and tensors that retain theirs, hold now."""
     for node, info in zip(description.live[1:], description.nodes[1:], strict=True):
         for t in _holders(node, info):
             if t is not None and isinstance(t._grad, Tensor):

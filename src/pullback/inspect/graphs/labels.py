@@ -1,4 +1,4 @@
-"""What stands in a box, in every form of the picture, and how a number, a size or a shape is written there."""
+"""The text in the boxes of a picture, in all its forms, and the format of numbers, sizes and shapes there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 
 def outputs(info: NodeInfo) -> str:
-    """The shapes and dtypes of what a node made.
+    """The shapes and dtypes of a node's outputs.
 
     >>> outputs(NodeInfo(1, "MulBackward0", "operation", outputs=[((2, 3), "float32")]))
     '[2, 3] float32'
@@ -43,7 +43,7 @@ def gradient(values: Values | None) -> str:
 
 
 def title(info: NodeInfo) -> str:
-    """What a box is called: a leaf by its name, a node by its own, after the name of the tensor it made if known."""
+    """The title of a box: the name of a leaf or node, a node's after the name of the tensor it made, if known."""
     if info.kind == LEAF:
         return info.variable or "leaf"
     return f"{info.variable} = {info.name}" if info.variable and info.kind != LOSS else info.name
@@ -63,7 +63,9 @@ def of_node(info: NodeInfo) -> list[str]:
 
 
 def of_group(description: Description, group: Group, most: int = 9) -> list[str]:
-    """The lines of the box of a folded group: "x 12", or which block it is, and up to `most` of what a block has."""
+    """The lines of the box of a folded group: "x 12", or which block it is, and up to `most` of the operations in a
+    block.
+    """
     nodes = [description.nodes[i] for i in group.members]
     block = [info for info in nodes if group.start < info.made <= group.start + group.period]
     block.sort(key=lambda info: -info.made)
@@ -81,7 +83,7 @@ def of_group(description: Description, group: Group, most: int = 9) -> list[str]
 
 
 def _summed(names: Iterable[str], most: int) -> list[str]:
-    """Words in a row, equal neighbours together, and no more than `most` of them."""
+    """Words in a row, equal neighbours counted together, at most `most` of them."""
     rows: list[list[object]] = []
     for name in names:
         if rows and rows[-1][0] == name:
@@ -98,7 +100,7 @@ def short(text: str) -> str:
 
 
 LINE, PADDING, CHARACTER = 16.0, 10.0, 7.3
-"""The height of a line, the margin inside of a box, and the width of a character: 12 pixels of a typewriter's."""
+"""The height of a line, the margin inside a box, and the width of a character in a monospaced font of 12 pixels."""
 
 
 def size(lines: list[str]) -> tuple[float, float]:

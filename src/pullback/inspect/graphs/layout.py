@@ -1,11 +1,11 @@
-"""Where the boxes of a picture stand: rows of boxes in which gradients flow downwards, after Sugiyama.
+"""Places the boxes of a picture in rows through which gradients flow downwards, after Sugiyama.
 
-Four steps, each a pass or a few over the graph. A box stands one row below the lowest of those that send it gradients.
-An edge that passes rows gets a place in each, so that it bends around boxes. Each row is put into the order of the mean
-places of its neighbours, in sweeps down and up. Then every box moves to the mean of its neighbours, as near as those
-beside it permit: the least squares under a distance at least, which pooling neighbours solves exactly.
+There are four steps, each one pass or a few over the graph. A box stands one row below the lowest box that sends it
+gradients. An edge that passes rows gets a place in each, so that it bends around boxes. Each row is sorted by the mean
+places of its neighbours, in sweeps down and up. Then every box moves to the mean of its neighbours, as near as the
+boxes beside it permit: least squares under minimal distances, which pooling neighbours solves exactly.
 
-The page draws by the same steps (`layout` in page.js); a test holds one against the other.
+The page draws by the same steps (`layout` in page.js); a test compares the two.
 
 Source: Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures", 1981.
 """
@@ -55,7 +55,7 @@ def layout(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]
 
 
 def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The row of each box: one below the lowest that sends it a gradient."""
+    """The row of each box: one below the lowest box that sends it a gradient."""
     rows = [0] * count
     for a, b in sorted(edges):
         rows[b] = max(rows[b], rows[a] + 1)
@@ -65,7 +65,7 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 def _paths(edges: Sequence[tuple[int, int]], rows: list[int], widths: list[float]) -> list[list[int]]:
     """Each edge as the boxes and places it passes; places are added to `rows` and `widths`.
 
-    Only so many places are given away, to the shortest edges first: the others go straight, across whatever is there.
+    The number of places is limited, and the shortest edges get them first; other edges go straight, across any boxes.
     """
     budget = 1000 + 4 * len(rows)
     spans = sorted((rows[b] - rows[a], i) for i, (a, b) in enumerate(edges))
@@ -86,7 +86,7 @@ def _ordered(rows_of: list[int], above: list[list[int]], below: list[list[int]])
     """The members of each row from left to right."""
     rows: list[list[int]] = [[] for _ in range(max(rows_of) + 1)]
     seen = [False] * len(rows_of)
-    for start in range(len(rows_of)):  # depth first, so that what belongs together begins together
+    for start in range(len(rows_of)):  # depth first, so that boxes that belong together start side by side
         stack = [start]
         while stack:
             i = stack.pop()
@@ -122,7 +122,9 @@ def _mean(values: list[float], otherwise: float) -> float:
 def _moved(
     rows: list[list[int]], widths: list[float], above: list[list[int]], below: list[list[int]], boxes: int
 ) -> list[float]:
-    """The middle of each member, sideways. What has more rows below it is harder to move: a trunk is straight."""
+    """The horizontal middle of each member. Boxes with more rows below them are harder to move, so a trunk stays
+    straight.
+    """
     x = [0.0] * len(widths)
     mass = [1.0] * len(widths)
     for row in reversed(rows):
@@ -159,7 +161,7 @@ def _moved(
 
 def _apart(wanted: list[float], offsets: list[float], masses: list[float]) -> list[float]:
     """The numbers nearest to `wanted`, by weighted least squares, that are as far apart as `offsets` at least."""
-    pools: list[tuple[float, float, int]] = []  # (mean, mass, how many) of neighbours that touch
+    pools: list[tuple[float, float, int]] = []  # (mean, mass, count) of neighbours that touch
     for value, offset, mass in zip(wanted, offsets, masses, strict=True):
         mean, total, count = value - offset, mass, 1
         while pools and pools[-1][0] >= mean:

@@ -1,4 +1,4 @@
-"""What the tensors of a graph are called: by a dict, by a module, or by the variables of whoever asks for a picture."""
+"""Names for the tensors of a graph: from a dict, from a module, or from the variables of the caller."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...tensor.tensor import Tensor
 
 
 class Names:
-    """The names of tensors that are known: by identity, and by the place in the graph of the node that made them."""
+    """The known names of tensors: by identity, and by the node and output in the graph that made them."""
 
     def __init__(self, pairs: Iterator[tuple[str, Tensor]] | None = None) -> None:
         self._of_tensor: dict[int, str] = {}
         self._of_node: dict[Any, str] = {}
-        self._held: list[Tensor] = []  # so that no other tensor gets the identity of one that is named
+        self._held: list[Tensor] = []  # kept alive, so that no other tensor gets the id of a named one
         for name, tensor in pairs or ():
             if id(tensor) in self._of_tensor:
                 continue
@@ -38,7 +38,7 @@ class Names:
 
 
 def given(source: Any) -> Names:
-    """The names that a mapping from names to tensors has (one whose values nest, too), or a module's parameters."""
+    """The names in a mapping from names to tensors (its values may nest), or those of a module's parameters."""
     if isinstance(source, (Mapping, Module)):
         return Names(_tensors_in("", source))
     raise TypeError(
@@ -51,7 +51,7 @@ def given(source: Any) -> Names:
 
 
 def of_frame(frame: FrameType | None) -> Names:
-    """The names that the variables of a frame give: its own first, then those of its module."""
+    """The names of the variables of a frame: its own first, then those of its module."""
     if frame is None:
         return Names()
     outer = {} if frame.f_locals is frame.f_globals else frame.f_globals
@@ -73,7 +73,7 @@ def _variables(scope: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
                 yield from _tensors_in(f"self.{key}", part)
 
 
-_MANY = 10_000  # containers with more elements than this are not searched for names
+_MANY = 10_000  # larger containers are not searched for names
 
 
 def _tensors_in(prefix: str, value: Any, depth: int = 3) -> Iterator[tuple[str, Tensor]]:

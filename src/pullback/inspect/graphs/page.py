@@ -1,7 +1,7 @@
 """The picture as one page of HTML that needs no network: page.html with page.css, page.js and the graph as JSON in it.
 
-The page draws the graph itself, because folding changes what there is to draw. All text of the graph reaches it as
-JSON in which no tag can end, and is put on the page as text.
+The page draws the graph itself, because folding changes what there is to draw. All text of the graph reaches it as JSON
+that cannot close a tag, and is put on the page as text.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _file(name: str) -> str:
 
 
 def _node(info: NodeInfo) -> dict[str, Any]:
-    """What the page knows of a node; what there is nothing to say of is left out."""
+    """The facts about a node for the page; empty ones are left out."""
     found: dict[str, Any] = {
         "kind": info.kind,
         "name": info.name,
@@ -105,7 +105,7 @@ def _node(info: NodeInfo) -> dict[str, Any]:
 
 
 def _values(values: Values | None) -> dict[str, Any] | None:
-    """A tensor for the page: its type, its norm as text (JSON has no infinity), its elements and the width of a row."""
+    """A tensor for the page: type, norm as text (JSON has no infinity), elements, and the width of a row."""
     if values is None:
         return None
     found: dict[str, Any] = {"type": str(values), "norm": labels.number(values.norm)}

@@ -34,22 +34,22 @@ def graph(
     """The graph that ``loss.backward()`` walks, as a picture: SVG, a page of HTML, DOT, Mermaid, or text.
 
     Arrows go the way of the gradients: from the loss, of any shape and dtype, down to the leaves. A box shows the
-    operation, shape and dtype of what it made, the bytes that it keeps for its backward, and the norm of the gradient
-    where the tensor has one. Inputs that need no gradient are not drawn.
+    operation, the shape and dtype of its result, the bytes that it keeps for its backward, and the norm of the gradient
+    if the tensor has one. Inputs that need no gradient are not drawn.
 
     Args:
         loss: a Tensor that requires grad.
-        names: what leaves and results are called: a dict from names to tensors (or to dicts and lists of them), a
-            module, or None for the variables of the caller.
-        fold: draw what repeats ("x 12") as one box; None: if the graph has more than 60 nodes.
-        backward: run the backward pass, which really is ``loss.backward(gradient, retain_graph)``: it adds to
-            ``.grad`` and, unless `retain_graph`, frees what the graph has saved. The page then steps through it.
-        gradient: of the loss, for `backward`; None stands for 1 if it has one element.
-        retain_graph: whether `backward` leaves what was saved.
+        names: names for leaves and results: a dict from names to tensors (or to dicts and lists of them), a module, or
+            None for the variables of the caller.
+        fold: draw repeats as one box ("x 12"); None: if the graph has more than 60 nodes.
+        backward: run the backward pass, which really is ``loss.backward(gradient, retain_graph)``: it adds to ``.grad``
+            and, unless `retain_graph`, frees the saved tensors. The page then steps through it.
+        gradient: the gradient of the loss, for `backward`; None stands for 1 if the loss has one element.
+        retain_graph: whether `backward` keeps the saved tensors.
 
     Raises:
-        TypeError: `loss` is not a Tensor, or `names` nothing that has names.
-        RuntimeError: `loss` does not require a gradient; or what ``loss.backward()`` raises.
+        TypeError: `loss` is not a Tensor, or `names` has no names.
+        RuntimeError: `loss` does not require a gradient. Errors of ``loss.backward()`` pass through.
 
     >>> import pullback
     >>> w = pullback.tensor([1.0, 2.0], requires_grad=True)
@@ -107,20 +107,20 @@ class Graph:
 
     @property
     def repeats(self) -> list[tuple[int, int]]:
-        """What repeats in the graph, outer repeats first: the operations of a block, and how many blocks."""
+        """The repeats in the graph, outer ones first: the operations of a block, and how many blocks."""
         return [(group.period, group.count) for group in self._folding.groups if group.period and not group.block]
 
     @property
     def nbytes(self) -> int:
-        """What the graph keeps for its backward, in bytes; memory that is shared counts once."""
+        """The bytes that the graph keeps for its backward; shared memory counts once."""
         return self._description.nbytes
 
     def svg(self) -> str:
-        """The picture as SVG. It has colours for light and dark, and needs nothing but itself."""
+        """The picture as SVG. It has colours for light and dark, and is complete in itself."""
         return svg(self._description, self._folding, self._opened)
 
     def html(self) -> str:
-        """One page that needs no network: to zoom, search and fold, with what is known of each node, and all steps."""
+        """One page that needs no network: to zoom, search and fold, with the facts about each node, and all steps."""
         return page(self._description, self._folding, self._opened, self.rules, self.steps)
 
     def dot(self) -> str:
@@ -136,7 +136,7 @@ class Graph:
         return text(self._description, self._folding, self._opened, colour)
 
     def as_dict(self) -> dict[str, Any]:
-        """All that is known, as numbers, strings, lists and dicts: for JSON."""
+        """The whole description as numbers, strings, lists and dicts, for JSON."""
         return {
             "nodes": [dataclasses.asdict(node) for node in self.nodes],
             "repeats": [dataclasses.asdict(group) for group in self._folding.groups],
@@ -146,9 +146,9 @@ class Graph:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a file, in the form that its name ends with: .html, .svg, .dot, .mmd or .txt.
+        """Write the picture to a file, in the form given by its ending: .html, .svg, .dot, .mmd or .txt.
 
-        Raises `ValueError` at another ending.
+        Raises `ValueError` for any other ending.
         """
         path = Path(path)
         if path.suffix not in FORMS:
@@ -177,4 +177,4 @@ class Graph:
 
 
 FORMS = {".html": Graph.html, ".svg": Graph.svg, ".dot": Graph.dot, ".mmd": Graph.mermaid, ".txt": Graph.text}
-"""The forms of a picture by the ending of a file's name."""
+"""The forms of a picture, by file ending."""

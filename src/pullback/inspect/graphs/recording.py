@@ -1,6 +1,7 @@
-"""A backward pass that really runs, noted node by node: what arrives at each, what it sends on, what it lets go.
+"""Records a real backward pass node by node: the gradients that arrive, those sent on, and whether saved tensors are
+freed.
 
-A hook in front of every node and one behind it look, and change nothing. The order is the engine's own.
+Every node gets a hook before and one after its turn. They only look; the order is the engine's own.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from .description import Description, NodeInfo, Values, read_gradients, values_o
 
 @dataclasses.dataclass(slots=True)
 class Step:
-    """One node's turn. received: the gradient of each of its outputs. sent: those of its inputs, as `next_functions`.
+    """One node's turn. received: the gradient of each of its outputs. sent: those of its inputs, in the order of
+    `next_functions`.
 
-    freed: whether the node has let go of the tensors that it saved.
+    freed: whether the node has released the tensors that it saved.
     """
 
     number: int
@@ -30,7 +32,7 @@ class Step:
 
 
 def run(description: Description, gradient: Tensor | None, retain_graph: bool) -> list[Step]:
-    """Run ``loss.backward(gradient, retain_graph)`` on a graph that has been described, and note every node's turn."""
+    """Run ``loss.backward(gradient, retain_graph)`` on a described graph, and record every node's turn."""
     loss, *objects = description.live
     steps: list[Step] = []
     handles = []
@@ -45,13 +47,13 @@ def run(description: Description, gradient: Tensor | None, retain_graph: bool) -
         for node in untouched:
             hooks = node._hooks
             if hooks and not (hooks.before or hooks.after or hooks.of_output or hooks.retained):
-                node._hooks = None  # as it was: a node without hooks runs faster
+                node._hooks = None  # as before: a node without hooks runs faster
     read_gradients(description)
     return steps
 
 
 def _observe(node: Any, info: NodeInfo, steps: list[Step], small: int) -> list[Any]:
-    """Have every turn of a node added to `steps`; returns the handles of the hooks."""
+    """Add hooks that append every turn of a node to `steps`; return their handles."""
     running: list[Step] = []
 
     def before(received: Sequence[Tensor | None]) -> None:

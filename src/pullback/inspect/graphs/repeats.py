@@ -1,9 +1,9 @@
-"""What repeats in a graph, and the graph with the repeats folded: twelve layers are one box, "x 12".
+"""Finds repeats in a graph, and folds them: twelve layers become one box, "x 12".
 
-The operations stand in the order in which they were made. There a block that a loop in the program made is followed by
-the next one, the same operations on the same shapes. `_longest` looks for such runs: for a period p, the places where
-the sequence equals itself shifted by p; then it holds the wiring of each block against the one before: only what is
-connected alike is a repeat. What is within a block is searched in turn.
+The operations stand in the order in which they were made. A loop in the program makes blocks that follow each other,
+with the same operations on the same shapes. `_longest` looks for such runs: for a period p, the places where the
+sequence equals itself shifted by p. Then it compares the wiring of each block with the one before, because only blocks
+connected alike are repeats. The inside of a block is searched in turn.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from .description import LEAF, LOSS, Description, NodeInfo
 
 PERIODS = 2048
-"""The longest block that is looked for, in operations."""
+"""The length, in operations, of the longest block that is searched for."""
 
 SHIFTS = 64
-"""How many ways to cut a run into blocks are tried."""
+"""The number of ways to cut a run into blocks that are tried."""
 
 CANDIDATES = 64
-"""How many periods, the most promising, are held against the wiring."""
+"""The number of periods, the most promising first, that are compared with the wiring."""
 
 LEAVES = 12
 """The most leaves of one operation that are drawn one by one."""
@@ -38,7 +38,7 @@ class Group:
     the period is 0, `count` leaves that one operation uses and no other.
 
     start: its first operation, in the order of the forward pass, from 0. parent: the group around it, or -1. block:
-    which block of its parent it is, from 1; of a run 0. members: the numbers of the nodes in it: operations, and the
+    which block of its parent it is, from 1; 0 for a run. members: the numbers of the nodes in it: operations, and the
     leaves that only one of its blocks uses.
     """
 
@@ -60,7 +60,7 @@ class Folding:
 
 
 def fold(description: Description) -> Folding:
-    """Find what repeats in a graph."""
+    """Find the repeats in a graph."""
     made = description.operations
     groups = _groups(_Wiring(description, made))
     home = [-1] * len(description.nodes)
@@ -70,7 +70,7 @@ def fold(description: Description) -> Folding:
             blocks[i].append((group.number, (i - group.start) // group.period))
             home[made[i].number] = group.number
     for leaf, around in _users(description, made, groups, blocks).items():
-        for one, *others in zip(*around, strict=False):  # from the outside in, as long as all of them are in the same
+        for one, *others in zip(*around, strict=False):  # outer groups first, while all users share the block
             if any(other != one for other in others):
                 break
             home[leaf] = one[0]
@@ -83,7 +83,7 @@ def fold(description: Description) -> Folding:
 
 
 def _leaves(description: Description, made: Sequence[NodeInfo], home: list[int], number: int) -> list[Group]:
-    """Groups of the many leaves that one operation uses and no other, with numbers from `number` on."""
+    """Groups of the many leaves that one operation uses and no other, numbered from `number` on."""
     uses = Counter(edge.target for info in made for edge in info.edges)
     found: list[Group] = []
     for i, info in enumerate(made):
@@ -96,13 +96,13 @@ def _leaves(description: Description, made: Sequence[NodeInfo], home: list[int],
 
 
 Blocks = list[tuple[int, int]]
-"""For an operation, outer ones first: the groups that it is in, and in which block of each."""
+"""The groups that an operation is in, outer ones first, and its block in each."""
 
 
 def _users(
     description: Description, made: Sequence[NodeInfo], groups: Sequence[Group], blocks: Sequence[Blocks]
 ) -> dict[int, list[Blocks]]:
-    """For each leaf, the blocks of all that use it; what only the first block of a run has is outside of the run."""
+    """For each leaf, the blocks of its users; a leaf that only the first block of a run takes lies outside the run."""
     users: dict[int, list[Blocks]] = {}
     for i, info in enumerate(made):
         for edge in info.edges:
@@ -121,13 +121,15 @@ def _users(
 
 
 Inputs = dict[tuple[str, int], object]
-"""Where the inputs of an operation come from, by argument: a place in its block, below 0 in others; a leaf's shape."""
+"""The sources of an operation's inputs, by argument: a place in its block (below 0: an earlier block), or a leaf's
+shape.
+"""
 
 FAR = -(10**9)
 
 
 class _Wiring:
-    """The operations of a graph as a sequence of signatures, and what each of their inputs is."""
+    """The operations of a graph as a sequence of signatures, and the source of each input."""
 
     def __init__(self, description: Description, made: Sequence[NodeInfo]) -> None:
         place = {info.number: i for i, info in enumerate(made)}
@@ -139,12 +141,12 @@ class _Wiring:
         for info in made:
             seen: dict[str, int] = {}
             inputs = []
-            for edge in info.edges:  # a name may stand for several: each is a key of its own
+            for edge in info.edges:  # an argument may hold several tensors: each gets its own key
                 again = seen[edge.argument] = seen.get(edge.argument, -1) + 1
                 leaf = "" if edge.target in place else str(nodes[edge.target].outputs)
                 inputs.append(((edge.argument, again), place.get(edge.target, -1), leaf))
             self.inputs.append(inputs)
-        # the same with how far back each input was made: what most of a block and the next have in common
+        # signatures with the distance to each input: most operations of a block share them with the next block
         keys: list[object] = []
         for i, (kind, inputs) in enumerate(zip(signatures, self.inputs, strict=True)):
             keys.append((kind, *(leaf or i - p for _, p, leaf in inputs)))
@@ -171,12 +173,12 @@ class _Wiring:
         ]
 
     def entrances(self, begin: int, period: int) -> int:
-        """How many results of earlier operations a block uses: few, where it is cut as the program is."""
+        """How many results of earlier operations a block uses: few, if it is cut where the program's own blocks are."""
         return len({p for i in range(begin, begin + period) for _, p, leaf in self.inputs[i] if p < begin and not leaf})
 
 
 def _begins(first: list[Inputs], second: list[Inputs]) -> bool:
-    """Whether a block may be the first of those connected like the second: what comes from others may differ."""
+    """Whether a block may be the first of a run connected like the second; inputs from outside the block may differ."""
     for one, two in zip(first, second, strict=True):
         own = {key: p for key, p in two.items() if not isinstance(p, int) or p >= 0}
         if any(one.get(key) != p for key, p in own.items()):
@@ -187,7 +189,7 @@ def _begins(first: list[Inputs], second: list[Inputs]) -> bool:
 
 
 def _groups(wiring: _Wiring) -> list[Group]:
-    """What repeats, outer groups first: runs, and the blocks of a run, which are groups themselves if they are long."""
+    """The repeats, outer groups first: runs, and the blocks of a run, which are groups themselves if they are long."""
     found: list[Group] = []
     spans = [(0, len(wiring.signatures), -1)]
     while spans:
@@ -239,7 +241,7 @@ def _longest(wiring: _Wiring, low: int, high: int) -> tuple[int, int, int] | Non
 
 
 def _worth(period: int, count: int) -> bool:
-    """Whether folding a repeat makes a picture easier to read: two blocks of a few operations do not."""
+    """Whether folding a repeat makes a picture easier to read: two blocks of a few operations are not worth it."""
     return count >= 3 or (count == 2 and period >= 4)
 
 
@@ -265,24 +267,24 @@ def visible(description: Description, folding: Folding, opened: Collection[int])
 
 
 def _rank(description: Description, number: int) -> int:
-    """A number that is lower the earlier a node is to stand: the loss, the operations, last made first, the leaves."""
+    """A number that orders nodes in the picture: the loss, then the operations, last made first, then the leaves."""
     info, last = description.nodes[number], len(description.nodes)
     return last - info.made if info.made else -1 if info.kind == LOSS else last + number
 
 
 def first_of(description: Description, group: Group) -> int:
-    """The number of the node of a group that is reached first from the loss."""
+    """The number of the first node of a group, in the order of `_rank`."""
     return min(group.members, key=lambda number: _rank(description, number))
 
 
 def rank_of(description: Description, group: Group) -> int:
-    """A number that is lower the earlier the box of a group is to stand."""
+    """A number that orders the boxes of groups in the picture, as `_rank` does nodes."""
     return _rank(description, first_of(description, group))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Visible:
-    """What is to be drawn. items: (whether it is a group, its number), each before what it sends gradients to.
+    """The boxes and edges to draw. items: (whether it is a group, its number), each before those it sends gradients to.
 
     edges: between places in `items`, with the number of edges of the graph that each stands for.
     """

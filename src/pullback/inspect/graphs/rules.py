@@ -1,7 +1,7 @@
 """The formula of a node: what its operation computes and how its gradient goes back, read off the source code.
 
 An operation's rule is often an expression in the entry of the table, with others around it on the line; the positions
-that Python keeps for its tracebacks say where it begins and ends.
+that Python keeps for its tracebacks give its beginning and end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ...table.nodes import OpNode
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """call: what was called. words: what that computes, a line. formula: the source of the derivative, from `place`, a
-    file and a line of it."""
+    """call: the call. words: a line that says what it computes. formula: the source of the derivative, found at
+    `place`, a file and a line.
+    """
 
     call: str
     words: str
@@ -30,7 +31,7 @@ class Rule:
 
 
 def key_of(node: Any) -> str:
-    """A name for the rule of a node, the same for all nodes that follow it."""
+    """A key for the rule of a node, the same for all nodes with this rule."""
     if isinstance(node, OpNode):
         return f"{node.op.name} {node.plan.wanted}"
     if isinstance(node, FunctionNode):
@@ -40,7 +41,7 @@ def key_of(node: Any) -> str:
 
 
 def rule_of(node: Any) -> Rule:
-    """The rule that a node follows."""
+    """The rule of a node."""
     if isinstance(node, OpNode):
         return _of_operation(node)
     if isinstance(node, FunctionNode):
@@ -67,13 +68,13 @@ def _of_function(cls: Any) -> Rule:
 
 
 def _first_line(thing: Any) -> str:
-    """The first line of its own documentation."""
+    """The first line of its own docstring."""
     text = (thing.__doc__ or "").strip()
     return text.splitlines()[0].replace("``", "") if text else ""
 
 
 def _source(fn: Callable[..., Any]) -> str:
-    """A function as it is written; "" where that cannot be had."""
+    """The source of a function; "" if it is not available."""
     try:
         return textwrap.dedent(inspect.getsource(inspect.unwrap(fn))).rstrip()
     except (OSError, TypeError):
@@ -86,7 +87,7 @@ def _place(fn: Callable[..., Any]) -> str:
 
 
 def _expression(rule: Callable[..., Any]) -> str:
-    """The expression that a rule returns, if it is nothing but one that stands on a line; else ""."""
+    """The expression that a rule returns, if the rule is a single expression on one line; else ""."""
     code = rule.__code__
     spans = [(line, start, end) for line, last, start, end in code.co_positions() if line == last and end]
     lines = {line for line, _, _ in spans}

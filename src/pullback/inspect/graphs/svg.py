@@ -1,4 +1,4 @@
-"""The picture as SVG, in light and dark: a file of its own, or a part of a notebook."""
+"""The picture as SVG, in light and dark: for a file of its own, or inside a notebook."""
 
 from __future__ import annotations
 

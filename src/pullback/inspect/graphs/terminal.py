@@ -15,9 +15,9 @@ _COLOURS = {LOSS: "1", LEAF: "32", USER: "33", "operation": "34", "group": "35"}
 def text(description: Description, folding: Folding, opened: Collection[int], colour: bool = False) -> str:
     """Draw a graph as lines of text.
 
-    What a line sends its gradient to stands below it; where it goes to several, each has a branch, the longest last and
-    in the same column, so that a chain is a column however long it is. A box that several send to is drawn below the
-    last of them, and named before. colour: with the escapes of a terminal.
+    A line stands above the one that it sends its gradient to. If there are several, each gets a branch, the longest
+    last and in the same column, so that a chain stays one column however long it is. A box with several senders is
+    drawn below the last of them, and only named below the others. colour: use a terminal's escape codes.
     """
     shown = visible(description, folding, opened)
     below: list[list[int]] = [[] for _ in shown.items]
@@ -53,7 +53,7 @@ def text(description: Description, folding: Folding, opened: Collection[int], co
 
 
 class _Line:
-    """A box on one line: how it is named, and what is said of it where it is drawn."""
+    """A box on one line: its name, and the details shown where it is drawn."""
 
     def __init__(
         self, description: Description, folding: Folding, is_group: bool, i: int, shared: bool, colour: bool

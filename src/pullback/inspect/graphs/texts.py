@@ -10,7 +10,7 @@ from . import labels
 from .description import LEAF, LOSS, USER, Description
 from .repeats import Folding, Visible, visible
 
-# What Mermaid's grammar gives a meaning of its own inside a quoted label, and the entity that stands for it.
+# The characters with a special meaning inside Mermaid's quoted labels, and the entities that stand for them.
 _ENTITIES = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": " "})
 
 
@@ -24,16 +24,16 @@ def mermaid(description: Description, folding: Folding, opened: Collection[int])
 
 
 class _Mermaid:
-    """The lines of the flowchart, and the identifier under which each box is known in them."""
+    """The lines of the flowchart, and the identifier of each box in them."""
 
     def __init__(self, description: Description, folding: Folding, shown: Visible) -> None:
         self.lines = ["graph LR"]
         self._description, self._folding, self._shown = description, folding, shown
         self._known = {0: "Loss"}
-        self._count = {"Loss": 1}  # for each identifier in use, how many of its name were asked for
+        self._count = {"Loss": 1}  # for each identifier in use, how often its name was requested
         below = _below(shown)
         queue, seen = deque([0]), {0}
-        while queue:  # breadth first from the loss, so that the text begins where the backward pass does
+        while queue:  # breadth first from the loss, so that the text begins like the backward pass
             source = queue.popleft()
             for target, many in below[source]:
                 label = "grad_input" if source else "grad_output"
@@ -45,7 +45,7 @@ class _Mermaid:
                     queue.append(target)
 
     def _box(self, place: int) -> str:
-        """The identifier of a box, drawn when it is first asked for."""
+        """The identifier of a box, which is drawn on first use."""
         if place in self._known:
             return self._known[place]
         is_group, i = self._shown.items[place]
@@ -68,7 +68,7 @@ class _Mermaid:
         return found
 
     def _identifier(self, wish: str) -> str:
-        """A valid identifier that nothing else has: `wish`, or `wish_2`, `wish_3`, ..."""
+        """A valid identifier that is not in use: `wish`, or `wish_2`, `wish_3`, ..."""
         wish = re.sub(r"[^A-Za-z0-9_]", "_", wish)
         found = wish
         while found in self._count:
