@@ -12,7 +12,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import constant, elementwise, pointwise, special
-from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, need, need_both, plain
+from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, is_number, need, need_both, plain
 from ...table.results import result_type
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
 
@@ -128,6 +128,7 @@ def frexp(input: Any) -> Any:
 
 
 def _ldexp(input: Any, other: Any) -> Any:
+    other = np.asarray(other, input.dtype) if is_number(other) else other  # its halves would count as float64
     # in two steps, neither of which overflows unless the result does
     half = np.clip(np.floor(np.real(other) / 2), -1100, 1100)
     return input * np.exp2(half) * np.exp2(other - half)
