@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..autograd.node import leaf_edge, next_order
+from ..autograd.node import edge_of, next_order
 from ..diagnose.places import formatted, user_place
 from ..table.entry import TABLE
 from ..table.levels import Level, inner, mapped
@@ -233,7 +233,7 @@ class Trace(Level):
         self.captured[made.number] = (t, t._version_of.n if t._version_of is not None else 0)
         known = self._known[id(t)] = wrap(made)
         if t._requires_grad:
-            known._edge, known._requires_grad = t._edge or leaf_edge(t), True
+            known._edge, known._requires_grad = edge_of(t), True
         return known
 
     def take_in(self, t: Tensor) -> None:

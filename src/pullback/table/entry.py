@@ -337,12 +337,12 @@ class Op:
         if len(args) >= len(self.params):
             return args
         if kwargs:
-            args += self._tails[len(args)][: -len(self.keyword_only)]
+            args += self.tails[len(args)][: -len(self.keyword_only)]
             return (*args, *[kwargs.get(k) for k in self.keyword_only])
-        return args + self._tails[len(args)]
+        return args + self.tails[len(args)]
 
     @functools.cached_property
-    def _tails(self) -> list[tuple[Any, ...]]:
+    def tails(self) -> list[tuple[Any, ...]]:
         """What is missing of the arguments, by how many are there; of those that are keyword-only, None."""
         places, named = len(self.params) - len(self.keyword_only), (None,) * len(self.keyword_only)
         tails = [self.defaults[max(len(self.defaults) - places + n, 0) :] + named for n in range(places)]

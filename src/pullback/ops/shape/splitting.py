@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.calls import apply, as_view, on, tie
+from ...table.calls import apply, as_view, on
 from ...table.entry import composite, special
 from ...table.nodes import titled
 from ...table.samples import A, S, V
@@ -40,7 +40,7 @@ def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: st
         if not isinstance(input, Lifted):
             as_view(out, _getitem.op, args, made)
         elif isinstance(out, Lifted):
-            tie(out, _getitem.op, args, made)
+            as_view(out, _getitem.op, args, made, known=True)
     return outs
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...kernels.positions import add_at
-from ...table.calls import apply, on, tie
+from ...table.calls import apply, as_view, on
 from ...table.entry import composite, linear
 from ...table.nodes import titled
 from ...table.samples import A, Differs, S
@@ -113,7 +113,7 @@ def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
     source = args[0]
     if isinstance(out, Lifted) == isinstance(source, Lifted):
         if same_memory(out._data, source._data):
-            tie(out, op, args)
+            as_view(out, op, args, known=True)
         elif out._data.size:
             innermost(out._data).setflags(write=False)
     return out
