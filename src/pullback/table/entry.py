@@ -219,11 +219,6 @@ class Op:
                 )
             _name_rule(rule, f"{name}_rule_for_{arg}")
         self._check_names(name)
-        annotated = {p: _words(a) for p, a in getattr(forward, "__annotations__", {}).items()}
-        plain = [p for p, words in annotated.items() if words and words <= _NUMBERS]
-        axes = frozenset(getattr(about.batch, "numbers", ()))
-        self.numbers = axes.union((about.numbers or "").split(), plain) - {*rules}
-        self._real = axes.union(p for p in plain if "complex" not in annotated[p])
         self.title = ""  # torch's name of its nodes where it stands for another operation (`titled`)
         self.constants: dict[str, Any] = {}  # what its nodes have as `_saved_...`, whatever was saved
         self.made: Callable[[Op], Callable[..., Any]] | None = None  # what makes the function that calls such an entry
@@ -255,11 +250,21 @@ class Op:
             )
 
     @functools.cached_property
+    def _plain(self) -> dict[str, bool]:
+        """The arguments that are numbers by what the entry or an annotation says: whether each is certainly real."""
+        annotated = {p: _words(a) for p, a in getattr(self.forward, "__annotations__", {}).items()}
+        return (
+            dict.fromkeys((self.about.numbers or "").split(), False)
+            | {p: "complex" not in words for p, words in annotated.items() if words and words <= _NUMBERS}
+            | dict.fromkeys(getattr(self.about.batch, "numbers", ()), True)
+        )
+
+    @functools.cached_property
     def decides_late(self) -> bool:
         """Whether only a call shows if it saved tensors or numbers alone: the entry does not say which are numbers."""
         if self.about.numbers is not None or self.view or self.joins:
             return False
-        unsaid = {*self.params} - {*self.rules} - self.numbers
+        unsaid = {*self.params} - {*self.rules} - {*self._plain}
         needed = [needs(rule) for rule in self.rules.values()]
         return any(
             not unsaid.isdisjoint(names) and all(n in unsaid or self.is_number(n) for n in names) for names in needed
@@ -270,13 +275,13 @@ class Op:
         if name in self.rules:
             return False
         if name in self.params:
-            return name in self.numbers or self.view
+            return name in self._plain or self.view
         return not OUTPUT.fullmatch(name)  # else the shape of an argument
 
     def is_real(self, name: str) -> bool:
         """Whether what a rule names is certainly no complex number, nor a tensor of them: a shape, an axis."""
         if name in self.params:
-            return name not in self.rules and (name in self._real or self.view)
+            return name not in self.rules and (self._plain.get(name, False) or self.view)
         return not OUTPUT.fullmatch(name)
 
     def titled(self, title: str, **saved: Any) -> Callable[..., Any]:
