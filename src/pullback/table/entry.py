@@ -38,7 +38,6 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..tensor import dtypes
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
@@ -46,7 +45,7 @@ from ..tensor.tensor import NUMPY, Tensor
 from .calls import any_narrow, apply, binary, general, into, join, operand, unary, write_out
 from .levels import call_body
 from .nodes import ComplexNode, ComplexTupleNode, CutNode, LateNode, ManyNode, OpNode, TupleNode, saved_attributes
-from .operands import older_form
+from .operands import older_form, scaled
 from .plans import OUTPUT, Plans, Rule, needs
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
@@ -501,7 +500,7 @@ def _with_alpha(op: Op, plain: Callable[..., Any], product: Callable[[Any, Any],
             return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
         if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
             return dispatch(kinds, op.call, (input, other), {"alpha": alpha})
-        return plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha, product))
+        return plain(input, other if alpha == 1 else scaled(op.name, input, other, alpha, product))
 
     return call
 
@@ -662,19 +661,3 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[An
     places, total = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
     return names[:total], function.__defaults__ or (), names[places:total]
-
-
-def _scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any, Any], Any]) -> Any:
-    """``alpha * other``, for torch's ``input + alpha * other``."""
-    whole = [dtypes.CATEGORY[t._data.dtype.kind] <= 1 for t in (input, other) if isinstance(t, Tensor)]
-    if isinstance(alpha, float) and all(whole):
-        raise RuntimeError(
-            errors.message(
-                f"{name}(): For integral input tensors, argument alpha must not be a floating point number",
-                found=f"alpha={alpha}",
-                do=f"write alpha={int(alpha)}, or convert the tensor first",
-            )
-        )
-    if isinstance(alpha, int) and isinstance(other, Tensor) and other._data.dtype.kind in "iu":
-        dtypes.refuse_overflow(alpha, other._data.dtype)
-    return product(other, alpha) if isinstance(other, Tensor) else other * alpha
