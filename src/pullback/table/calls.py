@@ -149,7 +149,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return interpret(op, args, kwargs)
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
-    if NARROW.n and not op.view and op.name != "_to_copy" and any_narrow((*args, *kwargs.values())):
+    if NARROW.n and not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values())):
         return NARROW.compute(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
     for a in args:  # each at once for what it is and whether its gradient is wanted
@@ -183,7 +183,7 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """``op(*args)``, written into `out`, which is returned."""
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
-    return write_out(op.name, out, op.call(*args, **kwargs))
+    return write_out(op.name, out, op.call(*args, **kwargs), op.exact)
 
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:

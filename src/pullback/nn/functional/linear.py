@@ -81,6 +81,7 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 @composite(
     home="nn.functional",
+    narrow="one dtype",
     samples=lambda: [
         S(A(2, 3), A(4, 3)),
         S(A(2, 3), A(4, 3), A(4)),
@@ -137,6 +138,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 @composite(
     home="nn.functional",
     also="bilinear",
+    narrow="one dtype",
     samples=lambda: [
         S(A(2, 3), A(2, 4), A(5, 3, 4)),
         S(A(2, 3), A(2, 4), A(5, 3, 4), A(5)),

@@ -16,8 +16,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, pointwise
-from ...table.nodes import titled
+from ...table.entry import composite, pointwise, titled
 from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.tensor import Tensor
@@ -146,9 +145,10 @@ def _of_order(name: str, family: str, n: int, words: str, *, node: str = "", **a
     than most.
     """
 
+    bessel = titled(_bessel, node) if node else _bessel
+
     def call(input: Tensor) -> Tensor:
-        found = _bessel(input, family, n)
-        return titled(found, node) if node else found
+        return bessel(input, family, n)
 
     call.__name__, call.__doc__ = name, words
     usual = {

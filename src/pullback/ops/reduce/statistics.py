@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.entry import composite, elementwise, special
 from ...table.nodes import dims_of
 from ...table.operands import number_of, plain
@@ -137,22 +138,26 @@ def _std_mean_rule(g: Any, input: Any, out0: Any, dim: Any, correction: Any, kee
     return _with_mean_rule(spread, g, input, dim, keepdim)
 
 
-@special(method=False, saved={"dim": dims_of}, batch="dims", input=_deviation_rule)
+@special(method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), input=_deviation_rule)
 def _var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("var", input, dim, correction, keepdim)[0]
 
 
-@special(method=False, saved={"dim": dims_of}, batch="dims", input=_std_rule)
+@special(method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), input=_std_rule)
 def _std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("std", input, dim, correction, keepdim, True)[0]
 
 
-@special(method=False, saved={"dim": dims_of}, batch="dims", conjugate=False, input=_var_mean_rule)
+@special(
+    method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), conjugate=False, input=_var_mean_rule
+)
 def _var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("var_mean", input, dim, correction, keepdim)
 
 
-@special(method=False, saved={"dim": dims_of}, batch="dims", conjugate=False, input=_std_mean_rule)
+@special(
+    method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), conjugate=False, input=_std_mean_rule
+)
 def _std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return _moments("std_mean", input, dim, correction, keepdim, True)
 

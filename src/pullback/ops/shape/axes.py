@@ -29,6 +29,7 @@ def _permute_rule(g: Any, dims: Any) -> Any:
     method=False,
     view=True,
     batch=by(lambda full, dims: ((0, *moved(dims, full)),)),
+    symbolic=lambda out, input, dims: np.transpose(input, tuple(dims)),
     input=_permute_rule,
 )
 def _permute(input: Any, dims: Any) -> Any:

@@ -24,7 +24,7 @@ def _flip_all(full: Any, dims: Any) -> Any:
     return None if len(full) == 1 else (moved(tuple(dims), full),)
 
 
-@linear(method=False, batch=by(_flip_all), input=lambda g, dims: np.flip(g, dims) if np.ndim(g) else g)
+@linear(method=False, batch=by(_flip_all), numbers="dims", input=lambda g, dims: np.flip(g, dims) if np.ndim(g) else g)
 def _flip(input: Any, dims: Any) -> Any:
     return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
 
@@ -122,6 +122,7 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
 @linear(
     saved={"shifts": lambda shifts: dims_of(shifts), "dims": lambda dims: dims_of(() if dims is None else dims)},
     batch=by(_roll_all),
+    numbers="shifts dims",
     input=_roll_rule,
     numpy={np.roll: lambda a, shift, axis=None: _numpy_roll(a, shift, axis)},
     samples=lambda: [
@@ -187,7 +188,7 @@ def _repeat_all(full: Any, repeats: Any) -> Any:
     return None if len(repeats) >= len(full) else ((1, *repeats),)
 
 
-@linear(method=False, batch=by(_repeat_all), input=_repeat_rule)
+@linear(method=False, batch=by(_repeat_all), numbers="repeats", input=_repeat_rule)
 def _repeat(input: Any, repeats: Any) -> Any:
     if len(repeats) < input.ndim:
         raise RuntimeError(

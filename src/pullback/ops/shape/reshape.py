@@ -324,7 +324,13 @@ def squeeze(input: Any, dim: Any = None) -> Any:
 # Repeating without a copy -------------------------------------------------------------------------------------------
 
 
-@linear(method=False, view=True, batch=expanded, input=lambda g: g)
+@linear(
+    method=False,
+    view=True,
+    batch=expanded,
+    symbolic=lambda out, input, shape: np.broadcast_to(input, out.shape),
+    input=lambda g: g,
+)
 def _expand(input: Any, shape: Any) -> Any:
     lead = len(shape) - input.ndim
     if lead < 0:
@@ -504,6 +510,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 @linear(
     input=lambda g: g,
     batch=_cloned_batch,
+    symbolic=lambda out, input, **layout: input,
     numpy={np.copy: lambda a, order="K", subok=False: clone(a)},
     samples=unary_samples,
     refused=NO_UNARY,
@@ -514,7 +521,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
-@linear(method=False, node="CloneBackward0", batch="leading", input=lambda g: g)
+@linear(method=False, node="CloneBackward0", batch="leading", symbolic=lambda out, input: input, input=lambda g: g)
 def _contiguous(input: Any) -> Any:
     return np.array(input, order="C")
 
