@@ -136,19 +136,21 @@ class Pass:
         """Deliver `grads` to the roots; run the newest node that waits and deliver what it sends, until none waits.
 
         Every node that uses a result is newer than the node that made it. So the newest node that waits has received
-        all it will get. Those that wait are in the heap, all but `latest`, which came last and is most often the next
-        to run. Returns what has arrived at leaves; only leaves with hooks take part in the order.
+        all it will get. Those that wait are in the heap, with their gradients in `waiting`; all but `latest`, which
+        came last and is most often the next to run. Returns what has arrived at leaves; only leaves with hooks take
+        part in the order.
         """
         taped, needed, keep, captures = self.taped, self.needed, self.keep, self.captures
-        waiting: dict[Node, Any] = {}  # what has come for the nodes that are still to run
-        heap: list[tuple[float, Node]] = []  # these nodes, the newest first
+        heap: list[tuple[float, Node]] = []  # the nodes that wait, the newest first
+        waiting: dict[Node, Any] = {}  # their gradients so far
         arrived: dict[Any, Any] = {}  # what has come for leaves without hooks
         own: set[Any] = set()  # where a sum was made whose memory nobody else can see: it is added to in place
         watched = self._watcher is not None
+        latest: Any = None  # the node that came last,
+        latest_g: Any = None  # and its gradient so far
         edges: Sequence[Any] = self.roots
         node: Any = None
         while True:
-            latest: Any = None
             i, count = 0, len(grads)
             while i < count:  # most often once, for which the iterator of a `for` costs too much
                 edge, g = edges[i], grads[i]
@@ -162,13 +164,16 @@ class Pass:
                     self._like[target] = edge
                 elif taped or g.shape != shape or g.dtype is not dtype:
                     g = fit(g, edge, node)
-                if target in waiting:
+                if target is latest:
+                    latest_g = _added(latest_g, g, target, nr, own, taped)
+                elif waiting and target in waiting:
                     waiting[target] = _added(waiting[target], g, target, nr, own, taped)
                 elif target._edges:
-                    waiting[target] = g if target._outputs == 1 else _added(None, g, target, nr, own, taped)
                     if latest is not None:
+                        waiting[latest] = latest_g
                         heappush(heap, (latest._order, latest))
                     latest = target
+                    latest_g = g if target._outputs == 1 else _added(None, g, target, nr, own, taped)
                 elif target in arrived:
                     if g is not None:
                         arrived[target] = _sum(arrived[target], g, own, target, taped)
@@ -182,11 +187,15 @@ class Pass:
                 if not heap:
                     return arrived
                 node = heappop(heap)[1]
+                g = waiting.pop(node)
             elif heap and heap[0][0] < latest._order:
+                waiting[latest] = latest_g
                 node = heapreplace(heap, (latest._order, latest))[1]
+                g = waiting.pop(node)
             else:
-                node = latest
-            edges, g = node._edges, waiting.pop(node)
+                node, g = latest, latest_g
+            latest = latest_g = None
+            edges = node._edges
             if edges and node._hooks is None and g is not None and not (watched or (captures and node in captures)):
                 grads = node._run(g, taped, needed, keep)  # as most do
             else:
