@@ -15,9 +15,9 @@ from ..tensor.memory import Size
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
-from .engine import Captures, execute, needed_nodes
+from .engine import Captures, execute
 from .hooks import RemovableHandle
-from .node import Node, edge_of, leaf_edge
+from .node import edge_of, leaf_edge
 from .roots import GradientEdge, as_sequence, edge_at, make_roots, of_levels
 
 _ndarray = np.ndarray
@@ -91,14 +91,13 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     taped = create_graph or of_levels(outputs, grads)
     roots = make_roots(outputs, grads, taped)
-    if wanted is None:
-        execute(roots, keep=keep, taped=taped, recorded=create_graph)
-        return
-    targets = {edge[0] for edge in _edges_of(wanted)}
-    for t in wanted:
-        if isinstance(t, Tensor):
-            t.retain_grad()
-    _execute_towards(targets, roots, {}, keep=keep, taped=taped, accumulate=True, recorded=create_graph)
+    targets = None
+    if wanted is not None:
+        targets = {edge[0] for edge in _edges_of(wanted)}
+        for t in wanted:
+            if isinstance(t, Tensor):
+                t.retain_grad()
+    execute(roots, keep=keep, taped=taped, towards=targets, recorded=create_graph)
 
 
 def grad(
@@ -204,23 +203,10 @@ def _gradients(
     recorded, taped = taped, taped or of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
     how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
-    arrived = _execute_towards(targets, roots, captures, **how)
+    arrived = execute(roots, towards=targets, captures=captures, **how)
     if not captures:  # all are leaves
         return [arrived.get(edge[0]) for edge in edges]
     return [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
-
-
-def _execute_towards(
-    targets: set[Node], roots: Sequence[tuple[Edge, Any]], captures: Captures, *, accumulate: bool, **how: bool
-) -> dict[Any, Any]:
-    """A pass that runs only the nodes that lead to `targets`; of a single root that does not, it runs the hooks."""
-    needed = needed_nodes([edge for edge, _ in roots], targets)
-    if len(roots) == 1 and (root := roots[0][0][0]) not in needed:
-        needed.add(root)
-        accumulate = False
-        if root._edges:
-            captures[root] = {}  # nothing is wanted of it, and so it does not run
-    return execute(roots, needed=needed, captures=captures, accumulate=accumulate, **how)
 
 
 def _result(g: Any, t: Tensor, materialize: bool, recorded: bool) -> Tensor | None:
