@@ -72,8 +72,8 @@ from .ops.make.random import (
 )
 from .ops.sparse import namespace as sparse
 from .ops.sparse.namespace import layout, sparse_coo, sparse_coo_tensor, strided
-from .table import inplace as _inplace
 from .table.entry import NAMES as _NAMES
+from .table.tensor_methods import enter_methods as _enter_methods
 from .tensor import copying as _copying
 from .tensor import overrides
 from .tensor.dtypes import (
@@ -115,7 +115,7 @@ from .tensor.memory import Size
 from .tensor.printing import printoptions, set_printoptions
 from .tensor.tensor import Tensor
 
-_inplace.enter_twins()  # of the operations that `compat` has entered
+_enter_methods()  # of the operations that `compat` and `array_api` have entered
 
 __version__ = "0.1.0"
 

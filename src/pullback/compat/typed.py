@@ -15,7 +15,7 @@ from ..ops.make.conversion import to
 from ..ops.make.from_data import tensor
 from ..ops.make.of_size import empty
 from ..ops.sparse.namespace import strided
-from ..table.entry import alias
+from ..table.entry import alias, method
 from ..tensor import dtypes
 from ..tensor.memory import Size
 from ..tensor.tensor import Tensor
@@ -95,6 +95,7 @@ HalfTensor, BFloat16Tensor = map(tensortype, (dtypes.float16, dtypes.bfloat16))
 FloatTensor, DoubleTensor = map(tensortype, (dtypes.float32, dtypes.float64))
 
 
+@method("type")
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor".
 
@@ -121,6 +122,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, dtype)
 
 
+@method("new")
 def _new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of the dtype of this one, of a size or of values; see `tensortype`."""
     return tensortype(self.dtype)(*data, device=device)
@@ -141,6 +143,3 @@ def typename(obj: Any) -> str:
 
 
 alias("typename", typename)
-for _name, _method in {"type": _type, "new": _new}.items():
-    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
-    setattr(Tensor, _name, _method)

@@ -81,7 +81,7 @@ def _module(home: str, source: Path) -> str:
 
 
 def _methods() -> str:
-    lines = [_HEADER, "from typing import Any\n\nfrom .tensor import Tensor\n\nclass Methods:", _OPERATORS]
+    lines = [_HEADER, _ABOVE, "\nclass Methods:", _OPERATORS]
     for name in sorted(dir(Tensor)):
         call = inspect.getattr_static(Tensor, name)
         if name.startswith("_") or (name in Tensor.__dict__ and name in _own_names()):
@@ -95,8 +95,11 @@ def _methods() -> str:
     return "".join(lines)
 
 
+_ABOVE = "from collections.abc import Iterator\nfrom typing import Any\n\nfrom .tensor import Tensor\n"
+
 _OPERATORS = """
     def __getattr__(self, name: str) -> Any: ...
+    def __iter__(self: Any) -> Iterator[Tensor]: ...
     def __add__(self: Any, other: Any, /) -> Tensor: ...
     def __radd__(self: Any, other: Any, /) -> Tensor: ...
     def __sub__(self: Any, other: Any, /) -> Tensor: ...

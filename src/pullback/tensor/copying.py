@@ -59,8 +59,3 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             made.grad_dtype = self.grad_dtype
         made._grad = deepcopy(self._grad, memo)
     return made
-
-
-# On the class from outside, as its methods that lead to the graph are: see autograd/api.py.
-Tensor.__reduce_ex__ = _reduce  # type: ignore[method-assign, assignment]
-Tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]

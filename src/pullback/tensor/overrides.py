@@ -271,17 +271,6 @@ def _register(cls: Any, /, **kwargs: Any) -> None:
         LEVELS.add(1)  # from now on, operations look at their arguments
 
 
-# On the class from outside, as its other methods that need more than itself are: see autograd/api.py.
-_as_subclass.__name__ = "as_subclass"
-for _name, _method in {
-    "__torch_function__": classmethod(_torch_function),
-    "__init_subclass__": classmethod(_register),
-    "as_subclass": _as_subclass,
-    "_make_subclass": staticmethod(_make_subclass),
-}.items():
-    setattr(Tensor, _name, _method)
-
-
 # For functions of the user's own that are to ask as operations do -----------------------------------------------------
 
 

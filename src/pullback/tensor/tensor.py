@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,7 @@ class Tensor(Methods):
 
     # Payloads are NumPy arrays, which lie in the memory of the CPU, with a stride for each axis.
     is_cpu = True
-    is_cuda = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = is_quantized = is_sparse_csr = False
+    is_cuda = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = False
 
     @property
     def is_leaf(self) -> bool:
@@ -434,11 +435,6 @@ class Tensor(Methods):
             raise TypeError("len() of a 0-d tensor")
         return self._data.shape[0]
 
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self._data.ndim:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
-
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, np.generic, int, float, complex)):
             raise RuntimeError(
@@ -541,6 +537,17 @@ class Lifted(Tensor):
 def is_tracked(t: Tensor) -> bool:
     """Whether operations on a tensor are recorded: at its own level, or at one below, on what is inside of it."""
     return t._requires_grad or (isinstance(t, Lifted) and t._data.requires_grad)
+
+
+def extend(attributes: Mapping[str, Any]) -> None:
+    """Add attributes that other files define to the class Tensor: the only way in which it gets any.
+
+    A method that its file calls by a private name is called by its public one from then on.
+    """
+    for name, value in attributes.items():
+        if isinstance(value, FunctionType) and value.__name__.startswith("_"):
+            value.__name__, value.__qualname__ = name, f"Tensor.{name}"
+        setattr(Tensor, name, value)
 
 
 PLAIN: set[type[Tensor]] = {Tensor}

@@ -90,9 +90,6 @@ def _bump(self: Tensor) -> None:
             view._edge, view._requires_grad = None, False
 
 
-Tensor._bump = _bump  # type: ignore[assignment]
-
-
 def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> None:
     """Raise if a payload's memory must not be written to.
 

@@ -14,7 +14,7 @@ from ... import errors
 from ...interpreters.batch_rules import in_rows, looped, written
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
 from ...table.calls import on
-from ...table.entry import alias, composite, linear, titled
+from ...table.entry import alias, composite, linear, method, titled
 from ...table.samples import A, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, wrap_axis
@@ -31,7 +31,6 @@ from .subscripts import (
     arrays_of,
     overwrite,
     tensors_of,
-    twin,
     two_steps,
     write,
 )
@@ -113,6 +112,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return _put(input, index, source, accumulate)
 
 
+@method("put_")
 def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`put`, written into this tensor, which is returned."""
     refuse_dtypes("put_", self, source)
@@ -210,6 +210,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return (_index_put_add if accumulate else _index_put)(input, values, first, second)
 
 
+@method("index_put_")
 def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`index_put`, written into this tensor, which is returned."""
     first, second = _two_steps(self, indices, values)
@@ -303,6 +304,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return where(mask, _masked_spread(source, mask, np.broadcast_shapes(*shapes)), input)
 
 
+@method("masked_scatter_")
 def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`masked_scatter`, written into this tensor, which is returned."""
     return overwrite(self, masked_scatter.op, mask, source)
@@ -396,7 +398,4 @@ def slice_scatter(
     )
 
 
-twin("put", _put_)
-twin("index_put", _index_put_)
-twin("masked_scatter", _masked_scatter_)
 alias("index_put_", _index_put_)

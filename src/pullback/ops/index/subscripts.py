@@ -20,7 +20,7 @@ from ... import errors
 from ...interpreters.batch_rules import added_up, by, prefixed, read, through, written
 from ...kernels.positions import add_at, indexed_shape
 from ...table.calls import apply, on, record
-from ...table.entry import linear
+from ...table.entry import linear, method
 from ...table.writing import THROUGH, before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, summing
@@ -306,6 +306,7 @@ def _index(input: Any, indices: Any) -> Any:
         raise _outside(error, input) from None
 
 
+@method("__getitem__")
 def _subscript(self: Tensor, index: Any) -> Tensor:
     if LEVELS.n and (kinds := overriding((self, index))):
         return dispatch(kinds, _subscript, (self, index), {})
@@ -391,6 +392,7 @@ def _assign(target: Any, indices: Parts | None, values: Any) -> None:
     target[_WHOLE if indices is None else tuple([_full if p is None else p for p in indices])] = values
 
 
+@method("__setitem__")
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if LEVELS.n and (kinds := overriding((self, index, value))):
         dispatch(kinds, _setitem, (self, index, value), {})
@@ -517,13 +519,3 @@ def _refuse_other(name: str, t: Tensor, result: Tensor) -> None:
         raise RuntimeError(
             errors.message(f"{name}_()", expected=f"a result that fits {t.dtype}", found=errors.describe(result))
         )
-
-
-def twin(name: str, call: Callable[..., Tensor]) -> None:
-    """Make `call` the in-place method ``name_`` of Tensor."""
-    call.__name__ = call.__qualname__ = f"{name}_"
-    setattr(Tensor, f"{name}_", call)
-
-
-Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
-Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import write_out
-from ...table.entry import alias
+from ...table.entry import METHODS, alias
 from ...table.writing import refuse_write
 from ...tensor import dtypes
 from ...tensor.overrides import by_first_argument
@@ -358,8 +358,8 @@ _METHODS: dict[str, Callable[..., Tensor]] = {
 }
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
-    setattr(Tensor, _name, by_first_argument(_method))
+    METHODS[_name] = by_first_argument(_method)
 for _function in (bernoulli, multinomial):
-    setattr(Tensor, _function.__name__, _function)
+    METHODS[_function.__name__] = _function
 for _function in (bernoulli, poisson, multinomial):
     alias(_function.__name__, _function)

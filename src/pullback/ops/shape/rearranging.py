@@ -10,7 +10,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...table.calls import apply, on
-from ...table.entry import composite, constant, linear
+from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
 from ...tensor.arrays import wrap_axes, wrap_axis
@@ -345,13 +345,10 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return _repeat_each(input, repeats, axis)
 
 
+@method("repeat_interleave")
 def _repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
     """Each element (each slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
     return repeat_interleave(self, repeats, dim, output_size=output_size)
-
-
-_repeat_interleave.__name__ = "repeat_interleave"
-Tensor.repeat_interleave = _repeat_interleave  # type: ignore[assignment, method-assign]
 
 
 def _numpy_repeat(a: Tensor, repeats: Any, axis: int | None) -> Tensor:

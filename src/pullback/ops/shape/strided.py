@@ -18,7 +18,7 @@ from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...kernels.positions import add_at
 from ...table.calls import apply, as_view, on
-from ...table.entry import composite, linear
+from ...table.entry import composite, linear, method
 from ...table.samples import A, Differs, S
 from ...tensor.arrays import wrap_axis
 from ...tensor.memory import innermost, same_memory
@@ -342,9 +342,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return _viewed(apply(_unfold.op, args, {}), _unfold.op, args)
 
 
+@method("storage_offset")
 def _storage_offset(self: Tensor) -> int:
     """How many elements of its memory lie before the first of this tensor."""
     return geometry_of(self)[1]
-
-
-Tensor.storage_offset = _storage_offset  # type: ignore[assignment, method-assign]
