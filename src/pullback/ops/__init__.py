@@ -59,7 +59,7 @@ from .reduce import (
     statistics,
     sums,
 )
-from .shape import axes, channels, inplace_views, joining, rearranging, reshape, resizing, splitting, strided
+from .shape import axes, channels, inplace_views, joining, rearranging, reshape, resizing, slices, splitting, strided
 from .signal import fft, stft, windows
 from .sparse import coo, namespace, pattern
 

@@ -208,3 +208,25 @@ def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any])
             )
         )
     return np.array(given[0], dtype)
+
+
+def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes given as separate integers or as one sequence, as a tuple of integers."""
+    found = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    try:
+        return tuple(map(operator.index, found))
+    except TypeError:
+        raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
+
+
+def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
+    """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
+
+    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
+    then arise in a frame of this package, where they are silenced. Sums of half precision are found in single.
+    """
+    if type(input) is not np.ndarray:
+        return function(input, **how)
+    if input.dtype.char == "e" and fold == np.add.reduce:
+        return fold(input, dtype=np.float32, **how).astype(input.dtype)
+    return fold(input, **how)

@@ -15,16 +15,17 @@ from ...interpreters.batch_rules import in_rows, looped, written
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
 from ...table.calls import on
 from ...table.entry import alias, composite, linear, method, titled
-from ...table.samples import A, S, V, index, inf, mask, nan
+from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
+from ..shape.slices import _getitem
+from ..shape.strided import _as_strided, strided_arguments
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
 from .subscripts import (
-    _getitem,
     _index,
     _index_put,
     _put_through,
@@ -399,3 +400,27 @@ def slice_scatter(
 
 
 alias("index_put_", _index_put_)
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), A(2, 2), (2, 2), (1, 2), 1),
+        S(A(3, 4), A(2), (2,), (3,)),
+        S(A(6), A(), (), (), storage_offset=3),
+    ],
+    refused=lambda: [
+        S(A(3, 4), A(2), (2, 2), (1, 2), 1),
+        S(A(3, 4), A(2, 2), (2, 2), (1, 20)),
+        S(A(3, 4), 1.0, (1,), (1,)),
+    ],
+    differs=lambda: [
+        Differs("torch keeps the part of the gradient that was replaced, not the rest of it", check)
+        for check in ("gradients", "second")
+    ],
+)
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`input` with `src` instead of the view that `as_strided` gives."""
+    args = strided_arguments(input, size, stride, storage_offset)
+    return put_through(
+        "as_strided_scatter", input, src, args[0], _as_strided.op, *args, title="AsStridedScatterBackward0"
+    )

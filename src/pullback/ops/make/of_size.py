@@ -20,10 +20,10 @@ from ... import errors
 from ...table.calls import write_out
 from ...table.entry import METHODS, alias
 from ...tensor import dtypes
+from ...tensor.arrays import sizes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, chosen, dispatch, overriding
 from ...tensor.tensor import NUMPY, Lifted, Tensor, wrap
-from ..shape.reshape import sizes
 from .conversion import laid_out, order_of
 from .from_data import finish, fitting
 

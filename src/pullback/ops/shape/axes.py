@@ -12,10 +12,10 @@ from ...interpreters.batch_rules import by, dims_only, moved
 from ...table.calls import apply
 from ...table.entry import composite, linear
 from ...table.samples import A, S
-from ...tensor.arrays import permuted, wrap_axis
+from ...tensor.arrays import permuted, sizes, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
-from .reshape import many, reshape, sizes
+from .reshape import many, reshape
 
 
 def _permute_rule(g: Any, dims: Any) -> Any:

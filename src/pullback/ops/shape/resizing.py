@@ -16,6 +16,7 @@ import numpy as np
 from ... import errors
 from ...table.entry import alias, method
 from ...table.writing import refuse_turn
+from ...tensor.arrays import sizes
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..make.conversion import (
@@ -27,7 +28,6 @@ from ..make.conversion import (
     preserve_format,
 )
 from .inplace_views import _as_strided_
-from .reshape import sizes
 from .strided import _address, _memory, geometry_of
 
 

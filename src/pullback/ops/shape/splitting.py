@@ -20,8 +20,8 @@ from ...table.samples import A, S, V
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Lifted, Tensor
-from ..index.subscripts import _getitem
 from .reshape import clone
+from .slices import _getitem
 
 
 def _cut(dim: int, part: Any) -> tuple[Any, ...]:

@@ -12,11 +12,11 @@ import numpy as np
 from ... import errors
 from ...table.entry import METHODS, method
 from ...tensor import dtypes
+from ...tensor.arrays import sizes
 from ...tensor.overrides import by_modes
 from ...tensor.tensor import Tensor
 from ..make.from_data import tensor
 from ..products import matmul
-from ..shape.reshape import sizes
 from .coo import Pattern, SparseTensor, at, layout, sparse_at, sparse_coo, strided
 
 __all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided", "sum"]
