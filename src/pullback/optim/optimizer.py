@@ -93,6 +93,9 @@ class Optimizer:
     _stepped: bool | None = None
     """Whether there was a step since the first learning-rate schedule; None as long as there is no schedule."""
 
+    _order: ClassVar[str] = ""
+    """The options of an `algorithm` as they follow one another in a group, where that is not the order it lists."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):
@@ -126,6 +129,12 @@ class Optimizer:
         self._clear_hooks()
         for group in groups:
             self.add_param_group(group)
+
+    def _prepare(self, options: Group) -> None:
+        """Check and complete the options of an `algorithm`, as far as they are its own."""
+
+    def __post_init__(self) -> None:
+        """What an `algorithm` does once its groups are there."""
 
     def _clear_hooks(self) -> None:
         for kind in self._hook_kinds:
