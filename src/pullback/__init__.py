@@ -9,6 +9,7 @@ differentiation does not need it, named in `_LATER` and loaded on first use.
 import importlib as _importlib
 import math as _math
 import warnings as _warnings
+from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from . import array_api, autograd, cuda, fft, func, linalg, ops, random, return_types, special
@@ -128,6 +129,9 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\."
 
 globals().update(_NAMES[""])
 
+# The modules that are public here. The other modules are internal; they are found by their paths and not listed.
+_MODULES = "array_api autograd cuda fft func linalg ops overrides random return_types sparse special"
+
 # The modules that are loaded on first use, and those of their names that are also names of `pullback`. The stub
 # `__init__.pyi`, which is made from this file, has them all. Further names are those of operations that
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
@@ -177,7 +181,7 @@ def __getattr__(name: str) -> _Any:
             loaded = _importlib.import_module(f"pullback.{module}")
             globals()[name] = found = loaded if name == module else getattr(loaded, name)
             return found
-    public = [] if name.startswith("_") and name != "__all__" else [n for n in __dir__() if not n.startswith("_")]
+    public = [] if name.startswith("_") and name != "__all__" else __dir__()
     if name == "__all__":  # what `from pullback import *` asks for
         return public
     if name in public:
@@ -193,5 +197,6 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
+    here = [n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, _ModuleType))]
     later = [name for module, names in _LATER.items() for name in (module, *names.split()) if "." not in name]
-    return sorted({*globals(), *later, *ops.NAMES[""]})
+    return sorted({*here, *later, *_MODULES.split(), *ops.NAMES[""]})

@@ -41,8 +41,6 @@ from .serialization import load as load
 from .serialization import save as save
 from . import testing as testing
 from . import utils as utils
-_GPU: Any
-_INSTEAD: Any
 def abs(input: Any, *, out: Any = ...) -> Tensor:
     """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
 def abs_(input: Any, *, out: Any = ...) -> Tensor:

@@ -501,3 +501,13 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+
+# What this file needs, and is no part of the standard.
+_OWN = """Any NAMES SimpleNamespace Tensor UniqueAll UniqueCounts UniqueInverse annotations builtins conversion errors
+from_data functools namedtuple np of_size wrap""".split()
+
+__all__ += [name for name in globals() if not (name.startswith("_") or name in _OWN or name in __all__)]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

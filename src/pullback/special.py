@@ -9,4 +9,11 @@ tensor([0.0000, 0.8427])
 
 from .table.entry import NAMES
 
+__all__ = sorted(NAMES["special"])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 globals().update(NAMES["special"])

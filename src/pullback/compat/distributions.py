@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def __getattr__(name: str) -> Any:
     if not name[:1].isupper():  # no distribution, but what Python and its tools ask of a module

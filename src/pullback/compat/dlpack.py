@@ -10,6 +10,10 @@ from ..tensor.tensor import Tensor
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def to_dlpack(tensor: Tensor) -> Any:
     """A capsule on the memory of a tensor, to be taken by one other library, once.
 

@@ -13,6 +13,10 @@ from ..tensor.tensor import Tensor
 __all__ = ["Variable"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class _Engine:
     """What `Variable._execution_engine` was good for."""
 

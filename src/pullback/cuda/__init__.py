@@ -9,6 +9,12 @@ from typing import Any
 
 from .. import errors
 
+__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "manual_seed_all"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def is_available() -> bool:
     """Whether tensors can lie on a GPU: no, payloads are NumPy arrays.

@@ -105,3 +105,7 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _importlib.import_module("pullback.nn")
     return whole[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,6 +20,13 @@ from ..errors import describe, message
 from ..ops.sparse.coo import SparseTensor
 from ..tensor.tensor import Tensor, wrap
 
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 Hook = Callable[..., Any]

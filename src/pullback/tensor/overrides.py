@@ -23,6 +23,23 @@ from .modes import LEVELS, thread
 from .nested import instances
 from .tensor import Lifted, Tensor, wrap_as
 
+__all__ = [
+    "BaseTorchFunctionMode",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TorchFunctionMode",
+    "disabled_torch_function_impl",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "wrap_torch_function",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _DERIVED: weakref.WeakSet[type] = weakref.WeakSet()
 
 

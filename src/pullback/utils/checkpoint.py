@@ -50,6 +50,11 @@ __all__ = [
     "set_checkpoint_early_stop",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Contexts = Callable[[], tuple[Any, Any]]
 
 

@@ -51,6 +51,11 @@ __all__ = [
     "random_split",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 T = TypeVar("T")
 
 

@@ -19,7 +19,13 @@ from .images import averages, convolution, folding, grid_sample, padding, poolin
 from .losses import classes, ctc, likelihoods, pairs, regression
 
 _enter_methods()
+__all__ = sorted(_NAMES["nn.functional"])
+
 globals().update(_NAMES["nn.functional"])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> _Any:

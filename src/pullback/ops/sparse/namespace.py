@@ -22,6 +22,10 @@ from .coo import Pattern, SparseTensor, at, layout, sparse_at, sparse_coo, strid
 __all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided", "sum"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 @by_modes
 def sparse_coo_tensor(
     indices: Any = None,

@@ -15,6 +15,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import average_square, descend
 
+__all__ = ["Adadelta"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class Adadelta(Elementwise):

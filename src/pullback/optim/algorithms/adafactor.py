@@ -16,6 +16,12 @@ from ..options import NOT_NEGATIVE, Domain, algorithm, check_option, check_optio
 from ..sweep import Array
 from ..tensorwise import Tensorwise, wide, zeros_of
 
+__all__ = ["Adafactor"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class Adafactor(Tensorwise):

@@ -15,6 +15,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend, root
 
+__all__ = ["Adagrad"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class Adagrad(Elementwise):

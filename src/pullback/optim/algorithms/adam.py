@@ -17,6 +17,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import average_square, descend, move, root
 
+__all__ = ["Adam", "AdamW"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class Adam(Elementwise):

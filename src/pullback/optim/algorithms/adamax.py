@@ -15,6 +15,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend, move
 
+__all__ = ["Adamax"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class Adamax(Elementwise):

@@ -14,6 +14,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend, move
 
+__all__ = ["ASGD"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class ASGD(Elementwise):

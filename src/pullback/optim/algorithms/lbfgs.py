@@ -15,6 +15,12 @@ from ..optimizer import Group, Optimizer, Params
 from ..options import algorithm, check_options, number
 from ..sweep import Array
 
+__all__ = ["LBFGS"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class LBFGS(Optimizer):

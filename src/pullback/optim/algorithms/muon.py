@@ -14,6 +14,13 @@ from ..options import algorithm, check_options, number
 from ..sweep import Array
 from ..tensorwise import Tensorwise, wide, zeros_of
 
+__all__ = ["Muon"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 

@@ -16,6 +16,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import average_square, descend, move, root
 
+__all__ = ["NAdam"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class NAdam(Elementwise):

@@ -14,6 +14,12 @@ from ..options import NOT_NEGATIVE, algorithm, check_option, number
 from ..sweep import Array
 from ..updates import average_square, descend, move, root
 
+__all__ = ["RMSprop"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class RMSprop(Elementwise):

@@ -15,6 +15,12 @@ from ..optimizer import Group, Params
 from ..options import algorithm, number
 from ..sweep import Array
 
+__all__ = ["Rprop"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class Rprop(Elementwise):

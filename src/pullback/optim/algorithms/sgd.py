@@ -16,6 +16,12 @@ from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend
 
+__all__ = ["SGD"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 @algorithm
 class SGD(Elementwise):

@@ -14,6 +14,13 @@ from ..optimizer import Group, Params
 from ..options import Domain, algorithm, check_option, check_options, number
 from ..tensorwise import Tensorwise, zeros_of
 
+__all__ = ["SparseAdam"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _POSITIVE = Domain("more than zero", lambda value: value > 0)
 
 

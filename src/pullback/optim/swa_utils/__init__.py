@@ -19,3 +19,7 @@ __all__ = [
     "get_swa_multi_avg_fn",
     "update_bn",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
