@@ -1,6 +1,6 @@
 """`pullback.special`: special functions, under torch's names.
 
-Most of them are computed by SciPy, the extra ``special``. The operations are entries of the table in `pullback.ops`.
+Most of them are computed by SciPy, the extra ``scipy``. The operations are entries of the table in `pullback.ops`.
 
 >>> import pullback
 >>> pullback.special.erf(pullback.tensor([0.0, 1.0]))

@@ -1,6 +1,6 @@
 """Special functions: those of the gamma, the error and the normal distribution's families, zeta, and ``x log y``.
 
-SciPy computes them (the extra "special"; an error that names it where it is missing), except for `entr`, `xlogy` and
+SciPy computes them (the extra "scipy"; an error that names it where it is missing), except for `entr`, `xlogy` and
 `xlog1py`, which NumPy can. Functions of SciPy that are called on a Tensor, ``scipy.special.erf(t)``, come here as well.
 """
 
