@@ -88,7 +88,9 @@ class _Paths:
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, below = fullname.partition(".")
-        return ModuleSpec(fullname, _Moved()) if package == _PACKAGE and below in PATHS else None
+        if package != _PACKAGE or below not in PATHS:
+            return None
+        return ModuleSpec(fullname, _Moved())  # type: ignore[arg-type] # it need not be an `importlib.abc.Loader`
 
 
 def moved(path: str) -> ModuleType:

@@ -45,7 +45,7 @@ def _init(cls: type[Optimizer], arguments: list[inspect.Parameter]) -> Callable[
     signature = inspect.Signature(arguments, return_annotation="None")
     names = [argument.name for argument in arguments[2:]]
     order = [name for name in cls._order.split() if name in names] or names
-    base = next(kind for kind in cls.__mro__[1:] if not hasattr(kind.__init__, "__signature__"))
+    base: Any = next(kind for kind in cls.__mro__[1:] if not hasattr(vars(kind).get("__init__"), "__signature__"))
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is the class's
         try:

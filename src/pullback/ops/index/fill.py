@@ -87,5 +87,8 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return _tensor("fill", input).clone().fill_(value)
 
 
-for _name, _call in {"detach": detach, "detach_": detach_, "fill": fill, "fill_": _fill, "zero_": _zero}.items():
-    alias(_name, _call)
+alias("detach", detach)
+alias("detach_", detach_)
+alias("fill", fill)
+alias("fill_", _fill)
+alias("zero_", _zero)
