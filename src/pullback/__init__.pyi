@@ -470,7 +470,7 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def ge_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`ge`, written into this tensor, which is returned."""
 def geqrf(input: Any, *, out: Any = ...) -> Tensor:
-    """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
+    """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def get_device(input: Any, *, out: Any = ...) -> Any:
@@ -826,7 +826,7 @@ def prod(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., ou
 def put(input: Any, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`."""
 def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Tensor:
-    """``Q`` and ``R``: `linalg.qr`, whose mode "complete" is `some` False."""
+    """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
 def quantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
     """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one."""
 def rad2deg(input: Any, *, out: Any = ...) -> Tensor:
@@ -1040,7 +1040,7 @@ def trunc(input: Any, *, out: Any = ...) -> Tensor:
 def trunc_(input: Any, *, out: Any = ...) -> Tensor:
     """`trunc`, written into this tensor, which is returned."""
 def typename(obj: Any) -> Any:
-    """What an object is called by its type: of a tensor `Tensor.type`, else the type with its module."""
+    """The name of an object's type: of a tensor `Tensor.type`, else the type with its module."""
 def unbind(input: Any, dim: Any = ...) -> Any:
     """The slices along `dim`, without that axis."""
 def unflatten(input: Any, dim: Any, sizes: Any) -> Tensor:

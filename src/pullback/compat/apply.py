@@ -1,6 +1,6 @@
-"""`apply_`, `map_` and `map2_`: a Python function called for each element, its results written in their place.
+"""`apply_`, `map_` and `map2_`: a Python function called for each element, whose results replace the elements.
 
-They know nothing of derivatives, and are as slow as Python: what can be said by operations is better said by them.
+They know nothing of derivatives and are as slow as Python: use operations wherever there are some that do it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _each(name: str, call: Callable[..., Any], self: Tensor, *others: Any) -> Te
 
 @method("apply_")
 def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Each element replaced by what `callable` makes of it, a Python number, converted to this tensor's dtype.
+    """Replace each element x, a Python number, by ``callable(x)``, converted to this tensor's dtype.
 
     RuntimeError for a tensor that requires grad.
 
@@ -57,12 +57,11 @@ def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 @method("map_")
 def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Each element replaced by what `callable` makes of it and of that of `tensor`, of the same dtype and broadcast."""
+    """Replace each element x by ``callable(x, y)``, y from `tensor`, which has the same dtype and is broadcast."""
     return _each("map_", callable, self, tensor)
 
 
 @method("map2_")
 def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Each element replaced by what `callable` makes of it and of those of two tensors, of the same dtype and
-    broadcast."""
+    """Replace each element by ``callable`` of it and of those of two tensors of the same dtype, broadcast."""
     return _each("map2_", callable, self, x, y)

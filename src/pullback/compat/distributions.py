@@ -1,4 +1,4 @@
-"""What a program that asks for `pullback.distributions` is told: that there are none, and what to use instead."""
+"""The error for a program that asks for `pullback.distributions`: there are none, and it says what to use instead."""
 
 from __future__ import annotations
 

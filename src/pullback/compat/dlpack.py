@@ -1,4 +1,4 @@
-"""DLPack by its old names, as `torch.utils.dlpack` has them: for what is passed on as a bare capsule."""
+"""DLPack by its old names, as `torch.utils.dlpack` has them: for libraries that pass on a bare capsule."""
 
 from __future__ import annotations
 

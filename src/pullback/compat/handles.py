@@ -1,4 +1,4 @@
-"""What is returned by whatever registers a hook, at the path at which PyTorch has it, `torch.utils.hooks`."""
+"""The handle that registering a hook returns, at the path where PyTorch has it, `torch.utils.hooks`."""
 
 from ..autograd.node import RemovableHandle
 

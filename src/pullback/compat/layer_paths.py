@@ -1,7 +1,7 @@
 """The paths at which PyTorch keeps its layers, `nn.modules.conv` and the like, each leading to the file that has them.
 
 Public code imports from there (`from torch.nn.modules.module import Module`) and asks whether something is a
-`nn.modules.batchnorm._BatchNorm`. There is nothing of its own in these paths: all layers are in `pullback.nn`.
+`nn.modules.batchnorm._BatchNorm`. These paths hold nothing of their own: all layers are in `pullback.nn`.
 
 >>> import pullback
 >>> from pullback.nn.modules.module import Module

@@ -66,7 +66,7 @@ PUBLIC = [
     "utils.data",
     *PATHS,
 ]
-"""All public modules: what each of them offers is its `__all__`, which is what `dir` shows. The rest is the house's."""
+"""All public modules: what each of them offers is its `__all__`, which is what `dir` shows. All others are internal."""
 
 _PACKAGE = __name__.partition(".")[0]
 

@@ -1,6 +1,6 @@
-"""The types of tensors as PyTorch named them of old, one for each dtype: `FloatTensor`, `LongTensor` and so on.
+"""PyTorch's deprecated names for tensors of each dtype: `FloatTensor`, `LongTensor` and so on.
 
-They make tensors, `isinstance` tells tensors of their dtype by them, and `Tensor.type` takes and gives their names.
+They make tensors, serve in `isinstance` as the class of tensors of their dtype, and `Tensor.type` uses their names.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _NAME_OF = {d: name for name, d in _DTYPES.items()}
 class tensortype:  # noqa: N801 - torch's name
     """The tensors of one dtype. Prefer `pullback.tensor` and `pullback.empty`, with a dtype.
 
-    Called with sizes it makes a tensor of that size, of whatever its memory holds; with values, one of these; with a
-    tensor of its dtype, a view of that. TypeError for anything else.
+    Called with sizes it makes an uninitialised tensor of that size; with values, a tensor of them; with a tensor of its
+    dtype, a view of that. TypeError for anything else.
 
     >>> import pullback
     >>> pullback.LongTensor([1, 2]), pullback.FloatTensor(2, 3).shape
@@ -129,7 +129,7 @@ def _new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
 
 
 def typename(obj: Any) -> str:
-    """What an object is called by its type: of a tensor `Tensor.type`, else the type with its module.
+    """The name of an object's type: of a tensor `Tensor.type`, else the type with its module.
 
     >>> import pullback
     >>> pullback.typename(pullback.ones(2)), pullback.typename(3), pullback.typename(pullback.nn.Linear)

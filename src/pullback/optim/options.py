@@ -35,7 +35,7 @@ def algorithm(cls: T) -> T:
             continue
         default = cls.__dict__.get(name, inspect.Parameter.empty)
         if default is not inspect.Parameter.empty:
-            delattr(cls, name)  # it is an option of the groups, no attribute of the optimiser
+            delattr(cls, name)  # it is an option of the groups, not an attribute of the optimiser
         arguments.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
     cls.__init__ = _init(cls, arguments)  # type: ignore[method-assign]
     return cls
@@ -88,7 +88,7 @@ DOMAINS = {
     "rho": FRACTION,
     "betas": RATE,
 }
-"""What is asked of an option of this name, whoever has it; of a tuple, of each of its elements."""
+"""The domain of an option of this name in every optimiser; of a tuple, the domain of each element."""
 
 
 def number(value: float | Tensor) -> float:
@@ -113,7 +113,7 @@ def check_option(who: str, name: str, value: Any, domain: Domain) -> None:
 
 
 def check_options(who: str, options: Group) -> None:
-    """Refuse options that no rule accepts."""
+    """Refuse options that are not in their domain, or that no optimiser supports."""
     for name, value in options.items():
         if name in DOMAINS:
             check_option(who, name, value, DOMAINS[name])

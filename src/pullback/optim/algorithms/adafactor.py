@@ -116,7 +116,7 @@ def _variance(square: Array, state: dict[str, Any], weight: float, eps1: float) 
 
 
 def _moved(mean: Array, target: Array, weight: float) -> Array:
-    """``mean += weight * (target - mean)``, in place, and what it is then."""
+    """``mean += weight * (target - mean)``, in place; returns the new mean."""
     mean += (weight * (target - mean)).astype(mean.dtype)
     return wide(mean)
 

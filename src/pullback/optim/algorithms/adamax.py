@@ -1,4 +1,4 @@
-"""Adamax: Adam with a running maximum of the gradient's size in place of the root of its mean square."""
+"""Adamax: Adam with a running maximum of the gradient's size instead of the root of its mean square."""
 
 from __future__ import annotations
 

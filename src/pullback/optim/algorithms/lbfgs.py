@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's method with what the last steps have shown of the curvature."""
+"""L-BFGS: Newton's method with the curvature that the last steps have shown."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class LBFGS(Optimizer):
                 state["t"] = step
             else:
                 self._add(step, direction)
-                if n_iter != group["max_iter"]:  # what it is at the end, the next call evaluates
+                if n_iter != group["max_iter"]:  # the next call evaluates it at the end point
                     _, loss, grad = self._at(closure)
                     spent = 1
             evals += spent
@@ -200,7 +200,7 @@ class LBFGS(Optimizer):
         return strong_wolfe(evaluate, start, step, float(np.abs(direction).max()), 1e-9, most)
 
     def _at(self, closure: Callable[[], Any]) -> tuple[Any, float, Array]:
-        """What the closure returns, as it is and as a number, and all gradients in one real vector."""
+        """The result of the closure, as it is and as a number, and all gradients in one real vector."""
         loss = self._evaluated(closure)
         parts = []
         for p in self.param_groups[0]["params"]:

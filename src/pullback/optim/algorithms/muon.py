@@ -1,4 +1,4 @@
-"""Muon: momentum for matrices, of which each step is made nearly orthogonal."""
+"""Muon: momentum for matrices, whose steps are made nearly orthogonal."""
 
 from __future__ import annotations
 

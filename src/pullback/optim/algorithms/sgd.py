@@ -33,7 +33,7 @@ class SGD(Elementwise):
         b = momentum * b + (1 - dampening) * d    (b = d in the first step)
         p = p - lr * b
 
-    in place. `nesterov` follows d + momentum * b in place of b; without momentum, d itself is followed. `foreach` and
+    in place. `nesterov` follows d + momentum * b instead of b; without momentum, d itself is followed. `foreach` and
     `fused` choose among PyTorch's implementations of this one formula; they are accepted and make no difference.
 
     State: `momentum_buffer` (b, like p), if `momentum` is not zero.

@@ -142,7 +142,7 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the copy of the model computes with the averages."""
+        """The output of the copy of the model, which has the averages."""
         return self.module(*args, **kwargs)
 
     @no_grad()
@@ -166,7 +166,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Take the running statistics of all batch norms of a model anew, from one pass over some batches.
+    """Compute the running statistics of all batch norms of a model anew, from one pass over some batches.
 
     For an `AveragedModel`, whose parameters no batch has seen. loader: gives the model's input, or a tuple or list that
     begins with it. The statistics are the plain means over the batches, whatever the momentum of a layer.

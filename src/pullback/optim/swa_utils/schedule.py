@@ -53,7 +53,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _way(self, step: int) -> float:
-        """The part of the way, from 0 to 1, that is behind at a step."""
+        """The part of the way, from 0 to 1, that is done at a step."""
         part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
 
