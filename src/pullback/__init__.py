@@ -12,7 +12,7 @@ import warnings as _warnings
 from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
-from . import array_api, autograd, cuda, fft, func, linalg, ops, random, return_types, special
+from . import array_api, autograd, fft, func, linalg, ops, special
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -130,7 +130,7 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\."
 globals().update(_NAMES[""])
 
 # The modules that are public here. The other modules are internal; they are found by their paths and not listed.
-_MODULES = "array_api autograd cuda fft func linalg ops overrides random return_types sparse special"
+_MODULES = "array_api autograd fft func linalg ops overrides sparse special"
 
 # The modules that are loaded on first use, and those of their names that are also names of `pullback`. The stub
 # `__init__.pyi`, which is made from this file, has them all. Further names are those of operations that
@@ -140,10 +140,13 @@ _LATER = {
     "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
     "use_deterministic_algorithms",
     "backends": "",
+    "cuda": "",
     "distributions": "",
     "inspect": "explain",
     "nn": "",
     "optim": "",
+    "random": "",
+    "return_types": "",
     "serialization": "load save",
     "testing": "",
     "utils": "",

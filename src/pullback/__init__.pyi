@@ -1,7 +1,7 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
 from .tensor.tensor import Tensor as Tensor
-from . import array_api as array_api, autograd as autograd, cuda as cuda, fft as fft, func as func, linalg as linalg, ops as ops, random as random, return_types as return_types, special as special
+from . import array_api as array_api, autograd as autograd, fft as fft, func as func, linalg as linalg, ops as ops, special as special
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from .compat.typed import BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor, ShortTensor as ShortTensor
 from .compile import compile as compile, get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -31,11 +31,14 @@ from .compat.settings import set_deterministic_debug_mode as set_deterministic_d
 from .compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from .compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from .compat import backends as backends
+from . import cuda as cuda
 from .compat import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain
 from . import nn as nn
 from . import optim as optim
+from . import random as random
+from . import return_types as return_types
 from . import serialization as serialization
 from .serialization import load as load
 from .serialization import save as save

@@ -26,7 +26,7 @@ PATHS: dict[str, str] = {
     "overrides": "tensor.overrides",
     "sparse": "ops.sparse.namespace",
     "utils.dlpack": "compat.dlpack",
-    "utils.hooks": "compat.handles",
+    "utils.hooks": "autograd.hooks",
     **{f"optim.{name}": f"optim.algorithms.{name}" for name in _ALGORITHMS.split()},
 }
 """Where a module is (the value), by the path below `pullback` at which it is public (the key)."""
