@@ -147,7 +147,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = ...) ->
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
     """`as_strided`, of this tensor itself, which is returned."""
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with `src` in the place of what `as_strided` gives."""
+    """`input` with `src` instead of the view that `as_strided` gives."""
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: Any = ...) -> Any:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied."""
 def asin(input: Any, *, out: Any = ...) -> Tensor:

@@ -139,7 +139,7 @@ class Methods:
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
         """`as_strided`, of this tensor itself, which is returned."""
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with `src` in the place of what `as_strided` gives."""
+        """`input` with `src` instead of the view that `as_strided` gives."""
     def as_subclass(self, cls: Any) -> Any:
         """A tensor of that class on the same memory, at a place in the graph behind this one's."""
     def asin(self, *, out: Any = ...) -> Tensor:
