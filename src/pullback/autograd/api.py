@@ -14,7 +14,7 @@ from ..tensor import dtypes
 from ..tensor.memory import Size
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
-from ..tensor.tensor import Edge, Lifted, Tensor, wrap
+from ..tensor.tensor import Edge, Lifted, Tensor, extend, wrap
 from .engine import Captures, execute
 from .hooks import RemovableHandle
 from .node import edge_of, leaf_edge
@@ -314,9 +314,6 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
     return None if self._leaf is None else self._leaf[0].hooks
 
 
-Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
-
-
 def _grad_dtype(self: Tensor) -> Any:
     """The dtype of this leaf's gradient, into which what arrives is converted; None: it stays what it is.
 
@@ -349,13 +346,14 @@ def _set_grad_dtype(self: Tensor, value: Any) -> None:
     self._leaf = (*leaf_edge(self)[:3], None if value is None else dtypes.to_numpy(value))  # type: ignore[assignment]
 
 
-Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[method-assign, assignment]
-
-for _name, _method in {
-    "backward": _backward,
-    "register_hook": _register_hook,
-    "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
-    "retain_grad": _retain_grad,
-}.items():
-    _method.__name__ = _name
-    setattr(Tensor, _name, _method)
+# All that the heart adds to the class.
+extend(
+    {
+        "backward": _backward,
+        "register_hook": _register_hook,
+        "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+        "retain_grad": _retain_grad,
+        "grad_dtype": property(_grad_dtype, _set_grad_dtype),
+        "_backward_hooks": property(_backward_hooks),
+    }
+)

@@ -17,6 +17,11 @@ from ..tensor.tensor import Tensor, wrap
 
 __all__ = ["RemovableHandle"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _next_id = itertools.count().__next__
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import errors
 from ...table.entry import Op, alias, pointwise
-from ...table.inplace import _twin
+from ...table.inplace import twin_of
 from ...tensor.tensor import Tensor
 from .arguments import refuse
 
@@ -30,7 +30,7 @@ def floats_only(name: str, *payloads: Any) -> None:
 
 @functools.cache
 def _writer(op: Op) -> Callable[..., Tensor]:
-    return _twin(op)
+    return twin_of(op)
 
 
 def applied(inplace: bool, call: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:

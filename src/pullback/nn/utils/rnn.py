@@ -17,6 +17,20 @@ from ...ops.shape.joining import cat
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor, wrap
 
+__all__ = [
+    "PackedSequence",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class PackedSequence(NamedTuple):
     """Sequences, the longest first, packed step by step: the first elements of all, then the second of those that last.
