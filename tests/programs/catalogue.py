@@ -1,7 +1,8 @@
 """All programs: which there are, where their answers stand, and what each comes to in either library.
 
-A file of programs may hold `around`, a context manager that each of its programs runs in, and `ABSOLUTE`, the absolute
-difference that counts as rounding in its long computations. Nothing here imports torch before it is asked to.
+A file of programs may hold `around`, a context manager that each of its programs runs in; `ABSOLUTE`, the absolute
+difference that counts as rounding in its long computations; and `COMPLETE = True`, if none of its programs may end with
+an exception, which would mean that it is itself wrong. Nothing here imports torch before it is asked to.
 """
 
 from __future__ import annotations

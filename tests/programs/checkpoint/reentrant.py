@@ -75,8 +75,8 @@ def the_mode_in_a_part_with_reentrance(lib: Any) -> Any:
     return seen
 
 
-@program
-def a_part_with_reentrance_in_one_without(lib: Any) -> Any:
+def a_part_in_another(lib: Any, outside: bool, inside: bool) -> Any:
+    """Two parts, with reentrance or without: the gradient, and what ran in which order."""
     c, x, log = _checkpoint(lib), leaf(lib, [0.3, 0.4]), []
 
     def inner(x: Any) -> Any:
@@ -85,26 +85,20 @@ def a_part_with_reentrance_in_one_without(lib: Any) -> Any:
 
     def outer(x: Any) -> Any:
         log.append("outer")
-        return c(inner, x, use_reentrant=True).sin()
+        return c(inner, x, use_reentrant=inside).sin()
 
-    c(outer, x, use_reentrant=False).sum().backward()
+    c(outer, x, use_reentrant=outside).sum().backward()
     return x.grad, log
+
+
+@program
+def a_part_with_reentrance_in_one_without(lib: Any) -> Any:
+    return a_part_in_another(lib, outside=False, inside=True)
 
 
 @program
 def a_part_without_reentrance_in_one_with(lib: Any) -> Any:
-    c, x, log = _checkpoint(lib), leaf(lib, [0.3, 0.4]), []
-
-    def inner(x: Any) -> Any:
-        log.append("inner")
-        return x.sin().exp()
-
-    def outer(x: Any) -> Any:
-        log.append("outer")
-        return c(inner, x, use_reentrant=False).sin()
-
-    c(outer, x, use_reentrant=True).sum().backward()
-    return x.grad, log
+    return a_part_in_another(lib, outside=True, inside=False)
 
 
 # Backward passes inside of parts --------------------------------------------------------------------------------------

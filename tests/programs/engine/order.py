@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from tests.programs.engine.common import noting
-from tests.side_by_side import function, leaf, programs
+from tests.side_by_side import function, leaf, named, programs
 
 PROGRAMS, program = programs()
 
@@ -79,3 +80,39 @@ def leaves_accumulate_once_and_in_order(lib: Any) -> Any:
     z.register_hook(lambda g: events.append("z"))
     (z * xs[3] + xs[0]).backward()
     return events
+
+
+def leaves_with_hooks(lib: Any, kind: str, wanted: str) -> Any:
+    """When leaves have their turn among the nodes; and the gradients. wanted: the `inputs` of the pass, "" for all."""
+    order: list[str] = []
+    x, y, z = (lib.tensor([float(i)], requires_grad=True) for i in (1, 2, 3))
+    (x * 2).backward()  # a use in a graph that is gone does not count
+    first = y * z
+    second = x * z
+    third = x * first
+    total = second + third
+    leaves = {"x": x, "y": y, "z": z}
+    for name, t in {**leaves, "first": first, "second": second, "third": third}.items():
+
+        def note(*_: Any, name: str = name) -> None:
+            order.append(name)
+
+        if name not in leaves:
+            t.grad_fn.register_prehook(note)
+        elif kind == "tensor":
+            t.register_hook(note)
+        elif kind == "after accumulation":
+            t.register_post_accumulate_grad_hook(note)
+        else:
+            (t * 1).grad_fn.next_functions[0][0].register_hook(note)
+    total.backward(inputs=[leaves[name] for name in wanted.split()] or None)
+    return order, [x.grad, y.grad, z.grad]
+
+
+PROGRAMS += [
+    named(
+        f"a_leaf_has_its_turn_as_soon_as_its_last_consumer_has_run: hooks {kind}, {wanted or 'all'}",
+        lambda lib, kind=kind, wanted=wanted: leaves_with_hooks(lib, kind, wanted),
+    )
+    for kind, wanted in itertools.product(("tensor", "after accumulation", "node"), ("", "x z", "z"))
+]

@@ -9,6 +9,7 @@ from tests.programs.nn.common import error_of
 from tests.side_by_side import programs
 
 PROGRAMS, program = programs()
+COMPLETE = True
 
 
 def named(lib: Any, name: str) -> Any:

@@ -11,6 +11,7 @@ from tests.programs.nn.common import affine, error_of, words_of
 from tests.side_by_side import constant, leaf, programs
 
 PROGRAMS, program = programs()
+COMPLETE = True
 
 
 # hooks around a call --------------------------------------------------------------------------------------------------

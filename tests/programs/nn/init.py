@@ -9,6 +9,7 @@ from typing import Any
 from tests.side_by_side import programs
 
 PROGRAMS, program = programs()
+COMPLETE = True
 
 
 def error_of(fn: Callable[[], Any]) -> str:

@@ -10,6 +10,7 @@ from tests.programs.nn.common import affine, error_of, net, words_of
 from tests.side_by_side import leaf, programs
 
 PROGRAMS, program = programs()
+COMPLETE = True
 
 
 # Parameter and Buffer -------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tests.programs.nn.common import affine, error_of, net, words_of
 from tests.side_by_side import programs
 
 PROGRAMS, program = programs()
+COMPLETE = True
 
 
 # saving and loading ---------------------------------------------------------------------------------------------------
@@ -193,3 +194,21 @@ def parameters_by_names_that_the_class_has(lib: Any) -> Any:
             return 2
 
     return [error_of(lambda name=name: Module(name)) for name in ("taken", "later", "there", "free")]
+
+
+@program
+def layers_show_their_defaults(lib: Any) -> Any:
+    nn = lib.nn
+    layers = [nn.Linear(2, 3), nn.Bilinear(1, 2, 3), nn.Conv1d(1, 2, 3), nn.ConvTranspose2d(1, 2, 3), nn.MaxPool2d(2)]
+    layers += [nn.AvgPool1d(2), nn.LPPool2d(2, 3), nn.BatchNorm1d(2), nn.InstanceNorm2d(2), nn.GroupNorm(2, 4)]
+    layers += [nn.LayerNorm(3), nn.RMSNorm(3), nn.Dropout(), nn.LeakyReLU(), nn.ELU(), nn.GELU(), nn.Softplus()]
+    layers += [nn.Embedding(3, 2), nn.EmbeddingBag(3, 2), nn.LSTM(2, 3), nn.GRU(2, 3), nn.Threshold(1, 2), nn.CELU()]
+    return [repr(layer) for layer in layers]
+
+
+@program
+def the_statistics_of_a_batch_norm_move_by_its_momentum(lib: Any) -> Any:
+    norm = lib.nn.BatchNorm1d(2)
+    norm(lib.tensor([[1.0, 2.0], [3.0, 8.0]]))
+    norm(lib.tensor([[0.0, 1.0], [1.0, 5.0]]))
+    return norm.running_mean, norm.running_var, norm.num_batches_tracked
