@@ -11,6 +11,7 @@ import dis
 import inspect
 import sys
 import textwrap
+import tokenize
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -42,7 +43,7 @@ class Method:
         try:
             lines, self._first = inspect.getsourcelines(self.fn)
             tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
-        except (OSError, TypeError, SyntaxError, IndexError):
+        except (OSError, TypeError, SyntaxError, IndexError, tokenize.TokenError):  # the file may have changed since
             return
         if isinstance(tree, ast.FunctionDef) and self.fn is not _nothing:
             self._tree, self._lines = tree, lines
