@@ -122,7 +122,7 @@ class Vmap(Level):
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         rule = op.about.batch or (_aligned if op.elementwise else looped)
         if not self.any_varies((*args, *kwargs.values())) or len(args) > len(op.params) - len(op.keyword_only):
-            found = op.call(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
+            found = op.unchecked(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
             return _payloads(self, found, False)
         if isinstance(rule, str):
             rule = _NAMED[rule]
@@ -174,7 +174,7 @@ def looped(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         def pick(t: Tensor) -> Tensor:
             return level.value(t)[i] if level.varies(t) else level.value(t)
 
-        return op.call(*mapped(pick, args), **{k: mapped(pick, v) for k, v in kwargs.items()})
+        return op.unchecked(*mapped(pick, args), **{k: mapped(pick, v) for k, v in kwargs.items()})
 
     if not level.size:
         raise RuntimeError(
@@ -224,7 +224,7 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
                 value = value.to(dtype)
             a = value
         whole.append(a)
-    return op.call(*whole, **kwargs)
+    return op.unchecked(*whole, **kwargs)
 
 
 def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -260,7 +260,7 @@ def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
         else:
             given[name] = wrap_axis(dim, ndim) + 1
     given[op.params[0]] = value
-    found = op.call(**given)
+    found = op.unchecked(**given)
     return found if shape is None else mapped(lambda t: t.reshape(shape), found)
 
 
@@ -273,7 +273,7 @@ def _of_numbers(level: Vmap, op: Op, args: dict[str, Any]) -> Any:
             wrap_axis(d, 1)  # the axes 0 and -1 are all that may be named
         given[name] = 1
     given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
-    found = op.call(**given)
+    found = op.unchecked(**given)
     if any(t._data.size != level.size for t in instances([found], Tensor)):
         return None
     return mapped(lambda t: t.reshape(level.size), found)

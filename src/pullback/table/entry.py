@@ -39,12 +39,11 @@ import numpy as np
 
 from .. import errors
 from ..tensor import dtypes
-from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
-from .calls import any_narrow, apply, binary, detached, general, into, join, operand, unary, write_out
-from .levels import call_body
+from .calls import apply, binary, detached, general, into, join, unary
+from .checks import ALIASES, checked_call, composite_call
 from .nodes import ComplexNode, ComplexTupleNode, CutNode, ManyNode, OpNode, TupleNode, saved_attributes
 from .operands import older_form
 from .samples import NO_PAIR, NO_UNARY, pairs
@@ -59,8 +58,6 @@ NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": 
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
 
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
-_ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
-
 
 _OUTPUT = re.compile(r"out\d+")
 
@@ -198,6 +195,10 @@ class About:
     least two axes each), "dims" (the axes that arguments name move on by one), or a function; None: by the kind, or by
     a loop.
 
+    checks: what looks at the arguments of a public call before anything is computed, a function with the public
+    signature, which may differ from the computation's (see `checks.py`). It raises, and returns the arguments of the
+    computation, all of them, or None where they are those it was given.
+
     samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
     """
 
@@ -217,6 +218,7 @@ class About:
     conjugate: bool = True
     cut: bool = False
     batch: Any = None
+    checks: Callable[..., Any] | None = None
     samples: Any = ()
     kinks: Any = ()
     refused: Any = ()
@@ -252,6 +254,9 @@ class Op:
         self.params = tuple(params)
         self.rules = rules
         self.call: Callable[..., Any] = forward  # what a user calls, once it is entered
+        self.unchecked: Callable[..., Any] = forward  # the same with the arguments of `forward`, checked before
+        self.public = self.params  # the names of a user's arguments
+        self.factors: tuple[str, ...] = ()  # numbers that once stood among the tensors, and now have names
         self.view = about.view
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
@@ -314,7 +319,7 @@ class Op:
         rest: dict[str, Any] = {}
         given: dict[int, Any] = {}
         for name, value in kwargs.items():
-            key = name if name in self.params else _ALIASES.get(name, name)
+            key = name if name in self.params else ALIASES.get(name, name)
             if key not in self.params:
                 raise TypeError(
                     f"{self.name}() got an unexpected keyword argument {name!r}; it takes {', '.join(self.params)}"
@@ -359,15 +364,25 @@ def _name_rule(rule: Rule, name: str) -> None:
 # How an entry is written --------------------------------------------------------------------------------------------
 
 
-def _publish(op: Op, call: Callable[..., Any], model: Callable[..., Any]) -> Callable[..., Any]:
-    """Put the finished operation where people look for it, with the name, signature and words of `model`."""
+def _publish(
+    op: Op, call: Callable[..., Any], model: Callable[..., Any], unchecked: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Put the finished operation where people look for it, with the name, signature and words of `model`.
+
+    unchecked: the call with arguments that are checked, where `call` checks them.
+    """
     about, name = op.about, op.name.rpartition(".")[2]
     call.__name__ = call.__qualname__ = name
     errors.called(call, name if op.kind == "composite" else op.name, elementwise=op.elementwise)
     call.__doc__ = model.__doc__
     call.__module__ = "pullback" + f".{about.home}" * bool(about.home)
     call.op = op  # type: ignore[attr-defined]
-    op.call = call
+    if unchecked is None:
+        op.call = op.unchecked = call
+    else:
+        unchecked.__name__ = unchecked.__qualname__ = name
+        unchecked.op = op  # type: ignore[attr-defined]
+        op.call, op.unchecked = call, unchecked
     TABLE[op.name] = op
     method = not about.home if about.method is None else about.method
     if about.function and not name.startswith("_"):
@@ -442,7 +457,9 @@ def elementwise(
     if about.numpy is None and isinstance(forward, np.ufunc):
         about.numpy = {forward: call}
     call.__doc__ = doc
-    return _publish(op, call, call)
+    if about.checks is None:
+        return _publish(op, call, call)
+    return _publish(op, checked_call(op, general), call, call)
 
 
 def _operator(op: Op, reflected: bool = False) -> Callable[..., Any]:
@@ -476,7 +493,9 @@ def pointwise(**given: Any) -> Any:
                 args = op.padded(args, kwargs)
             return general(op, args)
 
-        return _publish(op, call, forward)
+        if op.about.checks is None:
+            return _publish(op, call, forward)
+        return _publish(op, checked_call(op, general), forward, call)
 
     return enter
 
@@ -501,44 +520,9 @@ def composite(**given: Any) -> Any:
 
     def enter(body: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("composite", body, given)
-        annotations = body.__annotations__
-        tensors = [i for i, p in enumerate(op.params) if annotations.get(p) == "Tensor"]
-        # whether numbers once stood among them, which now have names
-        factors = op.params[len(tensors) :] == op.keyword_only in (("value",), ("beta", "alpha"))
-
-        @functools.wraps(body)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if not (kwargs or LEVELS.n or NARROW.n):
-                for i in tensors:
-                    if i < len(args) and not isinstance(args[i], Tensor):
-                        break
-                else:
-                    return body(*args)
-            return unusual(args, kwargs)
-
-        def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if factors and len(args) > len(tensors):
-                args, numbers = older_form(op.name, len(tensors), op.keyword_only, args)
-                kwargs = {**numbers, **kwargs}
-            if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
-                return dispatch(kinds, call, args, kwargs)
-            out = None
-            if kwargs:
-                out = kwargs.pop("out", None) if "out" not in op.params else None
-                named = {k if k in op.params else _ALIASES.get(k, k): v for k, v in kwargs.items()}
-                if len(named) < len(kwargs):
-                    raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
-                kwargs = named
-            if NARROW.n and op.about.home not in ("", "fft") and any_narrow((*args, *kwargs.values())):
-                found = NARROW.compute(op, args, kwargs)
-                return found if out is None else write_out(op.name, out, found)
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    args = (*args[:i], operand(op, args, i), *args[i + 1 :])
-            found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
-            return found if out is None else write_out(op.name, out, found)
-
-        return _publish(op, call, body)
+        if op.about.checks is not None:
+            raise TypeError(f"table entry {op.name!r}: the body of a composite checks its own arguments")
+        return _publish(op, composite_call(op, body), body)
 
     return enter
 
@@ -569,7 +553,9 @@ def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], C
         def call(*args: Any, **kwargs: Any) -> Any:
             return apply(op, args, kwargs)
 
-        return _publish(op, call, forward)
+        if op.about.checks is None:
+            return _publish(op, call, forward)
+        return _publish(op, checked_call(op, apply), forward, call)
 
     return enter
 

@@ -40,11 +40,14 @@ def _narrowed(t: Tensor) -> Tensor:
     return _conversion(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
-def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operation on tensors of which some are of bfloat16: so is its result, unless another float takes part."""
+def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
+    """An operation on tensors of which some are of bfloat16: so is its result, unless another float takes part.
+
+    public: the arguments are those of a user's call, which are not checked yet.
+    """
     tensors: list[Tensor] = []
     mapped(tensors.append, (*args, *kwargs.values()))
-    named = dict(zip(op.params, args, strict=False)) | kwargs
+    named = dict(zip(op.public if public else op.params, args, strict=False)) | kwargs
     if op.name == "nan_to_num":  # its infinities become the largest numbers of bfloat16, not those of float32
         ends = {"posinf": finfo(bfloat16).max, "neginf": finfo(bfloat16).min}
         args, kwargs = (), ends | {k: v for k, v in named.items() if v is not None}
@@ -58,7 +61,8 @@ def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 do="convert one of them, e.g. w.to(x.dtype)",
             )
         )
-    found = op.call(*mapped(_widened, args), **{k: mapped(_widened, v) for k, v in kwargs.items()})
+    call = op.call if public else op.unchecked
+    found = call(*mapped(_widened, args), **{k: mapped(_widened, v) for k, v in kwargs.items()})
     if named.get("dtype") is not None or any(t._data.dtype.kind in ("f", "c") and t._data.ndim for t in tensors):
         return found
     return mapped(_narrowed, found)

@@ -68,7 +68,7 @@ def _pinv_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """vmap: tolerances that are tensors have two axes less than what they belong to."""
     A, *tolerances, hermitian = args
     lead = A._data.ndim - 2
-    return op.call(
+    return op.unchecked(
         level.value(A), *(with_axes(level, t, lead) if isinstance(t, Tensor) else t for t in tolerances), hermitian
     )
 

@@ -105,7 +105,7 @@ def _decay_rule(g: Any, decay: Any, out: Any, axis: Any, back: Any) -> Any:
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """vmap: the axis of the batch comes first in both, so `axis` moves on by one."""
     input, decay, axis, back = args
-    return op.call(level.lower(input), level.lower(decay), axis + 1, back)
+    return op.unchecked(level.lower(input), level.lower(decay), axis + 1, back)
 
 
 @special(method=False, input=_recurrence_rule, decay=_decay_rule, batch=_put_in_front)

@@ -172,7 +172,7 @@ def _isin_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     elements, tests, _, invert = args
     if level.varies(tests):
         return looped(level, op, args, kwargs)
-    return op.call(level.value(elements), level.value(tests), False, invert)
+    return op.unchecked(level.value(elements), level.value(tests), False, invert)
 
 
 @constant(method=False, batch=_isin_of_each)

@@ -498,7 +498,7 @@ def sum_to_size(input: Tensor, size: Any, *more: Any) -> Tensor:
 
 def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A format says nothing about the axis of a batch: the copy lies as the batch does."""
-    return op.call(level.lower(args[0]))
+    return op.unchecked(level.lower(args[0]))
 
 
 @linear(

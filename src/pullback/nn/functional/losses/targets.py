@@ -34,7 +34,7 @@ def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) ->
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """vmap: the axis of the batch comes first in both tensors, so `axis` moves on by one."""
     input, target, axis, ignored = args
-    found: Tensor = op.call(level.lower(input), level.lower(target), axis + 1, ignored)
+    found: Tensor = op.unchecked(level.lower(input), level.lower(target), axis + 1, ignored)
     return found
 
 
