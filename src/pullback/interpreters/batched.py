@@ -239,7 +239,7 @@ def _matrices(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
     return (looped if args[0]._data.ndim < 2 else _leading)(level, op, args, kwargs)
 
 
-def _moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The operation with the axes that its arguments name moved on by one."""
     given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
     source, ndim = args[0], args[0]._data.ndim
@@ -294,7 +294,7 @@ Rule = Callable[[Vmap, "Op", tuple[Any, ...], dict[str, Any]], Any]
 _NAMED: dict[str, Rule] = {
     "leading": _leading,
     "matrices": _matrices,
-    "dims": _moved_dims,
+    "dims": moved_dims,
     "loop": looped,
     "refused": refused,
 }

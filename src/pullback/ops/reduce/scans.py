@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import Op, composite, linear, special
+from ...table.entry import Op, linear, special
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
 from ...tensor.arrays import summing, wrap_axis
@@ -138,13 +138,14 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
     return np.multiply(products(before, axis), later)
 
 
-@special(method=False, batch="dims", input=_cumprod_rule)
-def _cumprod(input: Any, dim: int) -> Any:
-    axis = wrap_axis(dim, input.ndim)
-    return products(input, axis) if input.ndim else np.copy(input)
+def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    return cast_first("cumprod", input, dtype), dim
 
 
-@composite(
+@special(
+    checks=_check_cumprod,
+    batch="dims",
+    input=_cumprod_rule,
     inplace=True,
     numpy={
         np.cumprod: lambda a, axis=None, dtype=None: cumprod(
@@ -164,9 +165,10 @@ def _cumprod(input: Any, dim: int) -> Any:
         for check in ("gradients", "second")
     ],
 )
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def cumprod(input: Any, dim: int) -> Any:
     """The running product along `dim`; its derivatives are right where elements are zero."""
-    return _cumprod(cast_first("cumprod", input, dtype), dim)
+    axis = wrap_axis(dim, input.ndim)
+    return products(input, axis) if input.ndim else np.copy(input)
 
 
 # Extremes -------------------------------------------------------------------------------------------------------------

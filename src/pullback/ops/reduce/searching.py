@@ -69,8 +69,54 @@ def _search_samples() -> list[Sample]:
 _NO_ORDER = [Differs("bools are ordered, False before True; torch has no kernel for them", "values", "bool")]
 
 
-@constant(method=False, batch=in_order)
-def _searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: Any) -> Any:
+def _check_searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Any:
+    if sorter is not None and not isinstance(sorter, Tensor):
+        raise TypeError(
+            errors.message("searchsorted()", expected="sorter to be a Tensor", found=errors.describe(sorter))
+        )
+    return sorted_sequence, input, _side(right, side), out_int32, sorter
+
+
+@constant(
+    checks=_check_searchsorted,
+    batch=in_order,
+    method=False,
+    samples=_search_samples,
+    kinks=[S(V([-inf, 0.0, 1.0, inf]), V([nan, inf, -inf, -0.0]), right=r) for r in (False, True)],
+    refused=lambda: [
+        S(A(3), A(2), side="middle"),
+        S(A(3), A(2), side="left", right=True),
+        S(A(2, 3), A(2)),
+        S(A(2, 3), A(1, 2)),
+        S(A(2, 3), 1.5),
+        S(A(), A(2)),
+        S(A(3), A(2), sorter=V([0, 1], "int64")),
+        S(A(3), A(2), sorter=V([0.0, 1.0, 2.0])),
+        S(A(3), A(2), sorter=V([0, 1, 7], "int64")),
+        S(A(3, dtype="complex64"), A(3, dtype="complex64")),
+        S(A(3)),
+        S([1.0, 2.0], A(2)),
+    ],
+    differs=_NO_ORDER,
+)
+def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: Any) -> Any:
+    """Where each of `input` would be inserted in a sorted sequence (the rows of it, for the rows of `input`).
+
+    Before equal elements or, with ``right=True`` (``side="right"``), after them. `sorter`: what sorts the sequence.
+    int64 or, if asked for, int32; no derivative.
+
+    >>> import pullback
+    >>> pullback.searchsorted(pullback.tensor([1.0, 3.0, 5.0]), pullback.tensor([3.0, 4.0]))
+    tensor([1, 2])
+    """
     refuse_unordered("searchsorted", sequence)
     values, shape = np.asarray(values), sequence.shape
     if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
@@ -91,51 +137,6 @@ def _searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: A
             by = None if sorter is None else sorter[row]
             found[row] = np.searchsorted(sequence[row], values[row], where, by)  # type: ignore[call-overload]
     return np.asarray(found, np.int32 if int32 else np.int64)
-
-
-@composite(
-    method=False,
-    samples=_search_samples,
-    kinks=[S(V([-inf, 0.0, 1.0, inf]), V([nan, inf, -inf, -0.0]), right=r) for r in (False, True)],
-    refused=lambda: [
-        S(A(3), A(2), side="middle"),
-        S(A(3), A(2), side="left", right=True),
-        S(A(2, 3), A(2)),
-        S(A(2, 3), A(1, 2)),
-        S(A(2, 3), 1.5),
-        S(A(), A(2)),
-        S(A(3), A(2), sorter=V([0, 1], "int64")),
-        S(A(3), A(2), sorter=V([0.0, 1.0, 2.0])),
-        S(A(3), A(2), sorter=V([0, 1, 7], "int64")),
-        S(A(3, dtype="complex64"), A(3, dtype="complex64")),
-        S(A(3)),
-        S([1.0, 2.0], A(2)),
-    ],
-    differs=_NO_ORDER,
-)
-def searchsorted(
-    sorted_sequence: Tensor,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: Tensor | None = None,
-) -> Tensor:
-    """Where each of `input` would be inserted in a sorted sequence (the rows of it, for the rows of `input`).
-
-    Before equal elements or, with ``right=True`` (``side="right"``), after them. `sorter`: what sorts the sequence.
-    int64 or, if asked for, int32; no derivative.
-
-    >>> import pullback
-    >>> pullback.searchsorted(pullback.tensor([1.0, 3.0, 5.0]), pullback.tensor([3.0, 4.0]))
-    tensor([1, 2])
-    """
-    if sorter is not None and not isinstance(sorter, Tensor):
-        raise TypeError(
-            errors.message("searchsorted()", expected="sorter to be a Tensor", found=errors.describe(sorter))
-        )
-    return _searchsorted(sorted_sequence, input, _side(right, side), out_int32, sorter)
 
 
 @composite(
@@ -175,16 +176,23 @@ def _isin_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     return op.unchecked(level.value(elements), level.value(tests), False, invert)
 
 
-@constant(method=False, batch=_isin_of_each)
-def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
-    for part in (elements, test_elements):
-        refuse_unordered("isin", part, RuntimeError, "bc")
-    dtype = dtypes.result_type([elements, test_elements])
-    found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
-    return np.asarray(found)
+def _check_isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    given = elements, test_elements
+    if not any(isinstance(t, Tensor) for t in given) or not all(
+        isinstance(t, (Tensor, int, float, np.number)) for t in given
+    ):
+        raise TypeError(
+            errors.message(
+                "isin()", expected="two Tensors, or one and a number", found=", ".join(map(errors.describe, given))
+            )
+        )
+    first, second = (t if isinstance(t, Tensor) else wrap(np.asarray(t)) for t in given)
+    return first, second, assume_unique, invert
 
 
-@composite(
+@constant(
+    checks=_check_isin,
+    batch=_isin_of_each,
     method=False,
     samples=lambda: [
         S(V([1, 2, 3], "int64"), V([2, 3], "int64")),
@@ -206,24 +214,18 @@ def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) 
         S(A(2), [1.0]),
     ],
 )
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     """Whether each of `elements` is among `test_elements` (``invert=True``: is not); one may be a number.
 
     >>> import pullback
     >>> pullback.isin(pullback.tensor([1, 2, 3]), pullback.tensor([1, 3]))
     tensor([ True, False,  True])
     """
-    given = elements, test_elements
-    if not any(isinstance(t, Tensor) for t in given) or not all(
-        isinstance(t, (Tensor, int, float, np.number)) for t in given
-    ):
-        raise TypeError(
-            errors.message(
-                "isin()", expected="two Tensors, or one and a number", found=", ".join(map(errors.describe, given))
-            )
-        )
-    first, second = (t if isinstance(t, Tensor) else wrap(np.asarray(t)) for t in given)
-    return _isin(first, second, assume_unique, invert)
+    for part in (elements, test_elements):
+        refuse_unordered("isin", part, RuntimeError, "bc")
+    dtype = dtypes.result_type([elements, test_elements])
+    found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
+    return np.asarray(found)
 
 
 # Distinct elements ----------------------------------------------------------------------------------------------------

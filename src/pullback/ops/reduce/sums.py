@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.entry import composite, constant, linear, special
-from ...table.nodes import OpNode, dims_of, titled
+from ...interpreters.batched import moved_dims
+from ...table.entry import Op, composite, constant, linear, special
+from ...table.nodes import OpNode, dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
@@ -298,8 +299,29 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     return np.multiply(insert_axes(g, axes, shape, keepdim), others)
 
 
-@special(method=False, batch="dims", input=_prod_rule)
-def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
+def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
+    return cast_first("prod", input, dtype), dim, keepdim
+
+
+@special(
+    checks=_check_prod,
+    node=lambda node: f"ProdBackward{int(node.saved_as('dim') is not None)}",
+    batch="dims",
+    input=_prod_rule,
+    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
+    kinks=lambda: [
+        S(V([0.0, 2.0, 3.0])),
+        S(V([0.0, 0.0, 3.0])),
+        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
+        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
+    ],
+    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
+)
+def prod(input: Any, dim: Any, keepdim: bool) -> Any:
+    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
     if axes in (None, (input.ndim - 1,)):
@@ -315,41 +337,27 @@ def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
     return found if axes is not None or not keepdim else np.reshape(found, (1,) * input.ndim)
 
 
-@composite(
-    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
-    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
-    kinks=lambda: [
-        S(V([0.0, 2.0, 3.0])),
-        S(V([0.0, 0.0, 3.0])),
-        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
-        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
-    ],
-    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
-)
-def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
-    if isinstance(dim, (tuple, list)):
-        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    found = _prod(cast_first("prod", input, dtype), dim, keepdim)
-    return found if dim is None else titled(found, "ProdBackward1")
-
-
 # Nonzero or not -------------------------------------------------------------------------------------------------------
 
 
 def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    found = ufunc.reduce(input != 0, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+    found = input != 0
+    if not _is_empty(dim):
+        found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
     return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch: uint8 was its bool once
 
 
-@constant(method=False, batch="dims")
-def _any(input: Any, dim: Any, keepdim: bool) -> Any:
-    return _holds(np.logical_or, input, dim, keepdim)
+def _is_empty(dim: Any) -> bool:
+    """Whether no dimension is to be reduced: torch's sums read that as all of them, `any` and `all` do not."""
+    return isinstance(dim, (tuple, list)) and not dim
 
 
-@constant(method=False, batch="dims")
-def _all(input: Any, dim: Any, keepdim: bool) -> Any:
-    return _holds(np.logical_and, input, dim, keepdim)
+def _held_of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: as for all reductions, but where none of the dimensions is reduced."""
+    input, dim, keepdim = op.padded(args, kwargs)
+    if _is_empty(dim):
+        return op.unchecked(level.value(input), dim, keepdim)
+    return moved_dims(level, op, args, kwargs)
 
 
 def _test_samples() -> list[Sample]:
@@ -357,32 +365,28 @@ def _test_samples() -> list[Sample]:
     return [*whole(), *along(0, 1, -1, None, ()), *EMPTY, S(A(2, 3), keepdim=True), *uint8]
 
 
-def _each_holds(input: Tensor) -> Tensor:
-    """What is left of them without a dimension to reduce."""
-    found = input.ne(0)
-    return found.byte() if input.dtype == dtypes.uint8 else found
-
-
-@composite(
+@constant(
+    batch=_held_of_each,
     numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)},
     samples=_test_samples,
     kinks=[S(V([nan, 0.0])), S(V([0.0, -0.0]))],
     refused=NO_DIM,
 )
-def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return _each_holds(input) if dim == () or dim == [] else _any(input, dim, keepdim)
+    return _holds(np.logical_or, input, dim, keepdim)
 
 
-@composite(
+@constant(
+    batch=_held_of_each,
     numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)},
     samples=_test_samples,
     kinks=[S(V([nan, 0.0])), S(V([nan, 1.0]))],
     refused=NO_DIM,
 )
-def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return _each_holds(input) if dim == () or dim == [] else _all(input, dim, keepdim)
+    return _holds(np.logical_and, input, dim, keepdim)
 
 
 @constant(
