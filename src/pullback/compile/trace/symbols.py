@@ -351,9 +351,9 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
 
 # Operations whose forward asks an array for what a symbol has not: the same in other words.
 IN_OTHER_WORDS: dict[str, Callable[..., Any]] = {
-    "_expand": lambda out, input, shape: _broadcast_to(input, out.shape),
+    "expand": lambda out, input, shape: _broadcast_to(input, out.shape),
     "_getitem": lambda out, input, index: called(taken, (input, (*index, ...) if ... not in index else index), {}),
-    "_permute": lambda out, input, dims: called(np.transpose, (input, tuple(dims)), {}),
+    "permute": lambda out, input, dims: called(np.transpose, (input, tuple(dims)), {}),
     "_place": lambda out, input, index, shape: called(placed, (input, index, tuple(shape)), {}),
     "clone": lambda out, input, **kwargs: input,
     "_contiguous": lambda out, input: input,
