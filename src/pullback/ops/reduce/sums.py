@@ -10,7 +10,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batched import moved_dims
 from ...table.entry import Op, composite, constant, linear, special
-from ...table.nodes import OpNode, dims_of
+from ...table.nodes import OpNode, dims_of, titled
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
@@ -299,29 +299,8 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     return np.multiply(insert_axes(g, axes, shape, keepdim), others)
 
 
-def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    if isinstance(dim, (tuple, list)):
-        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    return cast_first("prod", input, dtype), dim, keepdim
-
-
-@special(
-    checks=_check_prod,
-    node=lambda node: f"ProdBackward{int(node.saved_as('dim') is not None)}",
-    batch="dims",
-    input=_prod_rule,
-    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
-    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
-    kinks=lambda: [
-        S(V([0.0, 2.0, 3.0])),
-        S(V([0.0, 0.0, 3.0])),
-        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
-        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
-    ],
-    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
-)
-def prod(input: Any, dim: Any, keepdim: bool) -> Any:
-    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+@special(method=False, batch="dims", input=_prod_rule)
+def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
     if axes in (None, (input.ndim - 1,)):
@@ -335,6 +314,25 @@ def prod(input: Any, dim: Any, keepdim: bool) -> Any:
     rest: Any = {"axis": axes if found.ndim == input.ndim else 0, "keepdims": keepdim, "dtype": found.dtype}
     found = np.multiply.reduce(found, **rest)
     return found if axes is not None or not keepdim else np.reshape(found, (1,) * input.ndim)
+
+
+@composite(
+    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
+    kinks=lambda: [
+        S(V([0.0, 2.0, 3.0])),
+        S(V([0.0, 0.0, 3.0])),
+        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
+        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
+    ],
+    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
+)
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
+    found = _prod(cast_first("prod", input, dtype), dim, keepdim)
+    return found if dim is None else titled(found, "ProdBackward1")
 
 
 # Nonzero or not -------------------------------------------------------------------------------------------------------
