@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, special
+from ...table.entry import special
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V

@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, linear, special
+from ...table.entry import linear, special
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import S, Sample
