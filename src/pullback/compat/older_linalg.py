@@ -151,7 +151,7 @@ def _check_geqrf(input: Tensor) -> Any:
     refused=[S(M(3)), S(M(2, 2, dtype="int64")), S([[1.0]]), S()],
     differs=[Differs("as in torch, it has no derivative", check) for check in ("slopes", "forward")],
 )
-def geqrf(input: Any) -> tuple[Any, Any]:
+def geqrf(input: Any) -> Any:
     """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``,
     with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
     """

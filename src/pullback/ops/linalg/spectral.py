@@ -166,7 +166,7 @@ def _check_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     ],
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
-def svd(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
+def svd(A: Any, full_matrices: bool) -> Any:
     """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A tuple of these names.
 
     With `full_matrices` U and Vh are square. The gradient exists where the singular values are distinct, for losses
