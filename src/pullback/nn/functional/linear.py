@@ -65,7 +65,7 @@ def _of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    if not (bias is None or isinstance(bias, Tensor)):
+    if bias is not None:
         tensors("linear", bias=bias)
     x, w = input._data, weight._data
     shape, size = x.shape, w.shape
@@ -134,7 +134,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> pullback.nn.functional.linear(x, pullback.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     tensor([[1., 2., 3.]])
     """
-    out = np.matmul(input, np.transpose(weight))
+    # `np.transpose` of an array is three calls more
+    out = np.matmul(input, weight.T if type(weight) is np.ndarray else np.transpose(weight))
     if bias is None:
         return out
     return np.add(out, bias, out=out) if isinstance(out, np.ndarray) and out.ndim else np.add(out, bias)
