@@ -48,7 +48,6 @@ WRITER = Writer()
 def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
     """The function behind a composite: its body, once the arguments that are to be Tensors are."""
     tensors = _described(op, body)
-    entry = op  # the title of a call is read off its `body`; an `op` in the function would give a longer one
 
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -58,7 +57,7 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
                     break
             else:
                 return body(*args)
-        return _unusual(entry, call, body, tensors, args, kwargs)
+        return _unusual(op, call, body, tensors, args, kwargs)
 
     return call
 
@@ -70,7 +69,6 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     if op.keyword_only:
         raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
     tensors = _described(op, checks)
-    entry = op  # as in `composite_call`
 
     def body(*args: Any, **kwargs: Any) -> Any:
         found = checks(*args, **kwargs)
@@ -80,8 +78,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
             found = op.padded(args, kwargs)
         return WRITER.write(op, found) if type(found) is Written else compute(op, found)
 
-    # Python's own errors about arguments name the checks
-    body.__name__ = checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]
+    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # in Python's own errors about arguments
 
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -92,11 +89,11 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
             else:
                 found = checks(*args)
                 if type(found) is tuple:
-                    return compute(entry, found)
+                    return compute(op, found)
                 if found is None:
-                    return compute(entry, args if len(args) == count else entry.padded(args, {}))
-                return WRITER.write(entry, found)
-        return _unusual(entry, call, body, tensors, args, kwargs)
+                    return compute(op, args if len(args) == count else op.padded(args, {}))
+                return WRITER.write(op, found)
+        return _unusual(op, call, body, tensors, args, kwargs)
 
     return call
 

@@ -373,7 +373,8 @@ def _publish(
     """
     about, name = op.about, op.name.rpartition(".")[2]
     call.__name__ = call.__qualname__ = name
-    errors.called(call, name if op.kind == "composite" else op.name, elementwise=op.elementwise)
+    title = name if op.kind == "composite" or about.checks is not None else op.name
+    errors.called(call, title, elementwise=op.elementwise)
     call.__doc__ = model.__doc__
     call.__module__ = "pullback" + f".{about.home}" * bool(about.home)
     call.op = op  # type: ignore[attr-defined]
@@ -381,6 +382,7 @@ def _publish(
         op.call = op.unchecked = call
     else:
         unchecked.__name__ = unchecked.__qualname__ = name
+        errors.called(unchecked, title, elementwise=op.elementwise)
         unchecked.op = op  # type: ignore[attr-defined]
         op.call, op.unchecked = call, unchecked
     TABLE[op.name] = op
