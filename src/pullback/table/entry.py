@@ -8,6 +8,9 @@ and the NumPy functions whose rule it is.
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions. It may return a
 tuple, of which the outputs of floating point or complex numbers are differentiable.
 
+**Checks** look at the Tensors of a public call before anything is computed, raise where it is wrong, and give the
+forward its arguments; where they differ from the public ones, the checks have the public signature (see `checks.py`).
+
 A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs:
 the cotangent ``g`` (of a tuple: a list, with None where none came), any argument of the forward, the result ``out``
 (of a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only what the wanted rules name is saved. It returns the
