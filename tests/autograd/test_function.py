@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import traceback
 from collections import OrderedDict, defaultdict, namedtuple
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -519,6 +519,106 @@ def test_a_defaultdict_is_taken_and_returned_as_one() -> None:
     assert isinstance(out, defaultdict)
     out["x"].backward()
     assert x.grad.item() == 2.0
+
+
+class Weighted(Function):
+    """A tree and a number; each of its methods notes what it is told of the gradients that are wanted."""
+
+    generate_vmap_rule = True
+    seen: ClassVar[list[Any]] = []
+
+    @staticmethod
+    def forward(tree: Any, n: float) -> Any:
+        return tree["a"] * n + tree["b"][0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.n = inputs[1]
+        Weighted.seen.append(ctx.needs_input_grad)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        Weighted.seen.append(ctx.needs_input_grad)
+        return {"a": g * ctx.n, "b": [g]}, None
+
+    @staticmethod
+    def jvp(ctx: Any, tree: Any, n: None) -> Any:
+        return tree["a"] * ctx.n + tree["b"][0]
+
+
+def test_transforms_tell_of_each_argument_that_nests_whether_its_gradient_is_wanted() -> None:
+    def weighted(a: Any) -> Any:
+        return Weighted.apply({"a": a, "b": [pullback.ones(())]}, 3.0)
+
+    Weighted.seen.clear()
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    pullback.func.vmap(weighted)(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert pullback.func.vmap(pullback.func.grad(weighted))(x.detach()).tolist() == [3.0, 3.0]
+    assert pullback.func.jvp(weighted, (pullback.tensor(2.0),), (pullback.tensor(1.0),))[1].item() == 3.0
+    assert {len(needed) for needed in Weighted.seen} == {2}
+    assert (True, False) in Weighted.seen
+    assert not any(needed[1] for needed in Weighted.seen)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_an_edge_is_an_edge_or_none(recorded: bool) -> None:
+    x, made = pullback.ones(2, requires_grad=True), []
+
+    class Mixed(Function):
+        @staticmethod
+        def forward(ctx: Any, *args: Any) -> Any:
+            made.append((ctx._edges, ctx.needs_input_grad, ctx.next_functions))
+            return args[0] * 2
+
+    with pullback.set_grad_enabled(recorded):
+        y = Mixed.apply(x, pullback.ones(2), pullback.ones(2).long(), 3.0, "word", None, x * 2)
+    edges, needed, following = made[0]
+    assert [edge if edge is None else len(edge) for edge in edges] == [4, *[None] * 5, 4 if recorded else None]
+    assert needed == (True, *[False] * 5, recorded)
+    assert [node is None for node, _ in following] == [False, True, True, not recorded]
+    assert y.requires_grad is recorded
+
+
+def test_a_gradient_that_nobody_wants_costs_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Product(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, c: Any) -> Any:
+            return x * c
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2, g
+
+    asked: list[int] = []
+    monkeypatch.setattr(type(Product._contract), "argument", lambda self, i: asked.append(i) or "x")
+    x = pullback.ones(2, requires_grad=True)
+    Product.apply(x, pullback.ones(2)).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert asked == []
+    with pytest.raises(RuntimeError, match="forward input 'x' was not a Tensor of floating point"):
+        Product.apply(x, 3.0).sum().backward()
+    assert asked == [1]
+
+
+def test_a_node_has_its_place_in_the_order_before_forward_runs() -> None:
+    inside: list[Any] = []
+
+    class Recording(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            with pullback.enable_grad():
+                inside.append(x.detach().requires_grad_() * 2)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    x = pullback.ones(2, requires_grad=True) * 1
+    y = Recording.apply(x)
+    numbers = [t.grad_fn._sequence_nr() for t in (x, y, inside[0], y * 2)]
+    assert numbers == sorted(numbers)
 
 
 class Several(Function):

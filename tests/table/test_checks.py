@@ -12,6 +12,7 @@ import pytest
 
 import pullback
 from pullback.func import jvp, vmap
+from pullback.interpreters.batch_rules import dims
 from pullback.table.checks import Written
 from pullback.table.entry import TABLE, composite, constant, elementwise, pointwise, special
 from pullback.table.inplace import _twin
@@ -61,7 +62,7 @@ def weighted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     with monkeypatch.context() as patch:
         patch.setattr("pullback.table.entry.TABLE", {**TABLE})
-        call = special(function=False, method=False, checks=_check_weighted, batch="dims", input=weighted_rule)
+        call = special(function=False, method=False, checks=_check_weighted, batch=dims("dim"), input=weighted_rule)
         yield call(weighted)
 
 

@@ -17,8 +17,8 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .engine import Captures, execute, needed_nodes
 from .hooks import RemovableHandle
-from .node import Node, leaf_edge
-from .roots import GradientEdge, as_sequence, edge_of, make_roots
+from .node import Node, edge_of, leaf_edge
+from .roots import GradientEdge, as_sequence, edge_at, make_roots, of_levels
 
 _ndarray = np.ndarray
 
@@ -89,7 +89,7 @@ def backward(
     wanted = None if inputs is None else as_sequence(inputs, "inputs")
     if wanted is not None and not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    taped = create_graph or _of_levels(outputs, grads)
+    taped = create_graph or of_levels(outputs, grads)
     roots = make_roots(outputs, grads, taped)
     if wanted is None:
         execute(roots, keep=keep, taped=taped, recorded=create_graph)
@@ -176,19 +176,14 @@ def grad(
     return tuple(found)
 
 
-def _of_levels(*tensors: Sequence[Any]) -> bool:
-    """Whether one of the tensors belongs to a transform."""
-    return LEVELS.n > 0 and any(isinstance(t, Lifted) for ts in tensors for t in ts)
-
-
 def _edges_of(wanted: Sequence[Any]) -> list[Edge]:
     """The edges to the tensors that gradients are wanted for."""
     edges: list[Edge] = []
     for t in wanted:
         if type(t) is GradientEdge:
-            edges.append(edge_of(t))
+            edges.append(edge_at(t))
         elif t._requires_grad:
-            edges.append(t._edge or t._leaf or leaf_edge(t))
+            edges.append(edge_of(t))
         else:
             raise RuntimeError(f"One of the differentiated Tensors (inputs[{len(edges)}]) does not require grad")
     return edges
@@ -206,7 +201,7 @@ def _gradients(
         targets.add(node)
         if node._edges:
             captures.setdefault(node, {})[edge[1]] = None
-    recorded, taped = taped, taped or _of_levels(outputs, vectors)
+    recorded, taped = taped, taped or of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
     how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
     arrived = _execute_towards(targets, roots, captures, **how)
@@ -253,7 +248,7 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
             )
         )
     for i, (out, v) in enumerate(zip(outs, vectors, strict=False)):
-        if v is not None and v.shape[1:] != (shape := edge_of(out)[2]):
+        if v is not None and v.shape[1:] != (shape := edge_at(out)[2]):
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 f"dimension; the others are expected to be those of the output. But grad_output[{i}] has a shape of "

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import errors
 from ..tensor.arrays import broadcasts_to
 from ..tensor.modes import thread
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.nested import CONTAINERS, leaves
+from ..tensor.tensor import Edge, Tensor, wrap
 from .contract import place
-from .node import FREED, NOT_A_TENSOR, Node
+from .node import FREED, Node
 from .saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
-from .structure import CONTAINERS, aligned, leaves, matches, rebuild
-
-if TYPE_CHECKING:
-    from .function import Function
+from .structure import Door
 
 _ndarray = np.ndarray
 
@@ -30,9 +28,11 @@ class FunctionNode(Node):
     has to reach some inputs, only for those.
     """
 
-    __slots__ = ("__dict__",)
+    __slots__ = ("__dict__", "_constants", "_others")
 
-    _forward_cls: ClassVar[type[Function]]
+    _constants: int  # a bit for each argument that is a tensor which can have no gradient, e.g. one of integers
+    _others: int  # a bit for each argument that is no tensor
+    _forward_cls: ClassVar[Any]  # the `Function`
     _saved: Any = ()
     _saved_outputs: dict[int, int] | None = None
     _versions: tuple[int, ...] | None = None
@@ -43,8 +43,7 @@ class FunctionNode(Node):
     _output_types: Sequence[Any] | None = (
         None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
     )
-    _arguments: Any = None  # how the arguments nest, where they do
-    _results: Any = None  # how the outputs nest, where they do
+    _door: Door | None = None  # how arguments and outputs nest, where they do
 
     # What forward calls -----------------------------------------------------------------------------------------
 
@@ -93,7 +92,11 @@ class FunctionNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """As of any node; an argument that is no tensor has no place in it."""
-        return tuple((e[0], e[1]) if e else (None, 0) for e in self._edges if e is not NOT_A_TENSOR)
+        return tuple((e[0], e[1]) if e else (None, 0) for _, e in self._tensor_edges())
+
+    def _tensor_edges(self) -> list[tuple[int, Edge | None]]:
+        """The edges of the arguments that are tensors, each with the number of the argument."""
+        return [(i, edge) for i, edge in enumerate(self._edges) if not self._others >> i & 1]
 
     # What backward calls ----------------------------------------------------------------------------------------
 
@@ -145,12 +148,9 @@ class FunctionNode(Node):
         needed = thread.modes.needed
         if needed is not None and self not in needed:  # the pass that is going on is about other nodes
             needed = None
-        wanted = [(needed is None or edge[0] in needed) if edge else False for edge in self._edges]
-        if self._arguments is None:
-            return tuple(wanted)
-        each = iter(wanted)
-        # lists, because any() leaves off at the first that is wanted, and each argument has to take all of its own
-        return tuple(any([next(each) for _ in leaves(a)]) for a in self._arguments)  # noqa: C419
+        wanted = [edge is not None and (needed is None or edge[0] in needed) for edge in self._edges]
+        door = self._door
+        return tuple(wanted) if door is None or door.arguments is None else door.arguments.any_of_each(wanted)
 
     def _kept(self) -> Any:
         """What was saved, however it is kept; FREED once it was dropped."""
@@ -178,14 +178,13 @@ class FunctionNode(Node):
     # What the engine calls --------------------------------------------------------------------------------------
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        backward = self._forward_cls.backward if self._door is None else self._door.backward
         if self._output_types is None:
             given = wrap(g) if type(g) is _ndarray or not (taped or isinstance(g, Tensor)) else g  # sparse: a Tensor
-            grads = self._forward_cls.backward(self, given)
+            grads = backward(self, given)
         else:
-            grads = self._forward_cls.backward(self, *self._materialized(g if self._outputs > 1 else [g]))
-        if self._arguments is not None:
-            grads = self._flat(grads)
-        elif type(grads) is not tuple and type(grads) is not list:
+            grads = backward(self, *self._materialized(g))
+        if type(grads) is not tuple and type(grads) is not list:
             grads = (grads,) if type(grads) is Tensor or not isinstance(grads, tuple) else tuple(grads)
         edges = self._edges
         if len(grads) != len(edges):
@@ -195,12 +194,14 @@ class FunctionNode(Node):
         for grad in grads:
             if grad is None:
                 sent.append(None)
-            elif type(grad) is Tensor and edges[i]:
+            elif type(grad) is Tensor and edges[i] is not None:
                 sent.append(grad if taped else grad._data)
-            elif edges[i] and isinstance(grad, Tensor):
+            elif edges[i] is not None and isinstance(grad, Tensor):
                 sent.append(grad if taped or grad.is_sparse else grad._data)
             else:
-                sent.append(self._refuse(i, grad))
+                if not isinstance(grad, Tensor) or (self._constants | self._others) >> i & 1:
+                    self._refuse(i, grad)
+                sent.append(None)
             i += 1  # noqa: SIM113
         if not keep and self._saved:
             self._saved = FREED
@@ -215,34 +216,13 @@ class FunctionNode(Node):
         return [g._data if isinstance(g, Tensor) and not taped else g for g in self._run(None, True, needed, keep)]
 
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
-        """The gradients as backward gets them: zeros or None for what did not arrive, nested as outputs are."""
+        """The gradients as backward gets them: zeros or None for what did not arrive."""
         given: list[Any] = []
         for value, kind in zip(g, self._output_types or (), strict=True):
             if value is None and self._materialize and kind is not None:  # of an output that is a tensor
                 value = np.zeros(*kind)
             given.append(value if value is None or isinstance(value, Tensor) else wrap(value))
-        if self._results is None:
-            return given
-        flat = iter(given)
-        return [rebuild(part, flat) for part in self._results]
-
-    def _flat(self, result: Any) -> Sequence[Any]:
-        """What backward returned as one gradient for each tensor among the arguments, which nest."""
-        assert self._arguments is not None
-        one = len(self._arguments) == 1 and matches(result, self._arguments[0])  # not a row of gradients
-        if one or not isinstance(result, (tuple, list)):
-            result = (result,)
-        while len(result) > len(self._arguments) and result[-1] is None:
-            result = result[:-1]
-        if len(result) != len(self._arguments):
-            raise self._wrong_count(len(result), len(self._arguments))
-        where = f"{self._forward_cls.__name__}.backward: gradient of"
-        contract = self._forward_cls._contract
-        return [
-            leaf
-            for i, (part, like) in enumerate(zip(result, self._arguments, strict=True))
-            for leaf in aligned(part, like, f"{where} {contract.argument(i)!r}")
-        ]
+        return given
 
     def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients cut to the number of arguments, where those beyond are None, as torch allows."""
@@ -261,35 +241,29 @@ class FunctionNode(Node):
             "those without."
         )
 
-    def _refuse(self, i: int, grad: Any) -> Any:
-        """A gradient that is no tensor, or for what has none: refused, or dropped where torch drops it."""
-        name = self._argument(i)
+    def _refuse(self, i: int, grad: Any) -> None:
+        """Refuse a gradient that is no tensor, or that is one for an argument that can have none."""
         if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
-            return None
+            return
+        name = self._argument(i)
         if not isinstance(grad, Tensor):
             raise RuntimeError(
                 f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; "
                 "expected a Tensor or None.\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
-        if self._edges[i] is not None:
-            raise RuntimeError(
-                f"function {type(self).__name__} returned a gradient different from None at position {i + 1}, but the "
-                f"corresponding forward input {name!r} was not a Tensor of floating point or complex dtype.\n"
-                "  What to do: return None there."
-            )
-        return None
+        raise RuntimeError(
+            f"function {type(self).__name__} returned a gradient different from None at position {i + 1}, but the "
+            f"corresponding forward input {name!r} was not a Tensor of floating point or complex dtype.\n"
+            "  What to do: return None there."
+        )
 
     def _argument(self, i: int) -> str:
-        contract = self._forward_cls._contract
-        if self._arguments is None:
-            return contract.argument(i)
-        for k, part in enumerate(self._arguments):
-            count = sum(1 for _ in leaves(part))
-            if i < count:
-                return contract.argument(k)
-            i -= count
-        return f"argument {i}"
+        """The name of the argument behind an edge."""
+        if self._door is not None and self._door.arguments is not None:
+            i = self._door.arguments.owners[i]
+        name: str = self._forward_cls._contract.argument(i)
+        return name
 
     def _check_gradient(self, data: Any, edge: Any) -> None:
         """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""

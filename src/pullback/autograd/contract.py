@@ -20,26 +20,34 @@ STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
 class Contract:
     """What calls of one Function need to know about its methods."""
 
-    __slots__ = ("backward_takes", "counts", "names", "separate", "signature")
+    __slots__ = ("_cls", "_takes", "counts", "names", "separate", "signature")
 
     def __init__(self, cls: type) -> None:
+        self._cls: Any = cls
         self.separate = "setup_context" in _methods(cls)
         self.signature = inspect.signature(cls.forward)  # type: ignore[attr-defined]
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
         backward = _methods(cls).get("backward")
         self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
-        self.backward_takes = _positional(backward, 1) if backward else (0, None)
+        self._takes = _positional(backward, 1) if backward else (0, None)
 
-    def bind(self, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments in their places, defaults filled in; keyword-only ones stay keywords."""
-        lead = () if self.separate else (ctx,)
+        lead = () if self.separate else (None,)  # None instead of ctx
         try:
             bound = self.signature.bind(*lead, *args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{ctx._forward_cls.__name__}.forward(): {error}") from None
+            raise TypeError(f"{self._cls.__name__}.forward(): {error}") from None
         bound.apply_defaults()
         return bound.args[len(lead) :], bound.kwargs
+
+    def accept(self, gradients: int) -> None:
+        """Refuse a number of results other than that of the gradients that backward can take."""
+        least, most = self._takes
+        if gradients < least or (most is not None and gradients > most):
+            raise wrong_parameters(self._cls, self._cls.backward, gradients)
+        self.counts.add(gradients)
 
     def argument(self, i: int) -> str:
         """The name of forward's i-th argument, for an error."""

@@ -1,24 +1,29 @@
 """Function: the plug-in interface, by which anyone adds a node to the graph.
 
 A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call
-of `apply` makes one
-`FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. What one call needs to
-remember lives there.
+of `apply` makes one `FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. What
+one call needs to remember lives there.
+
+`apply` is also the door for values that nest. `_enter` makes the arguments flat, `_leave` makes the results flat and
+nests them again when they have become outputs of the node. In between there are only leaves.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any, ClassVar
 
+from ..tensor.memory import WRITES
 from ..tensor.modes import LEVELS, thread
-from ..tensor.tensor import Lifted, Tensor
+from ..tensor.nested import CONTAINERS, leaves, rebuild
+from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
 from .contract import Contract, adopt_vjp, box_gradients, check
-from .node import NO_GRADIENT, NOT_A_TENSOR, Node, leaf_edge, next_order
-from .outputs import attach, holds_tensors, is_among, keep, outside
-from .structure import CONTAINERS, leaves, rebuild
+from .node import Node, begin, leaf_edge
+from .outputs import ONE_LOCAL, attach, is_among, keep, outside
+from .structure import Door, Nesting, holds_tensors
 
 
 class Function:
@@ -107,58 +112,106 @@ class Function:
             contract = cls._contract
         except AttributeError:
             raise TypeError(f"{cls.__name__} is abstract; apply belongs to a subclass with a forward") from None
-        node = cls._node_class()
-        node._hooks = None
+        inputs = args
         if kwargs or contract.separate:
-            args, kwargs = contract.bind(node, args, kwargs)
+            args, kwargs = contract.bind(args, kwargs)
             inputs = (*args, *kwargs.values())
-        else:
-            inputs = args
-        modes = thread.modes
-        recording = modes.grad_enabled
-        wanted = nested = False
         for a in inputs:
             if type(a) is not Tensor or a._requires_grad:
-                edges: list[Any] = []
-                for a in inputs:
-                    if type(a) is not Tensor and not isinstance(a, Tensor):
-                        nested = nested or (isinstance(a, CONTAINERS) and holds_tensors(a))
-                        edges.append(NOT_A_TENSOR)
-                    elif a._requires_grad:
-                        wanted = True
-                        edges.append((a._edge or a._leaf or leaf_edge(a)) if recording else True)
-                    else:
-                        edges.append(None if a._data.dtype.kind in "fcV" else NO_GRADIENT)
-                node._edges = _connect_nested(node, inputs, recording) if nested else edges
+                node, flat, wanted = _enter(cls._node_class(), inputs)
                 break
         else:  # nothing that could require a gradient
-            node._edges = (None,) * len(inputs)
+            node, flat, wanted = begin(cls._node_class(), (None,) * len(inputs)), inputs, False
+            node._constants = node._others = 0
+        modes = thread.modes
+        recording = modes.grad_enabled
         modes.grad_enabled = False
         try:
-            if LEVELS.n and (level := _level_of(inputs)) is not None:
-                out, wanted = _at_level(level, node, inputs, args, kwargs, recording)
+            if LEVELS.n and (level := _level_of(flat)) is not None:
+                node._edges = _edges_at(level, node._edges, flat)
+                wanted = any(node._edges)
+                out = level.custom(cls, node, args, kwargs, recording)
             elif kwargs or contract.separate:
                 out = _forward(cls, node, inputs, args, kwargs)
             else:
                 out = cls.forward(node, *args)
         finally:
             modes.grad_enabled = recording
-        if not (recording and (wanted or (nested and any(node._edges)))):
-            return outside(node, out, tuple(leaves(inputs)) if nested else inputs)
-        node._order = next_order()
-        if type(out) is Tensor and not out._requires_grad and not node._marked:
-            data = out._data
-            if data.dtype.kind in "fcV" and 1 in contract.counts and not nested and not is_among(out, inputs):
+        recorded = recording and wanted
+        if type(out) is not Tensor:
+            out = _leave(node, out, flat, recorded)
+        else:
+            fresh = getrefcount(out) <= ONE_LOCAL  # neither an argument nor saved
+            if not recorded:
+                if not fresh or out._view is not None:
+                    (out,) = outside(node, (out,), flat)
+            elif (
+                out._requires_grad
+                or node._marked
+                or (data := out._data).dtype.kind not in "fcV"
+                or 1 not in contract.counts
+                or (not fresh and is_among(out, flat))
+            ):
+                (out,) = attach(node, (out,), flat, 1)
+            else:
                 out._edge, out._requires_grad = (node, 0, data.shape, data.dtype), True
-                if node._saved:
+                if node._saved and (WRITES.n or not fresh):
                     keep(node, (out,), (out,))
-                if modes.watch is not None:
-                    modes.watch(node)
-                return out
-        result = attach(node, out, inputs)
-        if modes.watch is not None:
+        if recorded and modes.watch is not None:
             modes.watch(node)
-        return result
+        return out
+
+
+def _enter(node: FunctionNode, inputs: Sequence[Any]) -> tuple[FunctionNode, Sequence[Any], bool]:
+    """Start the node of a call with these arguments.
+
+    Returns it, the leaves of the arguments, for each of which it has an edge or None, and whether there is an edge.
+    """
+    edges: list[Edge | None] = []
+    wanted, constants, others = False, 0, 0
+    for a in inputs:
+        if type(a) is Tensor or isinstance(a, Tensor):
+            if a._requires_grad:
+                wanted = True
+                edges.append(a._edge or a._leaf or leaf_edge(a))  # `edge_of`, without a call for each argument
+                continue
+            if a._data.dtype.kind not in "fcV":
+                constants |= 1 << len(edges)
+        elif isinstance(a, CONTAINERS) and holds_tensors(a):
+            node._door = Door(arguments=Nesting(inputs))
+            return _enter(node, list(leaves(inputs)))
+        else:
+            others |= 1 << len(edges)
+        edges.append(None)
+    node._constants, node._others = constants, others
+    return begin(node, tuple(edges)), inputs, wanted
+
+
+def _leave(node: FunctionNode, out: Any, inputs: Sequence[Any], recorded: bool) -> Any:
+    """What forward returned as `apply` returns it: outputs of the node if the call is recorded."""
+    given: Sequence[Any] = out if type(out) is tuple else (out,)
+    for part in given:
+        if type(part) is not Tensor and isinstance(part, CONTAINERS) and holds_tensors(part):
+            found = _leave_nested(node, given, inputs, recorded)
+            break
+    else:
+        found = attach(node, given, inputs, len(given)) if recorded else outside(node, given, inputs)
+        if found is given:
+            return out
+    return tuple(found) if type(out) is tuple else found[0]
+
+
+def _leave_nested(node: FunctionNode, parts: Sequence[Any], inputs: Sequence[Any], recorded: bool) -> Sequence[Any]:
+    """`_leave` for results that nest. Those without a tensor stay as they are, for a gradient of None."""
+    opened = [part if isinstance(part, Tensor) or holds_tensors(part) else None for part in parts]
+    flat, results = list(leaves(opened)), Nesting(opened)
+    if recorded:
+        node._door = Door(None if node._door is None else node._door.arguments, results)
+        found = attach(node, flat, inputs, len(parts))
+    else:
+        found = outside(node, flat, inputs)
+    nested = zip(parts, opened, results.nested(found), strict=True)
+    return [part if was is None else rebuilt for part, was, rebuilt in nested]
 
 
 def _forward(
@@ -172,32 +225,18 @@ def _forward(
     return out
 
 
-def _level_of(inputs: tuple[Any, ...]) -> Any:
-    """The highest level of a transform that one of the arguments belongs to, or None."""
-    levels = [leaf._data.level for leaf in leaves(inputs) if isinstance(leaf, Lifted)]
+def _level_of(values: Sequence[Any]) -> Any:
+    """The highest level of a transform that one of the values belongs to, or None."""
+    levels = [value._data.level for value in values if isinstance(value, Lifted)]
     return max(levels, key=lambda level: level.number, default=None)
 
 
-def _at_level(
-    level: Any,
-    node: FunctionNode,
-    inputs: tuple[Any, ...],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    recording: bool,
-) -> tuple[Any, bool]:
-    """What a level makes of a call, and whether an argument of that level requires grad."""
-    node._edges = _edges_at(level, node._edges, inputs)
-    out = level.custom(node._forward_cls, node, args, kwargs, recording)
-    return out, any(node._edges)
-
-
-def _edges_at(level: Any, edges: Any, inputs: tuple[Any, ...]) -> list[Any]:
+def _edges_at(level: Any, edges: Sequence[Edge | None], inputs: Sequence[Any]) -> Sequence[Edge | None]:
     """The edges to arguments of a level; what is tracked below is recorded there."""
-    return [
-        edge if not edge or level.shares_graph or (isinstance(t, Lifted) and t._data.level is level) else None
-        for edge, t in zip(edges, leaves(inputs) if len(edges) != len(inputs) else inputs, strict=True)
-    ]
+    if level.shares_graph:
+        return edges
+    of_level = [isinstance(t, Lifted) and t._data.level is level for t in inputs]
+    return [edge if kept else None for edge, kept in zip(edges, of_level, strict=True)]
 
 
 def _use_apply(cls: type) -> TypeError:
@@ -207,28 +246,14 @@ def _use_apply(cls: type) -> TypeError:
     )
 
 
-def _connect_nested(node: FunctionNode, inputs: tuple[Any, ...], recording: bool) -> list[Any]:
-    """The node's edges where arguments nest: one for each leaf of each argument."""
-    node._arguments = [rebuild(a, iter(lambda: None, 0)) for a in inputs]
-    return [_edge_of(leaf, recording) for a in inputs for leaf in leaves(a)]
-
-
-def _edge_of(a: Any, recording: bool) -> Any:
-    """The edge to an argument, or what stands in its place."""
-    if not isinstance(a, Tensor):
-        return NOT_A_TENSOR
-    if not a._requires_grad:
-        return None if a._data.dtype.kind in "fcV" else NO_GRADIENT
-    return (a._edge or a._leaf or leaf_edge(a)) if recording else True
-
-
 class _OnceNode(Node):
     """Stands behind the result of a backward that cannot be differentiated again, and says so when it is reached."""
 
     __slots__ = ("_name",)
 
     def __init__(self, ctx: Node) -> None:
-        self._order, self._hooks, self._edges, self._name = next_order(), None, ctx._edges, ctx.name()
+        begin(self, ctx._edges)
+        self._name = ctx.name()
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         raise RuntimeError(
@@ -285,7 +310,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def backward(ctx: Any, *grads: Any) -> Any:
-        level = _level_of(grads) if LEVELS.n else None
+        level = _level_of(list(leaves(grads))) if LEVELS.n else None
         return once(ctx, *grads) if level is None else level.each(once, ctx, grads)
 
     return backward

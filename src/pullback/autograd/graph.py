@@ -15,7 +15,7 @@ from ..tensor.memory import KEEPERS
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
 from .hooks import RemovableHandle
-from .node import Node, leaf_edge
+from .node import Node, edge_of
 from .roots import GradientEdge
 from .saved import changed, unwatched
 
@@ -44,7 +44,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise TypeError(errors.message("get_gradient_edge()", expected="a Tensor", found=errors.describe(tensor)))
     if not tensor._requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    edge = tensor._edge or leaf_edge(tensor)
+    edge = edge_of(tensor)
     return GradientEdge(edge[0], edge[1], edge)
 
 
@@ -266,7 +266,7 @@ class _State:
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self._nodes = [weakref.ref((t._edge or leaf_edge(t))[0]) for t in tensors]
+        self._nodes = [weakref.ref(edge_of(t)[0]) for t in tensors]
         self._lock = threading.Lock()
         self._known: weakref.WeakKeyDictionary[Any, tuple[list[Tensor | None], int]] = weakref.WeakKeyDictionary()
 

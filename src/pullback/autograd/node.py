@@ -4,9 +4,12 @@ A node knows the edges along which it sends gradients on, the place it takes in 
 Its `_run` says what it does when a gradient arrives. There are three kinds: built-in operations (`table/nodes.py`),
 user-defined Functions (`context.py`), and `AccumulateGrad` below.
 
+Edges. An edge leads to one output of a node: the node, the number of the output, its shape and its dtype. Where no
+gradient is wanted there is None instead of an edge, and nothing else.
+
 Order. Every node but a leaf's takes the next number when it is made, counting *down*: a node's consumers are all made
 after it, so the smallest number among the nodes that wait is always one whose consumers have all run. The count is
-shared by all threads, because a graph may be built by several.
+shared by all threads, because a graph may be built by several. `begin` is where a node takes its number.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,12 +27,6 @@ from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
 from .hooks import Hooks, RemovableHandle, fire_accumulated
 
 next_order = itertools.count(0, -1).__next__
-
-NO_GRADIENT: Any = ()
-"""Stands in the place of an edge to a tensor that can have no gradient; None where there merely is none wanted."""
-
-NOT_A_TENSOR: Any = False
-"""Stands in the place of an edge where an argument of a Function is no tensor."""
 
 # Held while the gradient of a leaf or the leaf's one accumulator is replaced: graphs of several threads may share the
 # leaf.
@@ -81,7 +78,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For every tensor input, the node its gradient goes to and which of its outputs it is, or (None, 0)."""
-        return tuple((e[0], e[1]) if e else (None, 0) for e in self._edges)
+        return tuple((None, 0) if e is None else (e[0], e[1]) for e in self._edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -121,6 +118,20 @@ class Node:
         return RemovableHandle(self._make_hooks().before, fn)
 
 
+N = TypeVar("N", bound=Node)
+
+
+def begin(node: N, edges: Sequence[Edge | None]) -> N:
+    """Start a node that was just created: it gets its edges, no hooks, and then the next number in the order.
+
+    The edges exist before this is called, so that every node behind them has a number already. `binary` in
+    `table/calls.py` writes these lines out, because a call costs too much there.
+    """
+    node._edges, node._hooks = edges, None
+    node._order = next_order()
+    return node
+
+
 def reachable(roots: Iterable[Any], within: set[Any] | None = None) -> Iterator[Any]:
     """The nodes to which gradients go from `roots`, each once; of a set of nodes, if one is given."""
     seen: set[Any] = set()
@@ -131,7 +142,7 @@ def reachable(roots: Iterable[Any], within: set[Any] | None = None) -> Iterator[
             continue
         seen.add(node)
         yield node
-        stack += [edge[0] for edge in node._edges if edge]
+        stack += [edge[0] for edge in node._edges if edge is not None]
 
 
 class AccumulateGrad(Node):
@@ -273,8 +284,17 @@ def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
         new[0]._make_hooks().retained[new[1]] = hooks.retained.pop(old[1])
 
 
+def edge_of(t: Tensor) -> Edge:
+    """The edge to a tensor that requires grad: to the output of a node that it is, or to a leaf's `AccumulateGrad`.
+
+    Where every operation passes (`record`, `binary`, a Function's arguments) this line is written out, because a call
+    for each argument costs too much.
+    """
+    return t._edge or t._leaf or leaf_edge(t)
+
+
 def leaf_edge(t: Tensor) -> Edge:
-    """The edge to a leaf's `AccumulateGrad`."""
+    """The edge to a leaf's `AccumulateGrad`, which is made when it is first asked for."""
     edge = t._leaf
     if edge is None:
         with _LOCK:

@@ -14,31 +14,48 @@ from ..tensor.memory import INFERENCE, WRITES, View
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from .context import FunctionNode
-from .contract import place, wrong_parameters
+from .contract import place
 from .node import carry_retained
-from .structure import CONTAINERS, leaves, rebuild
 
 
-def attach(node: FunctionNode, out: Any, inputs: tuple[Any, ...]) -> Any:
-    """Make forward's tensors the outputs of `node`, and keep what it saved."""
-    given: Sequence[Any] = out if type(out) is tuple else (out,)
+def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], gradients: int) -> Sequence[Any]:
+    """What forward gave, its tensors made the outputs of `node`, which keeps what forward saved.
+
+    inputs: the arguments of the call. gradients: how many backward will be given.
+    """
     types: list[Any] = []
-    for o in given:
-        if isinstance(o, Tensor):
-            types.append((o._data.shape, o._data.dtype))
-        elif isinstance(o, CONTAINERS) and holds_tensors(o):
-            return _attach_nested(node, out, given, inputs)
-        else:
-            types.append(None)
+    for o in given:  # no comprehension: it would be one more call
+        types.append((o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None)
     if not any(types):
         _refuse_arrays(node, given)
-        return out
-    _accept_outputs(node, len(given))
+        return given
+    contract = node._forward_cls._contract
+    if gradients not in contract.counts:
+        contract.accept(gradients)
     if len(given) > 1:
-        node._outputs = len(types)
-        node._output_types = types
-    attached = _attach_all(node, given, inputs)
-    return tuple(attached) if type(out) is tuple else attached[0]
+        node._outputs, node._output_types = len(types), types
+    if node._dirty:
+        _check_dirty(node, given, inputs)
+    # an output that requires no grad can only be one of the inputs that do not either
+    passive: Sequence[Any] = ()
+    if None in node._edges:
+        passive = [a for a, e in zip(inputs, node._edges, strict=True) if e is None and isinstance(a, Tensor)]
+    attached: list[Any] = []
+    simple = not (node._marked or passive)
+    for nr, o in enumerate(given):
+        if isinstance(o, Tensor):
+            if simple and o._data.dtype.kind in "fcV" and not o._requires_grad:
+                o._edge, o._requires_grad = (node, nr, o._data.shape, o._data.dtype), True
+            else:
+                o = _output_of(node, o, nr, passive)
+        attached.append(o)
+    if node._saved:
+        if contract.separate:
+            _check_saved(node, given, inputs)
+        keep(node, given, attached)
+    if node._marked:
+        node._dirty = node._non_differentiable = ()
+    return attached
 
 
 def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
@@ -54,63 +71,6 @@ def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
                     do="return pullback.from_numpy(array)",
                 )
             )
-
-
-def _attach_nested(node: FunctionNode, out: Any, parts: Sequence[Any], inputs: tuple[Any, ...]) -> Any:
-    """`attach` where outputs nest: the node's outputs are their leaves."""
-    held = [
-        part if holds_tensors(part) else None for part in parts
-    ]  # the others stay as they are, for a gradient of None
-    given = list(leaves(held))
-    types = [(o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in given]
-    node._results = rebuild(held, iter(lambda: None, 0))
-    _accept_outputs(node, len(parts))
-    node._outputs = len(types)
-    node._output_types = types
-    attached = rebuild(held, iter(_attach_all(node, given, inputs)))
-    rebuilt = tuple(part if h is None else a for part, h, a in zip(parts, held, attached, strict=True))
-    return rebuilt if type(out) is tuple else rebuilt[0]
-
-
-def holds_tensors(tree: Any) -> bool:
-    return any(isinstance(leaf, Tensor) for leaf in leaves(tree))
-
-
-def _accept_outputs(node: FunctionNode, gradients: int) -> None:
-    """Refuse more or fewer outputs than backward can take gradients for."""
-    contract = node._forward_cls._contract
-    if gradients not in contract.counts:
-        least, most = contract.backward_takes
-        if gradients < least or (most is not None and gradients > most):
-            raise wrong_parameters(node._forward_cls, node._forward_cls.backward, gradients)
-        contract.counts.add(gradients)
-
-
-def _attach_all(node: FunctionNode, given: Sequence[Any], inputs: tuple[Any, ...]) -> list[Any]:
-    """Each tensor of `given` as an output of `node`; what is not a tensor stays as it is."""
-    flat = inputs if node._arguments is None else tuple(leaves(inputs))
-    if node._dirty:
-        _check_dirty(node, given, flat)
-    # an output that requires no grad can only be one of the inputs that do not either
-    passive: Sequence[Any] = ()
-    if None in node._edges:
-        passive = [a for a, edge in zip(flat, node._edges, strict=True) if edge is None]
-    attached: list[Any] = []
-    simple = not (node._marked or passive)
-    for nr, o in enumerate(given):
-        if isinstance(o, Tensor):
-            if simple and o._data.dtype.kind in "fcV" and not o._requires_grad:
-                o._edge, o._requires_grad = (node, nr, o._data.shape, o._data.dtype), True
-            else:
-                o = _output_of(node, o, nr, passive)
-        attached.append(o)
-    if node._saved:
-        if node._forward_cls._contract.separate:
-            _check_saved(node, given, flat)
-        keep(node, given, attached)
-    if node._marked:
-        node._dirty = node._non_differentiable = ()
-    return attached
 
 
 def is_among(t: Any, others: Sequence[Any]) -> bool:
@@ -176,7 +136,7 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -
     if t._edge is not None and t._edge[0] is node:  # it was returned before: the last of its places counts
         t._edge = (node, nr, data.shape, data.dtype)
         return t
-    if t._requires_grad or (passive and is_among(t, passive)):
+    if t._requires_grad or (data.dtype.kind in "fcV" and passive and is_among(t, passive)):
         t = _alias(t, "function")
     if differentiable:
         t._edge = (node, nr, data.shape, data.dtype)
@@ -227,33 +187,33 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
         node._versions = tuple(0 if t is None else t._version for t in saved)
 
 
+def _references_of_a_local() -> int:
+    value = object()
+    return getrefcount(value)
+
+
 def _references_of_an_element() -> int:
     (value,) = elements = (object(),)
     return getrefcount(value) if elements else 0
 
 
-# What getrefcount says of an object that a tuple and one local variable refer to, in this version of Python.
-_NEW = _references_of_an_element()
+# What getrefcount says of an object that one local variable refers to, and of one that a tuple refers to as well, in
+# this version of Python.
+ONE_LOCAL, _NEW = _references_of_a_local(), _references_of_an_element()
 
 
-def outside(node: FunctionNode, out: Any, inputs: Sequence[Any]) -> Any:
-    """The result of a call that is not recorded: an input that is returned comes out as a detached alias."""
-    for o in out if type(out) is tuple else (out,):
-        if type(o) is not Tensor and isinstance(o, CONTAINERS) and holds_tensors(o):
-            break
+def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+    """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
+    found = given
+    for o in given:
         if getrefcount(o) > _NEW:  # somebody may hold it but who has just returned it
             for a in inputs:
                 if a is o:
+                    found = []
                     break
-            else:
-                a = None
-            if a is not None:
-                break
         if type(o) is Tensor and o._view is not None and thread.modes.grad_enabled:
             o._view.made = "function"
-    else:  # most often, no input is returned
-        return out
-    return rebuild(out, iter([_alias_outside(node, o, inputs) for o in leaves(out)]))
+    return given if found is given else [_alias_outside(node, o, inputs) for o in given]
 
 
 def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:

@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import errors
 from ..tensor.memory import Size
+from ..tensor.modes import LEVELS
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
-from .node import leaf_edge
+from .node import edge_of
 
 
 class GradientEdge(NamedTuple):
@@ -24,12 +25,12 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-def edge_of(t: Any) -> Edge:
-    """The edge to a tensor, or that of a `GradientEdge`; None for its shape and dtype where they are not known."""
-    if isinstance(t, GradientEdge):
-        edge: Any = t.ownership_token or (t.node, t.output_nr, None, None)
+def edge_at(root: Any) -> Edge:
+    """The edge to a tensor or at a `GradientEdge`; None for its shape and dtype where they are not known."""
+    if isinstance(root, GradientEdge):
+        edge: Any = root.ownership_token or (root.node, root.output_nr, None, None)
         return edge
-    return t._edge or leaf_edge(t)
+    return edge_of(root)
 
 
 def root_gradient(i: int, tensor: Any, g: Any) -> Any:
@@ -42,7 +43,7 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
                 "  What to do: set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()."
             )
     else:
-        place: Any = edge_of(tensor)
+        place: Any = edge_at(tensor)
         _, _, shape, dtype = place
         if shape is None:
             if not isinstance(g, Tensor):
@@ -89,6 +90,11 @@ def as_sequence(value: Any, what: str, missing: bool = False) -> list[Any]:
     return values
 
 
+def of_levels(*tensors: Sequence[Any]) -> bool:
+    """Whether one of the tensors belongs to a transform."""
+    return LEVELS.n > 0 and any(isinstance(t, Lifted) for ts in tensors for t in ts)
+
+
 def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> list[tuple[Edge, Any]]:
     """Pair each output's edge with its gradient, checked."""
     if len(tensors) != len(grads):
@@ -99,6 +105,6 @@ def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> 
     else:
         checked = [g._data if isinstance(g, Tensor) and not g.is_sparse else g for g in checked]
     return [
-        ((t.node, t.output_nr, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else edge_of(t), g)
+        ((t.node, t.output_nr, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else edge_at(t), g)
         for t, g in zip(tensors, checked, strict=True)
     ]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ..tensor.memory import WRITES, next_write
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Tensor, wrap
-from .node import FREED, leaf_edge
+from .node import FREED, edge_of
 
 
 class Packed:
@@ -25,7 +25,7 @@ class Packed:
 
     def __init__(self, t: Tensor, place: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         self._place = place  # which output of its own node it is, or None
-        self._edge: Edge | None = None if not t._requires_grad or place is not None else t._edge or leaf_edge(t)
+        self._edge: Edge | None = edge_of(t) if t._requires_grad and place is None else None
         self._unpack = unpack
         given = t
         if place is not None:  # with its place in the graph, it and the node would keep each other alive

@@ -1,83 +1,79 @@
-"""Nested dicts, lists and tuples of tensors, as a flat list and back."""
+"""How the arguments and the results of one call of a Function nest.
+
+A user's `forward` and `backward` may take and return nested dicts, lists and tuples of tensors. These are made flat as
+they come in, and nested again as they go back to the user: the node of a call and the engine know of leaves alone.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-CONTAINERS = (dict, list, tuple)
+from ..tensor.nested import CONTAINERS, aligned, leaves, matches, rebuild
+from ..tensor.tensor import Tensor
 
 
-def leaves(tree: Any) -> Iterator[Any]:
-    """Everything in `tree` that is not a dict, list or tuple, in order.
-
-    >>> list(leaves({"a": 1, "b": [2, (3,)]}))
-    [1, 2, 3]
-    """
-    if isinstance(tree, dict):
-        for value in tree.values():
-            yield from leaves(value)
-    elif isinstance(tree, (list, tuple)):
-        for value in tree:
-            yield from leaves(value)
-    else:
-        yield tree
+def holds_tensors(value: Any) -> bool:
+    """Whether `value` is a dict, list or tuple with a tensor somewhere in it."""
+    return isinstance(value, CONTAINERS) and any(isinstance(leaf, Tensor) for leaf in leaves(value))
 
 
-def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
-    """A structure like `tree` with the next elements of `flat` in the places of its leaves.
+class Nesting:
+    """How the values of a call nest: its arguments, or its results."""
 
-    >>> rebuild({"a": 1, "b": [2, (3,)]}, iter("xyz"))
-    {'a': 'x', 'b': ['y', ('z',)]}
-    """
-    if isinstance(tree, dict):
-        made = copy.copy(tree)  # of whatever class of dict it is
-        for key, value in tree.items():
-            made[key] = rebuild(value, flat)
-        return made
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(rebuild(value, flat) for value in tree))
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(rebuild(value, flat) for value in tree)
-    return next(flat)
+    __slots__ = ("_trees",)
 
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._trees = [rebuild(value, iter(lambda: None, 0)) for value in values]
 
-def matches(tree: Any, like: Any) -> bool:
-    """Whether `tree` nests as `like` does, where None stands for any branch.
+    @property
+    def owners(self) -> list[int]:
+        """For each leaf, which of the values it belongs to."""
+        return [i for i, tree in enumerate(self._trees) for _ in leaves(tree)]
 
-    >>> matches([1, {"a": 2}], [None, {"a": None}]), matches((1,), None)
-    (True, False)
-    """
-    if tree is None:
-        return True
-    if isinstance(like, dict):
-        return isinstance(tree, dict) and set(tree) == set(like) and all(matches(tree[key], like[key]) for key in like)
-    if isinstance(like, (list, tuple)):
-        return isinstance(tree, (list, tuple)) and len(tree) == len(like) and all(map(matches, tree, like))
-    return not isinstance(tree, CONTAINERS)
+    def nested(self, flat: Iterable[Any]) -> list[Any]:
+        """The values whose leaves are `flat`."""
+        each = iter(flat)
+        return [rebuild(tree, each) for tree in self._trees]
 
+    def any_of_each(self, flags: Iterable[bool]) -> tuple[bool, ...]:
+        """For each value whether a flag is set of one of its leaves."""
+        found = [False] * len(self._trees)
+        for owner, flag in zip(self.owners, flags, strict=True):
+            found[owner] |= flag
+        return tuple(found)
 
-def aligned(tree: Any, like: Any, where: str) -> list[Any]:
-    """The leaves of `tree`, which has the structure of `like`; None stands for a whole branch of Nones."""
-    if tree is None:
-        return [None for _ in leaves(like)]
-    if isinstance(like, dict):
-        if not isinstance(tree, dict) or set(tree) != set(like):
-            raise TypeError(f"{where}: expected a dict with the keys {list(like)}, found {_shown(tree)}.")
-        return [leaf for key in like for leaf in aligned(tree[key], like[key], f"{where}[{key!r}]")]
-    if isinstance(like, (list, tuple)):
-        if not isinstance(tree, (list, tuple)) or len(tree) != len(like):
-            raise TypeError(f"{where}: expected a {type(like).__name__} of {len(like)} elements, found {_shown(tree)}.")
-        return [leaf for i, part in enumerate(like) for leaf in aligned(tree[i], part, f"{where}[{i}]")]
-    return [tree]
+    def gradients(self, found: Any, ctx: Any) -> list[Any]:
+        """What the backward of `ctx` returned for these values, as one gradient for each of their leaves."""
+        trees = self._trees
+        one = len(trees) == 1 and matches(found, trees[0])  # not a row of gradients
+        if one or not isinstance(found, (tuple, list)):
+            found = (found,)
+        while len(found) > len(trees) and found[-1] is None:
+            found = found[:-1]
+        if len(found) != len(trees):
+            raise ctx._wrong_count(len(found), len(trees))
+        where, contract = f"{ctx._forward_cls.__name__}.backward: gradient of", ctx._forward_cls._contract
+        flat: list[Any] = []
+        for i, (part, tree) in enumerate(zip(found, trees, strict=True)):
+            flat += aligned(part, tree, f"{where} {contract.argument(i)!r}")
+        return flat
+
+    def after(self, count: int) -> Nesting:
+        """How the values after the first ones nest."""
+        return Nesting(self._trees[count:])
 
 
-def _shown(tree: Any) -> str:
-    if isinstance(tree, dict):
-        return f"a dict with the keys {list(tree)}"
-    return (
-        f"a {type(tree).__name__} of {len(tree)} elements"
-        if isinstance(tree, (list, tuple))
-        else f"a {type(tree).__name__}"
-    )
+class Door:
+    """How the arguments and the results of one call of a Function nest; None for those that do not."""
+
+    __slots__ = ("arguments", "results")
+
+    def __init__(self, arguments: Nesting | None = None, results: Nesting | None = None) -> None:
+        self.arguments, self.results = arguments, results
+
+    def backward(self, ctx: Any, *grads: Any) -> Any:
+        """The user's backward, with a gradient for each leaf of the results and of the arguments."""
+        given = grads if self.results is None else self.results.nested(grads)
+        found = ctx._forward_cls.backward(ctx, *given)
+        return found if self.arguments is None else self.arguments.gradients(found, ctx)

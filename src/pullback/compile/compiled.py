@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import errors
 from ..autograd.context import FunctionNode
-from ..autograd.structure import leaves, rebuild
 from ..interpreters.traced import TraceError
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
 from ..tensor.modes import thread
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
 from .compiled_node import CompiledNode
 from .function_class import held, of_tensors, tell

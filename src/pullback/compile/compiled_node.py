@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.api import grad
-from ..autograd.node import FREED, Node, leaf_edge, next_order
+from ..autograd.node import FREED, Node, begin, edge_of
 from ..autograd.saved import PackedTuple, pack_all, second_backward, written_since
 from ..interpreters.functions import recording
 from ..tensor.memory import WRITES
@@ -33,10 +33,8 @@ class CompiledNode(Node):
     def __init__(
         self, entry: Entry, again: Any, tensors: Sequence[Tensor], results: Sequence[Tensor], saved: Any
     ) -> None:
-        self._hooks = None
+        begin(self, [edge_of(t) if t._requires_grad else None for t in tensors])
         self.entry, self.again, self.saved = entry, again, saved
-        self._edges = [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors]
-        self._order = next_order()
         self._outputs = len(entry.tracked)
         # saved results are kept as other tensors on their memory: the results would form a cycle with the node
         held: list[Any] = [*tensors, *(results[i].detach() for i in entry.saved_results)]
@@ -139,13 +137,11 @@ class SecondNode(Node):
     __slots__ = ("_chosen", "_given", "_inputs", "_node", "_outputs", "_versions")
 
     def __init__(self, node: CompiledNode, inputs: list[Tensor], given: Sequence[Any], chosen: list[int]) -> None:
-        self._hooks = None
+        tensors = [*inputs, *given]
+        begin(self, [edge_of(t) if t is not None and t._requires_grad else None for t in tensors])
         self._node: Any = node
         self._inputs, self._given, self._chosen, self._outputs = inputs, list(given), chosen, len(chosen)
-        tensors = [*inputs, *given]
-        self._edges = [(t._edge or leaf_edge(t)) if t is not None and t._requires_grad else None for t in tensors]
         self._versions = [0 if t is None or t._version_of is None else t._version_of.n for t in tensors]
-        self._order = next_order()
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         if self._node is None:

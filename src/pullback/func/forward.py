@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import errors
 from ..autograd.grad_mode import set_fwd_grad_enabled
-from ..autograd.structure import leaves, rebuild
 from ..interpreters.dual import Jvp, fitting
 from ..table.levels import inner
 from ..tensor.modes import thread
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor
 from .trees import divided, like, shown, tensors_of, untracked
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import errors
 from ..autograd.grad_mode import set_fwd_grad_enabled as _set_fwd_grad_enabled
-from ..autograd.node import leaf_edge
+from ..autograd.node import edge_of
 from ..interpreters.dual import Dual, Jvp, fitting
 from ..table.levels import inner
 from ..tensor.memory import INFERENCE, Payload
@@ -61,7 +61,7 @@ class _DualLevel(Jvp):
         made = self.lift(primal, None if tangent is None else fitting(primal, tangent))
         made._version_of = primal._share_version()
         if primal._requires_grad:
-            made._edge, made._requires_grad = primal._edge or leaf_edge(primal), True
+            made._edge, made._requires_grad = edge_of(primal), True
         return made
 
 
@@ -178,5 +178,5 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     primal._version_of = tensor._share_version()
     tracked = held.primal if held.primal._requires_grad else tensor  # the primal's own place, below the dual level
     if tracked._requires_grad:
-        primal._edge, primal._requires_grad = tracked._edge or leaf_edge(tracked), True
+        primal._edge, primal._requires_grad = edge_of(tracked), True
     return UnpackedDualTensor(primal, held.tangent)

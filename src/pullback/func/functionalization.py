@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
-from ..autograd.structure import leaves, rebuild
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor
 
 _REMOVED = ("mutations", "mutations_and_views")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..autograd.structure import leaves, rebuild
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, wrap
 from .forward import jvp
 from .reverse import vjp

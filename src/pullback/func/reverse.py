@@ -15,11 +15,11 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.node import Node, leaf_edge, reachable
-from ..autograd.structure import leaves, rebuild
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import to_current
 from ..tensor.memory import INFERENCE, Version
 from ..tensor.modes import thread
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .trees import divided, like, numbers, shown, tensors_of, untracked
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.grad_mode import enable_grad
-from ..autograd.structure import leaves, rebuild
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .reverse import vjp
 from .trees import like, shown

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import errors
-from ..autograd.structure import CONTAINERS, leaves
+from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Lifted, Tensor, wrap
 
 Argnums = int | tuple[int, ...]

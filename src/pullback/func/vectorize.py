@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import errors
 from ..autograd.api import Batches
-from ..autograd.structure import CONTAINERS, leaves, rebuild
 from ..interpreters.batched import Vmap
 from ..ops.make.random import get_rng_state, set_rng_state
 from ..tensor.modes import thread
+from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.tensor import Tensor
 from .trees import untracked
 

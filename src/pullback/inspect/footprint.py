@@ -18,10 +18,10 @@ import numpy as np
 
 from ..autograd.node import FREED, AccumulateGrad, reachable
 from ..autograd.saved import Packed
-from ..autograd.structure import CONTAINERS, leaves
 from ..diagnose.places import at, named_tensors, place_of_node
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseArray
+from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.printing import count_of_bytes as size
 from ..tensor.tensor import Tensor
 

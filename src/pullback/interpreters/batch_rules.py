@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels.positions import indexed_shape, layout
+from ..table.levels import mapped
 from ..tensor.arrays import wrap_axis
 from ..tensor.memory import same_memory
-from ..tensor.nested import any_instance
+from ..tensor.nested import any_instance, instances
 from ..tensor.tensor import Tensor
 from .batched import looped, refused
 
@@ -113,34 +114,108 @@ def stacked(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     return op.unchecked([level.lower(t) for t in tensors], wrap_axis(dim, tensors[0]._data.ndim + 1) + 1)
 
 
-def by_positions(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
-    """For operations along one axis, argument `dim`, whose tensors all have the same number of axes."""
-    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
-    tensors = [n for n, a in given.items() if isinstance(a, Tensor)]
-    ranks = {given[n]._data.ndim for n in tensors} | ({len(given["shape"])} if "shape" in given else set())
-    if len(ranks) > 1 or 0 in ranks:
-        return looped(level, op, args, kwargs)
-    given |= {n: level.lower(given[n]) for n in tensors}
-    return _along_dim(op, given, level.size)
+class dims:  # noqa: N801 - written as a fact in an entry
+    """The rule of operations on one tensor, their first argument, where others name axes of it: these move on by one.
+
+    names: those arguments; each is an axis, a tuple of axes, or None or () for all. keeps: the argument that says
+    whether axes that were reduced stay, with length 1.
+    """
+
+    def __init__(self, *axes: str, keeps: str = "") -> None:
+        self.axes, self.keeps = axes, keeps
+        self.names = self.numbers = (*axes, keeps) if keeps else axes
+
+    def __call__(self, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+        given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+        source, ndim = args[0], args[0]._data.ndim
+        if any_instance([a for a in given.values() if a is not source], Tensor):
+            return looped(level, op, args, kwargs)
+        if not ndim:
+            numbers = self._of_numbers(level, op, given)
+            return looped(level, op, args, kwargs) if numbers is None else numbers
+        value = level.value(source)
+        shape: tuple[int, ...] | None = None
+        for name in self.axes:
+            dim = given[name]
+            if dim is None or dim == () or dim == []:  # all axes
+                value, given[name] = value.reshape(level.size, source._data.size), 1
+                shape = (level.size, *(1,) * ndim) if given.get(self.keeps) else None
+            elif isinstance(dim, (tuple, list)):
+                given[name] = tuple(wrap_axis(d, ndim) + 1 for d in dim)
+            else:
+                given[name] = wrap_axis(dim, ndim) + 1
+        given[op.params[0]] = value
+        found = _called(op, given)
+        return found if shape is None else mapped(lambda t: t.reshape(shape), found)
+
+    def _of_numbers(self, level: Vmap, op: Op, args: dict[str, Any]) -> Any:
+        """The operation on tensors without axes, as rows of one element; None if its results are no such tensors."""
+        given = dict(args)
+        for name in self.axes:
+            dim = given[name]
+            for d in dim if isinstance(dim, (tuple, list)) else () if dim is None else (dim,):
+                wrap_axis(d, 1)  # the axes 0 and -1 are all that may be named
+            given[name] = 1
+        given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
+        found = _called(op, given)
+        if any(t._data.size != level.size for t in instances([found], Tensor)):
+            return None
+        return mapped(lambda t: t.reshape(level.size), found)
 
 
-def by_row(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
-    """For operations along one axis, argument `dim`, by positions, argument `index`, that are the same for each."""
-    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
-    index, source = given["index"], given[op.params[0]]
-    tensors = [n for n, a in given.items() if isinstance(a, Tensor) and n != "index"]
-    if level.varies(index) or any(given[n]._data.ndim != source._data.ndim for n in tensors) or not source._data.ndim:
-        return looped(level, op, args, kwargs)
-    given |= {n: level.lower(given[n]) for n in tensors} | {"index": level.value(index)}
-    return _along_dim(op, given, level.size)
+def _called(op: Op, given: dict[str, Any]) -> Any:
+    """The operation of arguments by their names."""
+    places = len(op.params) - len(op.keyword_only)
+    values = [given[name] for name in op.params]
+    return op.unchecked(*values[:places], **dict(zip(op.keyword_only, values[places:], strict=True)))
 
 
-def _along_dim(op: Op, given: dict[str, Any], size: int) -> Any:
-    """The operation with its axis moved on by one, and the axis of the batch in the shape, if it has one."""
-    given["dim"] = moved(given["dim"], given[op.params[0]]._data.shape)
-    if "shape" in given:
-        given["shape"] = (size, *given["shape"])
-    return op.unchecked(**given)
+class by_positions:  # noqa: N801 - written as a fact in an entry
+    """The rule of operations along one axis, whose tensors all have the same number of axes.
+
+    dim: the argument that is the axis. shape: the one that is the shape of the result, if there is one.
+    """
+
+    def __init__(self, dim: str, shape: str = "") -> None:
+        self.dim, self.shape = dim, shape
+        self.names = self.numbers = (dim, shape) if shape else (dim,)
+
+    def __call__(self, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+        given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+        tensors = [n for n, a in given.items() if isinstance(a, Tensor)]
+        ranks = {given[n]._data.ndim for n in tensors} | ({len(given[self.shape])} if self.shape else set())
+        if len(ranks) > 1 or 0 in ranks:
+            return looped(level, op, args, kwargs)
+        given |= {n: level.lower(given[n]) for n in tensors}
+        return self._moved(op, given, level.size)
+
+    def _moved(self, op: Op, given: dict[str, Any], size: int) -> Any:
+        """The operation with its axis moved on by one, and the axis of the batch in the shape, if it has one."""
+        given[self.dim] = moved(given[self.dim], given[op.params[0]]._data.shape)
+        if self.shape:
+            given[self.shape] = (size, *given[self.shape])
+        return _called(op, given)
+
+
+class by_row(by_positions):  # noqa: N801 - written as a fact in an entry
+    """The rule of operations along one axis by positions along it, an argument of one axis: `index`.
+
+    It holds where these positions are the same for each of the batch.
+    """
+
+    def __init__(self, dim: str, index: str) -> None:
+        super().__init__(dim)
+        self.index, self.names = index, (dim, index)
+
+    def __call__(self, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+        given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
+        index, source = given[self.index], given[op.params[0]]
+        tensors = [n for n, a in given.items() if isinstance(a, Tensor) and n != self.index]
+        ranks = {given[n]._data.ndim for n in tensors}
+        if level.varies(index) or ranks != {source._data.ndim} or not source._data.ndim:
+            return looped(level, op, args, kwargs)
+        given |= {n: level.lower(given[n]) for n in tensors} | {self.index: level.value(index)}
+        return self._moved(op, given, level.size)
 
 
 def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:

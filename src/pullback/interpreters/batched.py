@@ -15,7 +15,6 @@ import numpy as np
 from .. import errors
 from ..table.levels import Level, inner, mapped
 from ..tensor import dtypes
-from ..tensor.arrays import wrap_axis
 from ..tensor.memory import Payload
 from ..tensor.nested import any_instance, instances
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
@@ -23,8 +22,6 @@ from .functions import backward_of_each, forward_of_vmap
 
 if TYPE_CHECKING:
     from ..table.entry import Op
-
-_DIMS = {"dim", "dims", "dim0", "dim1", "axis"}
 
 
 class Batched(Payload):
@@ -239,52 +236,11 @@ def _matrices(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
     return (looped if args[0]._data.ndim < 2 else _leading)(level, op, args, kwargs)
 
 
-def moved_dims(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operation with the axes that its arguments name moved on by one."""
-    given = dict(zip(op.params, op.padded(args, kwargs), strict=True))
-    source, ndim = args[0], args[0]._data.ndim
-    if any_instance([a for a in given.values() if a is not source], Tensor):
-        return looped(level, op, args, kwargs)
-    if not ndim:
-        numbers = _of_numbers(level, op, given)
-        return looped(level, op, args, kwargs) if numbers is None else numbers
-    value = level.value(source)
-    shape: tuple[int, ...] | None = None
-    for name in _DIMS & given.keys():
-        dim = given[name]
-        if dim is None or dim == () or dim == []:  # all axes
-            value, given[name] = value.reshape(level.size, source._data.size), 1
-            shape = (level.size, *(1,) * ndim) if given.get("keepdim") else None
-        elif isinstance(dim, (tuple, list)):
-            given[name] = tuple(wrap_axis(d, ndim) + 1 for d in dim)
-        else:
-            given[name] = wrap_axis(dim, ndim) + 1
-    given[op.params[0]] = value
-    found = op.unchecked(**given)
-    return found if shape is None else mapped(lambda t: t.reshape(shape), found)
-
-
-def _of_numbers(level: Vmap, op: Op, args: dict[str, Any]) -> Any:
-    """The operation on tensors without axes, as rows of one element; None if its results are no such tensors."""
-    given = dict(args)
-    for name in _DIMS & given.keys():
-        dim = given[name]
-        for d in dim if isinstance(dim, (tuple, list)) else () if dim is None else (dim,):
-            wrap_axis(d, 1)  # the axes 0 and -1 are all that may be named
-        given[name] = 1
-    given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
-    found = op.unchecked(**given)
-    if any(t._data.size != level.size for t in instances([found], Tensor)):
-        return None
-    return mapped(lambda t: t.reshape(level.size), found)
-
-
 def refused(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Nothing: what has a shape that depends on values is refused also where the shapes in a batch happen to agree."""
-    name = {"_index": "indexing with a mask", "_unique": "unique()", "_unique_consecutive": "unique_consecutive()"}
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. "
-        f"{name.get(op.name, op.name + '()')} gives a result of dynamic shape: how long it is depends on values, so it "
+        f"{op.about.said or op.name + '()'} gives a result of dynamic shape: how long it is depends on values, so it "
         "may differ among those in the batch.\n"
         "  What to do: keep the shape, e.g. pullback.where(mask, x, 0)."
     )
@@ -294,7 +250,6 @@ Rule = Callable[[Vmap, "Op", tuple[Any, ...], dict[str, Any]], Any]
 _NAMED: dict[str, Rule] = {
     "leading": _leading,
     "matrices": _matrices,
-    "dims": moved_dims,
     "loop": looped,
     "refused": refused,
 }

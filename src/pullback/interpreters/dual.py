@@ -18,6 +18,7 @@ from ..autograd.api import grad
 from ..autograd.engine import fit
 from ..table.levels import Level, inner, mapped
 from ..table.nodes import conjugated
+from ..table.plans import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
@@ -286,11 +287,6 @@ def _named(op: Op, primals: Any, outs: Sequence[Any], name: str) -> Any:
     return outs[int(name.removeprefix("out") or 0)]
 
 
-def _needs(rule: Any) -> tuple[str, ...]:
-    code = rule.__code__
-    return code.co_varnames[1 : code.co_argcount]
-
-
 def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor) -> Tensor:
     terms = []
     for i, t in tangents.items():
@@ -299,7 +295,7 @@ def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor)
             t = t.to(out.dtype)
         if t._data.shape != out._data.shape:
             t = t.expand(out._data.shape)
-        terms.append(rule(t, *(_named(op, primals, [out], n) for n in _needs(rule))))
+        terms.append(rule(t, *(_named(op, primals, [out], n) for n in needs(rule))))
     return _total(terms)
 
 
@@ -307,7 +303,7 @@ def _by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[A
     rule = op.about.jvp
     assert rule is not None
     given = tuple(tangents.get(i) for i, _ in op.bits)
-    found = rule(given, *(_named(op, primals, outs, n) for n in _needs(rule)))
+    found = rule(given, *(_named(op, primals, outs, n) for n in needs(rule)))
     return found if isinstance(found, (tuple, list)) else [found]
 
 
@@ -324,7 +320,7 @@ def transposed(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence
         pulled = []
         for i in tangents:
             rule = op.rules[op.params[i]]
-            values = [_named(op, primals, outs, n) for n in _needs(rule)]
+            values = [_named(op, primals, outs, n) for n in needs(rule)]
             grad_in = rule(g, *(conjugated(values) if turns else values))
             data = primals[i]._data
             pulled.append(fit(grad_in, (None, 0, data.shape, data.dtype), None))

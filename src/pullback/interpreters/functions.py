@@ -12,9 +12,10 @@ import numpy as np
 from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
-from ..autograd.structure import aligned, leaves, matches, rebuild
+from ..autograd.structure import Door
 from ..table.levels import inner
 from ..tensor.modes import thread
+from ..tensor.nested import aligned, leaves, matches, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
@@ -50,8 +51,7 @@ def forward_of_jvp(
     if cls._contract.separate:
         with recording(enabled):
             out = cls.apply(*primals, **named)
-        ctx = cls._node_class()
-        ctx._edges = node._edges
+        ctx = _context(cls, node)
         cls.setup_context(ctx, (*primals, *named.values()), out)
     else:
         tracked = enabled and any(isinstance(p, Tensor) and is_tracked(p) for p in leaves((primals, named)))
@@ -81,6 +81,16 @@ def forward_of_jvp(
         for name in ("_saved", "_dirty", "_non_differentiable"):
             setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
     return lifted
+
+
+def _context(cls: Any, node: Any, skipped: int = 0) -> Any:
+    """A context for the methods of `cls` alone, with the arguments of `node` after those that are skipped."""
+    ctx = cls._node_class()
+    ctx._edges = node._edges[skipped:]
+    ctx._constants, ctx._others = node._constants >> skipped, node._others >> skipped
+    if node._door is not None and node._door.arguments is not None:
+        ctx._door = Door(node._door.arguments.after(skipped))
+    return ctx
 
 
 def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], versions: dict[int, int]) -> Any:
@@ -287,8 +297,7 @@ class Batch:
 
     def keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Have `ctx` keep, as tensors with the axis of the batch, what the Function keeps of one of them."""
-        level, one = self.level, self.cls._node_class()
-        one._edges = ctx._edges[1:]
+        level, one = self.level, _context(self.cls, ctx, 1)
         self.cls.setup_context(one, _lift(level, inputs, self.varying), changed(level.lift, output))
         ctx.batch, ctx.saved_varying = self, _varying(level, one._saved)
         ctx.save_for_backward(*changed(level.value, one._saved))
@@ -300,9 +309,7 @@ class Batch:
 
     def one(self, ctx: Any, level: Any) -> Any:
         """The context of one of them at a new level, from what `keep` kept."""
-        one = self.cls._node_class()
-        one._edges = ctx._edges[1:]
-        one._arguments = None if ctx._arguments is None else ctx._arguments[1:]
+        one = _context(self.cls, ctx, 1)
         one._saved = _lift(level, ctx.saved_tensors, ctx.saved_varying)
         for name, (value, varying) in ctx.attributes.items():
             setattr(one, name, _lift(level, value, varying))

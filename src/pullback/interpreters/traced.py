@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..autograd.node import leaf_edge, next_order
+from ..autograd.node import edge_of, next_order
 from ..diagnose.places import formatted, user_place
-from ..table.entry import TABLE
 from ..table.levels import Level, inner, mapped
+from ..table.writing import THROUGH
 from ..tensor.memory import Payload
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, wrap
@@ -155,10 +155,6 @@ def _of_grad(what: str) -> TraceError:
     )
 
 
-# The shape of their results depends on values.
-_OF_VALUES = frozenset("nonzero argwhere masked_select unique _unique _unique_consecutive bincount _nonzero".split())
-
-
 class Trace(Level):
     """The level of one function that is being traced: `entries` are what it did, in order.
 
@@ -233,7 +229,7 @@ class Trace(Level):
         self.captured[made.number] = (t, t._version_of.n if t._version_of is not None else 0)
         known = self._known[id(t)] = wrap(made)
         if t._requires_grad:
-            known._edge, known._requires_grad = t._edge or leaf_edge(t), True
+            known._edge, known._requires_grad = edge_of(t), True
         return known
 
     def take_in(self, t: Tensor) -> None:
@@ -258,7 +254,7 @@ class Trace(Level):
             steps.insert(0, (at._view.op, at._view.args))
             at = at._view.parent
         with recording(False):
-            put = TABLE["_put_through"].call(wrap(base._data.clone()), wrap(new), tuple(steps))
+            put = THROUGH.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))
             base._data.assign(put._data)
             for ref in base._share_version().views:
                 other = ref()
@@ -283,7 +279,8 @@ class Trace(Level):
         return out
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if op.name in _OF_VALUES or _has_masks(op, args):
+        known = op.about.shape_from_values
+        if known if isinstance(known, bool) else known(*args, **kwargs):
             raise refused(
                 f"the shape of the result of {op.name.strip('_')}() depends on values",
                 "choose with pullback.where(mask, x, 0) instead of taking elements out",
@@ -318,15 +315,6 @@ class Trace(Level):
     def changed(self) -> list[Tensor]:
         """Tensors from outside that were written to after they were met."""
         return [t for t, version in self.captured.values() if t._version_of is not None and t._version_of.n != version]
-
-
-def _has_masks(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether positions are given by a mask, so that there are as many as values say."""
-    if op.name not in ("_index", "_index_put"):
-        return False
-    found: list[Tensor] = []
-    mapped(found.append, args[1:])
-    return any(t._data.dtype.kind == "b" for t in found) and op.name == "_index"
 
 
 def open_traces() -> bool:

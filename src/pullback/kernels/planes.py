@@ -30,6 +30,7 @@ def _lead(first: Array, second: Array, space: int) -> Ints:
 @linear(
     home="nn.functional",
     batch="leading",
+    numbers="space",
     input=lambda g, index, space, input_shape: on(_into_planes, g, index, tuple(input_shape[-space:])),
 )
 def _from_planes(input: Any, index: Any, space: Any) -> Any:
@@ -40,7 +41,12 @@ def _from_planes(input: Any, index: Any, space: Any) -> Any:
     return np.take(whole, flat).reshape(*lead, *index.shape[index.ndim - space :])
 
 
-@linear(home="nn.functional", batch="leading", input=lambda g, index, plane: on(_from_planes, g, index, len(plane)))
+@linear(
+    home="nn.functional",
+    batch="leading",
+    numbers="plane",
+    input=lambda g, index, plane: on(_from_planes, g, index, len(plane)),
+)
 def _into_planes(input: Any, index: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with what stands in `input` added at flat positions."""
     space = len(plane)

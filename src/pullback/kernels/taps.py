@@ -173,6 +173,7 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
     home="nn.functional",
     saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
     batch="leading",
+    numbers="maps",
     input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
 )
 def _resample(input: Any, maps: Any) -> Any:

@@ -5,12 +5,15 @@ who asks for it, or for the whole `TABLE` or `NAMES` here.
 """
 
 import importlib as _importlib
+import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ..table import inplace, narrow
+from ..table.checks import SPELLINGS as _SPELLINGS
 from ..table.entry import NAMES as _NAMES
 from ..table.entry import TABLE as _TABLE
+from ..table.nodes import SAVED_NAMES as _SAVED_NAMES
 from .elementwise import (
     analysis,
     arithmetic,
@@ -63,6 +66,34 @@ if _TYPE_CHECKING:
     from ..table.entry import NAMES, TABLE
 
 __all__ = ["NAMES", "TABLE"]
+
+# NumPy's spellings of torch's arguments.
+_SPELLINGS.update(axis="dim", keepdims="keepdim", x="input")
+
+# Torch's names of what nodes saved (what follows `_saved_`), where it is called otherwise here or follows from a shape.
+_SAVED_NAMES.update(
+    {
+        "self": "input A",
+        "result": "out out0",
+        "result0": "out0",
+        "result1": "out1",
+        "b": "B",
+        "dim": "dims",
+        "exponent": "other out1",
+        "indices": "index out1",
+        "kernel_size": "kernel",
+        "mask": "condition",
+        "mat2": "other",
+        "mat2_sym_sizes": "other_shape",
+        "tensor": "other",
+        "vec": "other",
+        "self_sizes": "input_shape",
+        "self_sym_sizes": "input_shape",
+        "self_sym_numel": lambda input_shape: _math.prod(input_shape),
+        "self_sym_argsize_minus_1": lambda input_shape: input_shape[-1],
+        "self_sym_argsize_minus_2": lambda input_shape: input_shape[-2],
+    }
+)
 
 inplace.enter_twins()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
-from ..autograd.node import leaf_edge, next_order
+from ..autograd.node import begin, edge_of, leaf_edge, next_order
 from ..tensor import dtypes
 from ..tensor.dtypes import NARROW
 from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
@@ -38,7 +38,7 @@ def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edg
     args: all of them, in order. edges: where the gradients go, if not simply to those arguments.
     """
     plan = op.plans[mask]
-    if not edges:
+    if not edges:  # `edge_of` is written out, because every operation passes here
         if plan.only is not None:
             t = args[plan.wanted[0]]
             edges = (t._edge or t._leaf or leaf_edge(t),)
@@ -48,12 +48,9 @@ def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edg
                 t = args[i]
                 edges.append(t._edge or t._leaf or leaf_edge(t))
     dtype = r.dtype
-    node = plan.complex_class() if dtype.kind == "c" else plan.node_class()
-    node._hooks = node.versions = None
-    node.plan = plan
+    node = begin(plan.complex_class() if dtype.kind == "c" else plan.node_class(), edges)
+    node.plan, node.versions = plan, None
     node.writes = writes = WRITES.n
-    node._edges = edges
-    node._order = next_order()
     out = blank() if type(r) is _ndarray else wrap(r)
     out._data = r
     out._edge = (node, 0, r.shape, dtype)
@@ -98,11 +95,10 @@ def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     """`record` for an operation with several results: those of floating point or complex numbers are its outputs."""
     plan = op.plans[mask]
     kinds = [r.dtype.kind for r in results]
-    node: Any = op.complex_tuple_class() if "c" in kinds else op.tuple_class()
-    node._hooks = node.versions = None
-    node.plan, node.writes, node._outputs = plan, WRITES.n, len(results)
-    node._edges = [args[i]._edge or leaf_edge(args[i]) for i in plan.wanted]
-    node._order = next_order()
+    kind: Any = op.complex_tuple_class if "c" in kinds else op.tuple_class
+    node = begin(kind(), [edge_of(args[i]) for i in plan.wanted])
+    node.plan, node.versions = plan, None
+    node.writes, node._outputs = WRITES.n, len(results)
     outs = _like_tuple(results, [wrap(r) for r in results])
     for i, out in enumerate(outs):
         if kinds[i] in "fcV":
@@ -118,21 +114,20 @@ def _like_tuple(model: Any, values: list[Any]) -> Any:
     return type(model)(*values) if hasattr(model, "_fields") else tuple(values)
 
 
-def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> Tensor:
-    """Tie `view`, the result of ``op(*args)``, to the first of `args` if their payloads share memory."""
-    data, source = view._data, args[0]._data
-    if type(data) is _ndarray and (base := data.base) is not None and (base is source or base is source.base):
-        tie(view, op, args, made)
-    return view
+def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: bool = False) -> Tensor:
+    """Make `view`, the result of ``op(*args)``, a view of the first of `args` if their payloads share memory.
 
-
-def tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
-    """Make `view` a view of the first of `args`. made: as in `View`, unless nothing is being recorded."""
+    made: as in `View`, unless nothing is being recorded. known: they do share it, and nobody needs to look.
+    """
     source = args[0]
+    if not known:
+        data, payload = view._data, source._data
+        if type(data) is not _ndarray or (base := data.base) is None or not (base is payload or base is payload.base):
+            return view
     version = source._version_of
     if version is INFERENCE:  # no part of a graph, not even of a leaf that requires grad
         view._version_of, view._edge, view._requires_grad = INFERENCE, None, False
-        return
+        return view
     if version is None:
         version = source._version_of = Version()
     if not view._requires_grad and not (modes := thread.modes).grad_enabled:
@@ -141,6 +136,7 @@ def tie(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "") -> None:
     if op.differentiable:  # bytes read as another dtype are no part of the graph of what they are the bytes of
         view._view = View(source, op, args[1:], made)
     version.add_view(view)
+    return view
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> Any:
@@ -154,7 +150,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         return interpret(op, args, kwargs)
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
-    if NARROW.n and not op.view and op.name != "_to_copy" and any_narrow((*args, *kwargs.values())):
+    if NARROW.n and not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values())):
         return NARROW.compute(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
     for a in args:  # each at once for what it is and whether its gradient is wanted
@@ -179,7 +175,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if not (recorded or op.view):
         return wrap(r)
     if len(args) != len(op.params):
-        args = op.padded(args, kwargs)
+        args = op.padded(args, kwargs) if kwargs else args + op.tails[len(args)]
     out = record(op, mask, args, r) if recorded else wrap(r)
     return as_view(out, op, args) if op.view else out
 
@@ -188,7 +184,7 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """``op(*args)``, written into `out`, which is returned."""
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
-    return write_out(op.name, out, op.call(*args, **kwargs))
+    return write_out(op.name, out, op.call(*args, **kwargs), op.exact)
 
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
@@ -228,7 +224,7 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _like_tuple(result, [wrap(part) for part in result])
     out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
     if op.view and inner(full[0], level) and same_memory(out._data, full[0]._data):
-        tie(out, op, full)
+        as_view(out, op, full, known=True)
     return out
 
 
@@ -417,6 +413,8 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         which, dtype = plan.from_operands, r.dtype
         if which < 0 or dtype.kind == "c":
             return record(op, mask, (input, other), r)
+        # `begin` and `edge_of` written out, because nothing is called more often; tests/house/test_fast_is_general.py
+        # holds that this is what `general` does
         node = plan.node_class()
         node._hooks = node.versions = None
         node.plan = plan
@@ -480,5 +478,5 @@ def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
     tensors = args[0]
     if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
         return wrap(r)
-    edges = [(t._edge or t._leaf or leaf_edge(t)) if t._requires_grad else None for t in tensors]
+    edges = [edge_of(t) if t._requires_grad else None for t in tensors]
     return record(op, 1, args, r, edges)

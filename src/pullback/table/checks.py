@@ -24,8 +24,8 @@ from .out import write_out
 if TYPE_CHECKING:
     from .entry import Op
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
-"""NumPy's spellings of torch's names of arguments."""
+SPELLINGS: dict[str, str] = {}
+"""Arguments that callers may spell otherwise, whatever the operation: `ops` hands over NumPy's for torch's."""
 
 
 class Written(tuple[Any, ...]):
@@ -104,7 +104,7 @@ def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:
     op.public = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     named = op.public[code.co_argcount :]
     places = tuple(i for i, name in enumerate(op.public) if model.__annotations__.get(name) == "Tensor")
-    op.factors = named if op.public[len(places) :] == named in (("value",), ("beta", "alpha")) else ()
+    op.factors = named if op.about.older else ()
     return places
 
 
@@ -125,15 +125,15 @@ def _unusual(
     out = None
     if kwargs:
         out = kwargs.pop("out", None) if "out" not in op.public else None
-        named = {k if k in op.public else ALIASES.get(k, k): v for k, v in kwargs.items()}
+        named = {k if k in op.public else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
         if len(named) < len(kwargs):
             raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
         kwargs = named
-    if NARROW.n and op.about.home not in ("", "fft") and any_narrow((*args, *kwargs.values())):
+    if NARROW.n and op.about.narrow not in ("", "itself") and any_narrow((*args, *kwargs.values())):
         found = NARROW.compute(op, args, kwargs, public=True)
-        return found if out is None else write_out(op.name, out, found)
+        return found if out is None else write_out(op.name, out, found, op.exact)
     for i in tensors:
         if i < len(args) and not isinstance(args[i], Tensor):
             args = (*args[:i], operand(op, args, i), *args[i + 1 :])
     found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
-    return found if out is None else write_out(op.name, out, found)
+    return found if out is None else write_out(op.name, out, found, op.exact)

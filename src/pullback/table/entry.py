@@ -30,29 +30,27 @@ gets what was saved as it is. So does, without a word, the rule of a complex arg
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import errors
-from ..tensor import dtypes
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
-from .calls import apply, binary, detached, general, into, join, unary
-from .checks import ALIASES, checked_call, composite_call
-from .nodes import ComplexNode, ComplexTupleNode, CutNode, ManyNode, OpNode, TupleNode, saved_attributes
-from .operands import older_form
+from .calls import apply, binary, general, into, join, unary
+from .checks import SPELLINGS, checked_call, composite_call
+from .nodes import ComplexNode, ComplexTupleNode, CutNode, LateNode, ManyNode, OpNode, TupleNode, saved_attributes
+from .operands import older_form, scaled
+from .plans import OUTPUT, Plans, Rule, needs
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
-
-Rule = Callable[..., Any]
 
 TABLE: dict[str, Op] = {}
 """Every operation, by its name: the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
@@ -62,115 +60,23 @@ NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": 
 
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
 
-_OUTPUT = re.compile(r"out\d+")
+BATCHES = ("leading", "matrices", "loop", "refused")
+"""The ways of `vmap` that an entry may name as its `batch`; the others are functions."""
 
-# Arguments that are numbers in every entry, or tuples of them.
-_NUMBERS = frozenset(
-    "axis diagonal dim dim0 dim1 dim2 dimension dims geometry inverse keepdim lengths n norm offset pad repeats shifts "
-    "size step stride".split()
-)
-
-
-class Plan:
-    """For one set of wanted gradients: what to save, and which rule gets which of it."""
-
-    __slots__ = (
-        "calls",
-        "complex_class",
-        "direct",
-        "frees",
-        "from_operands",
-        "gradients",
-        "names",
-        "node_class",
-        "only",
-        "plain",
-        "save",
-        "wanted",
-    )
-
-    def __init__(self, op: Op, mask: int) -> None:
-        self.wanted = tuple(i for i in range(len(op.params)) if mask >> i & 1)
-        rules = [op.rules[op.params[i]] for i in self.wanted]
-        names = list(dict.fromkeys(n for rule in rules for n in _needs(rule)))
-        if len(rules) > 1:
-            names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
-        self.names = tuple(names)  # of what is saved
-        # whether there are tensors in that, which a pass frees; what saved none can run again, as in torch
-        self.frees = not all(n.endswith("_shape") or n in _NUMBERS or (op.view and n not in op.rules) for n in names)
-        self.plain = not self.frees and not op.joins  # what was saved is what the rules get: no tensors, nothing packed
-        self.node_class = op.node_class
-        self.complex_class = op.complex_class if self.frees else op.node_class  # else there is nothing to conjugate
-        self.save = _saver(op, names)
-        self.calls = tuple((rule, _picker([names.index(n) for n in _needs(rule)])) for rule in rules)
-        self.gradients = _all_of(rules, names)
-        # where there is one rule, it gets what was saved as it is; and as often, that is one value
-        self.only: Any = rules[0] if len(rules) == 1 else None
-        self.direct = self.only if len(names) == 1 else None
-        # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
-        # -1 for more
-        places = tuple(op.params.index(n) if n in op.params else -1 for n in names)
-        self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(places, -1) if len(op.params) == 2 else -1
+FACTS_OF_HOMES: dict[str, dict[str, Any]] = {
+    "linalg": {"narrow": "one dtype"},
+    "special": {"narrow": "whole"},
+    "nn.functional": {"narrow": "whole"},
+}
+"""What `About` says of every entry of a module that does not say otherwise, by the module."""
 
 
-class Plans(dict[int, Plan]):
-    """The plans of an entry by the arguments whose gradients are wanted, as bits; each is made when first needed."""
-
-    def __init__(self, op: Op) -> None:
-        self.op = op
-
-    def __missing__(self, mask: int) -> Plan:
-        plan = self[mask] = Plan(self.op, mask)
-        return plan
+_NUMBERS = {"int", "float", "complex", "bool", "str", "None"}
 
 
-def _saver(op: Op, names: Sequence[str]) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
-    """The function from all the arguments of a call and its result to what is saved of them, under `names`.
-
-    It is written out and compiled, as every recorded call goes through it.
-    """
-    places = {p: i for i, p in enumerate(op.params)}
-
-    def source(name: str) -> str:
-        if name in places:
-            return f"args[{places[name]}]"
-        if name == "out":
-            return "detached(out)"
-        if _OUTPUT.fullmatch(name):
-            number = int(name.removeprefix("out"))
-            return f"detached(out[{number}], {number})"
-        shaped = f"args[{places[name.removesuffix('_shape')]}]"
-        return f"tuple([t._data.shape for t in {shaped}])" if op.joins else f"{shaped}._data.shape"
-
-    return _written("args, out", names and map(source, names), {"detached": detached})
-
-
-def _all_of(rules: Sequence[Rule], names: Sequence[str]) -> Callable[[Any, Sequence[Any]], tuple[Any, ...]]:
-    """The function from a cotangent and what was saved under `names` to what all of `rules` give."""
-    known = {f"rule{i}": rule for i, rule in enumerate(rules)}
-    values = [", ".join(["g", *(f"saved[{names.index(n)}]" for n in _needs(rule))]) for rule in rules]
-    return _written("g, saved", [f"{rule}({given})" for rule, given in zip(known, values, strict=True)], known)
-
-
-def _written(params: str, parts: Iterable[str], known: dict[str, Any]) -> Any:
-    """A function of `params` that returns the tuple of `parts`, expressions in these and in what is `known`."""
-    source = f"lambda {params}: ({''.join(f'{part}, ' for part in parts)})"
-    return eval(compile(source, f"{__file__} (written)", "eval"), {"__name__": __name__, **known})
-
-
-def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """A fast function from a tuple to the tuple of some of its elements."""
-    if not indices:
-        return itemgetter(slice(0))
-    if len(indices) == 1:
-        return itemgetter(slice(indices[0], indices[0] + 1))
-    return itemgetter(*indices)
-
-
-def _needs(rule: Rule) -> tuple[str, ...]:
-    """What a rule needs besides the cotangent: the names of its parameters after the first."""
-    code = rule.__code__
-    return code.co_varnames[1 : code.co_argcount]
+def _words(annotation: Any) -> set[str]:
+    """The names in an annotation: what an argument may be."""
+    return {*re.findall(r"\w+", annotation if isinstance(annotation, str) else getattr(annotation, "__name__", ""))}
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
@@ -178,15 +84,30 @@ class About:
     """What an entry says besides its computation and its rules.
 
     home: the module below `pullback` whose function it is ("linalg"), if not `pullback` itself. also: further names of
-    it, each a path below `pullback`. numpy: the NumPy functions it differentiates, each with the function that takes
-    its arguments. function: whether it is a function at all; method: whether it is a method of Tensor (None: where it
-    is a function of `pullback` itself). inplace: whether it has an in-place twin, ``name_`` (None: elementwise
-    operations do). out: whether it takes ``out=`` (None: functions outside `nn` do, unless they return a view). view:
-    it may share memory with its first argument. node: torch's name of its nodes, where that does not follow from the
-    name of the entry, or a function of the node that knows it. fits: what refuses a number among operands that are
-    integers, by its place, its value and their dtype (None: it wraps around, as in torch's arithmetic). saved: torch's
-    names of what its nodes saved (what follows ``_saved_``), each with ours, or with a function of saved values, which
-    its parameters name.
+    it, each a path below `pullback`. said: what messages call it, where its own name is not what a user wrote. numpy:
+    the NumPy functions it differentiates, each with the function that takes its arguments. function: whether it is a
+    function at all; method: whether it is a method of Tensor (None: if it is a function of `pullback` itself).
+
+    inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": one that refuses a
+    result of another dtype than the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
+    result, "converted" if the result is converted to it (None: one result is converted, several are not). older:
+    whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
+
+    view: it may share memory with its first argument. numbers: the arguments that are numbers, strings or tuples of
+    them, and never tensors, of those that rules name: a node that saved nothing else can run again, as in torch. Those
+    that the forward annotates so, as ``int`` or ``bool | None``, and the axes that `batch` names need not be repeated.
+    None: each call is looked at. shape_from_values: whether the shape of the result depends on values, or a function of
+    the arguments that knows it.
+
+    node: torch's name of its nodes, where that does not follow from the name of the entry, or a function of the node
+    that knows it. saved: torch's names of what its nodes saved (what follows ``_saved_``), each with ours, or with a
+    function of saved values, which its parameters name.
+
+    fits: what refuses a number among operands that are integers, by its place, its value and their dtype (None: it
+    wraps around, as in torch's arithmetic). narrow: what bfloat16 means to it. "one dtype": its tensors of floating
+    point must have the same; "itself": it reads bfloat16 as it is, nothing is converted to float32; a function: the
+    arguments by name that it is computed with in float32, from those given. A composite is left to its parts, if this
+    is "", and else computed in float32 as a whole ("whole" says no more than that).
 
     jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
     rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
@@ -195,8 +116,10 @@ class About:
     the values themselves, as those of functions that are not holomorphic do (`sgn`, `linalg.qr`).
     cut: whether a rule of it, for complex results, has a branch cut along the real line (`pow`, by the logarithm).
     batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "matrices" (the same, of at
-    least two axes each), "dims" (the axes that arguments name move on by one), or a function; None: by the kind, or by
-    a loop.
+    least two axes each), "loop", "refused", or a function, such as ``dims("dim")`` (the arguments it names are axes,
+    which move on by one); None: by the kind, or by a loop. symbolic: the forward in operations that `compile` knows,
+    where the forward itself asks an array for what only an array has: a function of the result, as an example, and
+    of the arguments; "call": the forward is one call of the program.
 
     checks: what looks at the arguments of a public call before anything is computed, a function with the public
     signature, which may differ from the computation's (see `checks.py`). It raises, and returns the arguments of the
@@ -207,21 +130,27 @@ class About:
 
     home: str = ""
     also: str = ""
+    said: str = ""
     numpy: Any = None
     function: bool = True
     method: bool | None = None
-    inplace: bool | None = None
-    out: bool | None = None
+    inplace: bool | str | None = None
+    out: bool | str | None = None
+    older: bool = False
     view: bool = False
+    numbers: str | None = None
+    shape_from_values: bool | Callable[..., bool] = False
     node: Any = ""
-    fits: Callable[[int, int, np.dtype[Any]], None] | None = None
     saved: Any = ()
+    fits: Callable[[int, int, np.dtype[Any]], None] | None = None
+    narrow: str | Callable[[dict[str, Any]], dict[str, Any]] = ""
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
     conjugate: bool = True
     cut: bool = False
     batch: Any = None
     checks: Callable[..., Any] | None = None
+    symbolic: str | Callable[..., Any] = ""
     samples: Any = ()
     kinks: Any = ()
     refused: Any = ()
@@ -231,10 +160,23 @@ class About:
 _ABOUT = frozenset(f.name for f in dataclasses.fields(About))
 
 
-def _divided(given: dict[str, Any]) -> tuple[About, dict[str, Rule]]:
-    """The keywords of an entry: what it says of itself, and its rules, which are named after arguments."""
-    about = About(**{k: v for k, v in given.items() if k in _ABOUT})
-    return about, {k: v for k, v in given.items() if k not in _ABOUT}
+def _divided(kind: str, given: dict[str, Any], params: Sequence[str]) -> tuple[About, dict[str, Rule]]:
+    """The keywords of an entry: what it says of itself, and its rules, which are named after arguments.
+
+    The rule of an argument that has the name of a fact is given in a dict: ``rules={"out": ...}``.
+    """
+    apart = given.pop("rules") if isinstance(given.get("rules"), dict) else None
+    rules = {**(apart or {}), **{k: v for k, v in given.items() if k not in _ABOUT}}
+    both = [k for k in params if k in _ABOUT and callable(given.get(k))]
+    if both and apart is None and kind not in ("composite", "constant"):  # which have no rules
+        raise TypeError(
+            errors.message(
+                f"table entry: {both[0]}= may be a fact about the operation or the rule of its argument",
+                do=f"give the rule as rules={{{both[0]!r}: ...}}, or call the argument otherwise",
+            )
+        )
+    facts = {k: v for k, v in given.items() if k in _ABOUT}
+    return About(**FACTS_OF_HOMES.get(given.get("home", ""), {}) | facts), rules
 
 
 class Op:
@@ -261,6 +203,8 @@ class Op:
         self.public = self.params  # the names of a user's arguments
         self.factors: tuple[str, ...] = ()  # numbers that once stood among the tensors, and now have names
         self.view = about.view
+        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # what `out=` means, where that is said
+        self.written_by = ""  # the operator behind which its in-place twin stands
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
         self.joins = False  # whether the first argument is a sequence of tensors
@@ -273,13 +217,95 @@ class Op:
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
         self.promotes = sum(1 << i for i in self.promoted)
         for arg, rule in rules.items():
-            unknown = {n for n in _needs(rule) if not _OUTPUT.fullmatch(n)}
-            unknown -= {*self.params, "out", *(f"{p}_shape" for p in self.params)}
+            unknown = {n for n in needs(rule) if not OUTPUT.fullmatch(n)}
+            unknown -= {*self.params, *(f"{p}_shape" for p in self.params)}
             if arg not in self.params or unknown:
                 raise TypeError(
                     f"table entry {name!r}: rule for {arg!r} names {sorted(unknown) or arg}, not an argument"
                 )
             _name_rule(rule, f"{name}_rule_for_{arg}")
+        self._check_names(name)
+        self.title = ""  # torch's name of its nodes where it stands for another operation (`titled`)
+        self.constants: dict[str, Any] = {}  # what its nodes have as `_saved_...`, whatever was saved
+        self.made: Callable[[Op], Callable[..., Any]] | None = None  # what makes the function that calls such an entry
+        self._titled: dict[Any, Callable[..., Any]] = {}
+
+    def _check_names(self, name: str) -> None:
+        """Refuse an entry that names arguments it does not have, or a way of `vmap` that there is not."""
+        for fact, named in (
+            ("batch", getattr(self.about.batch, "names", ())),
+            ("numbers", (self.about.numbers or "").split()),
+        ):
+            unknown = [n for n in named if n not in self.params]
+            if unknown:
+                raise TypeError(
+                    errors.message(
+                        f"table entry {name!r}: {fact}= names {', '.join(map(repr, unknown))}",
+                        expected=f"some of its arguments, {', '.join(self.params)}",
+                        found=" ".join(named),
+                        do=f"name in {fact}= the parameters as the forward spells them",
+                    )
+                )
+        if isinstance(self.about.batch, str) and self.about.batch not in BATCHES:
+            raise TypeError(
+                errors.message(
+                    f"table entry {name!r}: no way of vmap is called batch={self.about.batch!r}",
+                    expected=f"one of {', '.join(BATCHES)}, or a function",
+                    do="where arguments are axes say which: batch=dims('dim')",
+                )
+            )
+
+    @functools.cached_property
+    def _plain(self) -> dict[str, bool]:
+        """The arguments that are numbers by what the entry or an annotation says: whether each is certainly real."""
+        annotated = {p: _words(a) for p, a in getattr(self.forward, "__annotations__", {}).items()}
+        return (
+            dict.fromkeys((self.about.numbers or "").split(), False)
+            | {p: "complex" not in words for p, words in annotated.items() if words and words <= _NUMBERS}
+            | dict.fromkeys(getattr(self.about.batch, "numbers", ()), True)
+        )
+
+    @functools.cached_property
+    def decides_late(self) -> bool:
+        """Whether only a call shows if it saved tensors or numbers alone: the entry does not say which are numbers."""
+        if self.about.numbers is not None or self.view or self.joins:
+            return False
+        unsaid = {*self.params} - {*self.rules} - {*self._plain}
+        needed = [needs(rule) for rule in self.rules.values()]
+        return any(
+            not unsaid.isdisjoint(names) and all(n in unsaid or self.is_number(n) for n in names) for names in needed
+        )
+
+    def is_number(self, name: str) -> bool:
+        """Whether what a rule names is a number, or a tuple of them, and no tensor."""
+        if name in self.rules:
+            return False
+        if name in self.params:
+            return name in self._plain or self.view
+        return not OUTPUT.fullmatch(name)  # else the shape of an argument
+
+    def is_real(self, name: str) -> bool:
+        """Whether what a rule names is certainly no complex number, nor a tensor of them: a shape, an axis."""
+        if name in self.params:
+            return name not in self.rules and (self._plain.get(name, False) or self.view)
+        return not OUTPUT.fullmatch(name)
+
+    def titled(self, title: str, **saved: Any) -> Callable[..., Any]:
+        """The function that calls this entry, but for the name of the nodes: that of a composite of this one operation.
+
+        saved: what that name says, and torch's node of that name has as ``_saved_...``.
+        """
+        key = (title, *saved.items())
+        if key not in self._titled:
+            assert self.made is not None
+            op = copy.copy(self)
+            op.about = dataclasses.replace(self.about, node=title)
+            op.title, op.constants, op.plans, op._titled = title, saved, Plans(op), {}
+            for made in [name for name, value in vars(Op).items() if isinstance(value, functools.cached_property)]:
+                op.__dict__.pop(made, None)
+            call = self._titled[key] = errors.called(self.made(op), self.name, elementwise=self.elementwise)
+            call.op, call.__name__ = op, self.call.__name__  # type: ignore[attr-defined]
+        return self._titled[key]
 
     @functools.cached_property
     def node_class(self) -> type[OpNode]:
@@ -307,7 +333,9 @@ class Op:
         title = "".join(part.capitalize() for part in re.split("[._]", self.name.removeprefix("nn.functional.")))
         name = self.about.node if isinstance(self.about.node, str) and self.about.node else f"{title}Backward0"
         named = {"__slots__": (), "op": self, "__module__": __name__}
-        return type(name, (base,), {**saved_attributes(self), **named})
+        constants = {f"_saved_{title}": value for title, value in self.constants.items()}
+        bases = (LateNode, base) if self.decides_late else (base,)
+        return type(name, bases, {**saved_attributes(self), **constants, **named})
 
     def domain(self, what: str) -> list[Any]:
         """Its "samples", "kinks", "refused" calls, or what "differs" from torch."""
@@ -322,7 +350,7 @@ class Op:
         rest: dict[str, Any] = {}
         given: dict[int, Any] = {}
         for name, value in kwargs.items():
-            key = name if name in self.params else ALIASES.get(name, name)
+            key = name if name in self.params else SPELLINGS.get(name, name)
             if key not in self.params:
                 raise TypeError(
                     f"{self.name}() got an unexpected keyword argument {name!r}; it takes {', '.join(self.params)}"
@@ -345,12 +373,12 @@ class Op:
         if len(args) >= len(self.params):
             return args
         if kwargs:
-            args += self._tails[len(args)][: -len(self.keyword_only)]
+            args += self.tails[len(args)][: -len(self.keyword_only)]
             return (*args, *[kwargs.get(k) for k in self.keyword_only])
-        return args + self._tails[len(args)]
+        return args + self.tails[len(args)]
 
     @functools.cached_property
-    def _tails(self) -> list[tuple[Any, ...]]:
+    def tails(self) -> list[tuple[Any, ...]]:
         """What is missing of the arguments, by how many are there; of those that are keyword-only, None."""
         places, named = len(self.params) - len(self.keyword_only), (None,) * len(self.keyword_only)
         tails = [self.defaults[max(len(self.defaults) - places + n, 0) :] + named for n in range(places)]
@@ -364,16 +392,31 @@ def _name_rule(rule: Rule, name: str) -> None:
         rule.__name__ = name
 
 
+def titled(call: Callable[..., Any], title: str, **saved: Any) -> Callable[..., Any]:
+    """The operation `call` under torch's name of another node: for composites that are one operation under their name.
+
+    saved: what that name says of the call, and torch's node has as ``_saved_...``.
+    """
+    op: Op = call.op  # type: ignore[attr-defined]
+    return op.titled(title, **saved)
+
+
 # How an entry is written --------------------------------------------------------------------------------------------
 
 
 def _publish(
-    op: Op, call: Callable[..., Any], model: Callable[..., Any], unchecked: Callable[..., Any] | None = None
+    op: Op,
+    call: Callable[..., Any],
+    model: Callable[..., Any],
+    made: Callable[[Op], Callable[..., Any]] | None = None,
+    unchecked: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Put the finished operation where people look for it, with the name, signature and words of `model`.
 
-    unchecked: the call with arguments that are checked, where `call` checks them.
+    made: what makes the function that calls an entry like this one, for `Op.titled`. unchecked: that function, the
+    call with arguments that are checked, where `call` checks them.
     """
+    op.made = made or op.made
     about, name = op.about, op.name.rpartition(".")[2]
     call.__name__ = call.__qualname__ = name
     title = name if op.kind == "composite" or about.checks is not None else op.name
@@ -416,7 +459,7 @@ def elementwise(
     *,
     floats: bool = False,
     dunder: str = "",
-    alpha: bool = False,
+    alpha: Callable[[Any, Any], Any] | None = None,
     domain: str = "real",
     **given: Any,
 ) -> Callable[..., Any]:
@@ -424,47 +467,60 @@ def elementwise(
     ufunc.
 
     doc: its docstring, which begins with the formula. floats: integers are converted to the default floating type
-    first. dunder: the operator it stands behind. alpha: it takes torch's ``alpha``, a factor of `other`. domain: where
-    the values of its samples come from, unless `samples` are given. The rest: what `About` lists, and the rules.
+    first. dunder: the operator it stands behind, and the forms of it, as "add radd iadd". alpha: it takes torch's
+    ``alpha``, a factor of `other`, and this is the product of the two. domain: where the values of its samples come
+    from, unless `samples` are given. The rest: what `About` lists, and the rules.
     """
-    about, rules = _divided(given)
     count = forward.nin if isinstance(forward, np.ufunc) else len(_parameters(forward)[0])
+    params = ("input", "other")[:count]
+    about, rules = _divided("elementwise", given, params)
     if not about.samples:
         about.samples = functools.partial(unary_samples, domain) if count == 1 else functools.partial(pairs, domain)
     about.refused = about.refused or (NO_UNARY if count == 1 else NO_PAIR)
-    params = ("input", "other")[:count]
     op = Op(name, "elementwise" if rules else "constant", forward, params, rules, about, floats=floats)
     op.elementwise = True
-    call = unary(op) if count == 1 else binary(op)
-    if alpha:
-        plain = call
 
-        def model(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> None:
-            """What editors and stubs are told."""
+    def made(op: Op) -> Callable[..., Any]:
+        call = unary(op) if count == 1 else binary(op)
+        return call if alpha is None else _with_alpha(op, call, alpha)
 
-        @functools.wraps(model)
-        def call(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
-            if older:
-                (input, other), given = older_form(name, 2, ("alpha",), (input, other, *older))
-                alpha = given["alpha"]
-            if out is not None:
-                return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
-            if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
-                return dispatch(kinds, call, (input, other), {"alpha": alpha})
-            return plain(input, other if alpha == 1 else _scaled(op.name, input, other, alpha))
-
-    if dunder and count == 1:
-        setattr(Tensor, f"__{dunder}__", call)
-    elif dunder:
-        setattr(Tensor, f"__{dunder}__", _operator(op))
-        if op.kind != "constant" or dunder in _REFLECTED:
-            setattr(Tensor, f"__r{dunder}__", _operator(op, reflected=True))
+    call = made(op)
+    operator, *further = dunder.split() or [""]
+    for word in dunder.split():
+        if word == operator and count == 1:
+            setattr(Tensor, f"__{word}__", call)
+        elif word in (operator, f"r{operator}"):
+            setattr(Tensor, f"__{word}__", _operator(op, reflected=word in further))
+        elif word == f"i{operator}":
+            op.written_by = word
+        else:
+            raise TypeError(f"table entry {name!r}: {word!r} in dunder= is no form of {operator!r}")
     if about.numpy is None and isinstance(forward, np.ufunc):
         about.numpy = {forward: call}
     call.__doc__ = doc
     if about.checks is None:
-        return _publish(op, call, call)
-    return _publish(op, checked_call(op, general), call, call)
+        return _publish(op, call, call, made)
+    return _publish(op, checked_call(op, general), call, made, call)
+
+
+def _with_alpha(op: Op, plain: Callable[..., Any], product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The function `plain` that calls an entry, with torch's ``alpha``, a factor of its second argument."""
+
+    def model(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> None:
+        """What editors and stubs are told."""
+
+    @functools.wraps(model)
+    def call(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if older:
+            (input, other), given = older_form(op.name, 2, ("alpha",), (input, other, *older))
+            alpha = given["alpha"]
+        if out is not None:
+            return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
+        if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
+            return dispatch(kinds, op.call, (input, other), {"alpha": alpha})
+        return plain(input, other if alpha == 1 else scaled(op.name, input, other, alpha, product))
+
+    return call
 
 
 def _operator(op: Op, reflected: bool = False) -> Callable[..., Any]:
@@ -487,20 +543,24 @@ def pointwise(**given: Any) -> Any:
         op = _from_signature("elementwise", forward, given)
         op.elementwise = True
 
-        @functools.wraps(forward)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
-                return into(out, op, args, kwargs)
-            if kwargs or len(args) != len(op.params):
-                args, kwargs = op.bind(args, kwargs)
-                if len(args) < len(op.params) - len(op.defaults):
-                    raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
-                args = op.padded(args, kwargs)
-            return general(op, args)
+        def made(op: Op) -> Callable[..., Any]:
+            @functools.wraps(forward)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
+                    return into(out, op, args, kwargs)
+                if kwargs or len(args) != len(op.params):
+                    args, kwargs = op.bind(args, kwargs)
+                    if len(args) < len(op.params) - len(op.defaults):
+                        raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
+                    args = op.padded(args, kwargs)
+                return general(op, args)
 
+            return call
+
+        unchecked = made(op)
         if op.about.checks is None:
-            return _publish(op, call, forward)
-        return _publish(op, checked_call(op, general), forward, call)
+            return _publish(op, unchecked, forward, made)
+        return _publish(op, checked_call(op, general), forward, made, unchecked)
 
     return enter
 
@@ -540,10 +600,14 @@ def joining(**given: Any) -> Any:
         op.joins = True
 
         @functools.wraps(forward)
-        def call(tensors: Any, dim: int = 0, *, out: Any = None, **named: Any) -> Tensor:
-            if named:
-                (tensors, dim), _ = op.bind((tensors, dim) if dim else (tensors,), named)
-            return join(op, tensors, dim) if out is None else into(out, op, (tensors, dim), {})
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            out = kwargs.pop("out", None) if kwargs and "out" not in op.params else None
+            if kwargs or len(args) != 2:
+                args, _ = op.bind(args, kwargs)
+                if not 0 < len(args) <= 2:
+                    raise TypeError(f"{op.name}() takes {' and '.join(op.params)}; found {len(args)} arguments")
+                args = op.padded(args, {})
+            return join(op, *args) if out is None else into(out, op, args, {})
 
         return _publish(op, call, forward)
 
@@ -554,21 +618,26 @@ def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], C
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature(kind, forward, given)
 
-        @functools.wraps(forward)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return apply(op, args, kwargs)
+        def made(op: Op) -> Callable[..., Any]:
+            @functools.wraps(forward)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return apply(op, args, kwargs)
 
+            return call
+
+        unchecked = made(op)
         if op.about.checks is None:
-            return _publish(op, call, forward)
-        return _publish(op, checked_call(op, apply), forward, call)
+            return _publish(op, unchecked, forward, made)
+        return _publish(op, checked_call(op, apply), forward, made, unchecked)
 
     return enter
 
 
 def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any]) -> Op:
-    about, rules = _divided(given)
     params, defaults, keyword_only = _parameters(forward)
-    op = Op(forward.__name__.rstrip("_") or "_", kind, forward, params, rules, about)
+    name = given.pop("name") if isinstance(given.get("name"), str) else forward.__name__.rstrip("_") or "_"
+    about, rules = _divided(kind, given, params)
+    op = Op(name, kind, forward, params, rules, about)
     op.defaults, op.keyword_only = defaults, keyword_only
     return op
 
@@ -582,22 +651,3 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[An
     places, total = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
     return names[:total], function.__defaults__ or (), names[places:total]
-
-
-def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
-    """``alpha * other``, for torch's ``input + alpha * other``."""
-    whole = [dtypes.CATEGORY[t._data.dtype.kind] <= 1 for t in (input, other) if isinstance(t, Tensor)]
-    if isinstance(alpha, float) and all(whole):
-        raise RuntimeError(
-            errors.message(
-                f"{name}(): For integral input tensors, argument alpha must not be a floating point number",
-                found=f"alpha={alpha}",
-                do=f"write alpha={int(alpha)}, or convert the tensor first",
-            )
-        )
-    if isinstance(alpha, int) and isinstance(other, Tensor) and other._data.dtype.kind in "iu":
-        dtypes.refuse_overflow(alpha, other._data.dtype)
-    return TABLE["mul"].call(other, alpha) if isinstance(other, Tensor) else other * alpha
-
-
-_REFLECTED = ("and", "or", "xor", "floordiv", "lshift", "rshift")

@@ -20,28 +20,14 @@ from .checks import WRITER
 from .entry import NAMES, TABLE, Op
 from .writing import before_write, put, refuse_write, take_history
 
-_OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "pow": "pow",
-    "mod": "remainder",
-    "floordiv": "floor_divide",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}
-
 
 def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
     """The twin of an operation: of its function, or of the method of that name."""
     name, method = name or op.name.rpartition(".")[2], method or op.call
+    exact = op.about.inplace == "exact"
 
     @functools.wraps(method)
-    def twin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def twin(self: Tensor, /, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
         if LEVELS.n and (kinds := overriding((self, *others))):
             return dispatch(kinds, twin, (self, *args), kwargs)
@@ -55,7 +41,7 @@ def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -
             args = tuple([old if a is self else a for a in args])
             kwargs = {key: old if a is self else a for key, a in kwargs.items()}
         result = method(old, *args, **kwargs)
-        _check_fit(name, self, result)
+        _check_fit(name, self, result, exact)
         put(self, result)
         take_history(self, result)
         return self
@@ -79,13 +65,13 @@ def _write(op: Op, args: tuple[Any, ...]) -> Tensor:
 WRITER.write = _write
 
 
-def _check_fit(name: str, t: Tensor, result: Tensor) -> None:
-    """Refuse a result that `t` cannot hold."""
+def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:
+    """Refuse a result that `t` cannot hold; exact: or that has another dtype."""
     old, new = t._data, result._data
     if new.shape != old.shape:
         raise RuntimeError(f"output with shape {list(old.shape)} doesn't match the broadcast shape {list(new.shape)}")
     lost = dtypes.CATEGORY[new.dtype.kind] > dtypes.CATEGORY[old.dtype.kind]
-    if lost or (name == "float_power" and new.dtype != old.dtype):
+    if lost or (exact and new.dtype != old.dtype):
         raise RuntimeError(
             errors.message(
                 f"{name}_(): result type {result.dtype} can't be cast to the desired output type {t.dtype}",
@@ -111,8 +97,8 @@ def enter_twins() -> None:
                 twin = _twin(op, name, method)
                 setattr(Tensor, f"{name}_", twin)
                 NAMES[""][f"{name}_"] = twin
-    for operator, name in _OPERATORS.items():
-        setattr(Tensor, f"__i{operator}__", _operator(getattr(Tensor, f"{name}_")))
+        if op.written_by:
+            setattr(Tensor, f"__{op.written_by}__", _operator(getattr(Tensor, f"{op.name}_")))
 
 
 def _operator(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:

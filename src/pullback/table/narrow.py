@@ -6,37 +6,36 @@ looks at memory (a view) or converts it works on the numbers themselves.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import errors
-from ..tensor.dtypes import NARROW, bfloat16, finfo, float32
+from ..tensor.dtypes import NARROW, bfloat16, dtype, float32
 from ..tensor.tensor import Tensor
-from .entry import Op
+from .entry import Op, titled
 from .levels import mapped
 
-_OF_ONE_DTYPE = frozenset(
-    (
-        *(f"nn.functional.conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)),
-        *(f"nn.functional.{name}" for name in ("linear", "bilinear", "grid_sample")),
-    )
-)
-
-
 _conversion: Callable[[Tensor, Any], Tensor]
+_copy: Callable[..., Tensor]
 
 
-def converts_with(to: Callable[[Tensor, Any], Tensor]) -> None:
-    """Take the operation that converts a tensor to a dtype."""
-    global _conversion
-    _conversion = to
+def converts_with(to: Callable[[Tensor, Any], Tensor], copy: Callable[..., Tensor]) -> None:
+    """Take the operation that converts a tensor to a dtype, and the entry that it is a node of, of NumPy's dtypes."""
+    global _conversion, _copy
+    _conversion, _copy = to, copy
 
 
 def _widened(t: Tensor) -> Tensor:
     return _conversion(t, float32) if t._data.dtype.kind == "V" else t
 
 
-def _narrowed(t: Tensor) -> Tensor:
+def _narrowed(op: Op, t: Tensor) -> Tensor:
+    """A result in bfloat16; what made it is this conversion, which has the title of the operation if that has one."""
+    if t._data.dtype.kind == "f" and op.title:
+        return titled(_copy, op.title, **op.constants)(t, bfloat16.numpy)
     return _conversion(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
@@ -47,11 +46,11 @@ def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: b
     """
     tensors: list[Tensor] = []
     mapped(tensors.append, (*args, *kwargs.values()))
-    named = dict(zip(op.public if public else op.params, args, strict=False)) | kwargs
-    if op.name == "nan_to_num":  # its infinities become the largest numbers of bfloat16, not those of float32
-        ends = {"posinf": finfo(bfloat16).max, "neginf": finfo(bfloat16).min}
-        args, kwargs = (), ends | {k: v for k, v in named.items() if v is not None}
-    same = op.kind == "bilinear" or op.about.home == "linalg" or op.name in _OF_ONE_DTYPE
+    given = (*args, *kwargs.values())
+    if callable(op.about.narrow):
+        names = op.public if public else op.params
+        args, kwargs = (), op.about.narrow(dict(zip(names, args, strict=False)) | kwargs)
+    same = op.kind == "bilinear" or op.about.narrow == "one dtype"
     if same and len({t.dtype for t in tensors if t._data.dtype.kind in "fcV"}) > 1:
         raise RuntimeError(
             errors.message(
@@ -63,9 +62,11 @@ def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: b
         )
     call = op.call if public else op.unchecked
     found = call(*mapped(_widened, args), **{k: mapped(_widened, v) for k, v in kwargs.items()})
-    if named.get("dtype") is not None or any(t._data.dtype.kind in ("f", "c") and t._data.ndim for t in tensors):
+    if any(isinstance(v, (dtype, np.dtype, type)) for v in given) or any(
+        t._data.dtype.kind in ("f", "c") and t._data.ndim for t in tensors
+    ):
         return found
-    return mapped(_narrowed, found)
+    return mapped(functools.partial(_narrowed, op), found)
 
 
 NARROW.compute = _compute

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,12 @@ from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from ..tensor import dtypes
-from ..tensor.memory import WRITES, View
+from ..tensor.memory import WRITES, Payload, View
 from ..tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from .entry import Op, Plan
+    from .entry import Op
+    from .plans import Plan
 
 
 class OpNode(Node):
@@ -160,7 +160,7 @@ class OpNode(Node):
         known = self._known_as(title)
         try:
             numbers = [self._number_of(each, title) for each in _names_in(known)]
-            if callable(known) and known is _TORCHS_NAMES.get(title) and self.saved is not FREED:
+            if callable(known) and known is SAVED_NAMES.get(title) and self.saved is not FREED:
                 self.saved_under(title)  # follows from a shape, so that nothing is unpacked for it
         except (AttributeError, IndexError):  # IndexError: of an axis that there is not
             return True
@@ -171,7 +171,7 @@ class OpNode(Node):
         own = dict(self.op.about.saved)
         if title in own or title in self.plan.names:
             return own.get(title, title)
-        return _TORCHS_NAMES.get(title, title)
+        return SAVED_NAMES.get(title, title)
 
     def _number_of(self, name: str, title: str) -> int | None:
         """Which of the saved values that is; None for a tensor that the gradients wanted do without."""
@@ -206,29 +206,10 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
 
 
-# The name of an attribute `_saved_...` of torch's, and what we may call that, whatever the operation; or how it follows
-# from what a node saved, which its parameters name. An entry may have names of its own (`About.saved`).
-_TORCHS_NAMES: dict[str, str | Callable[..., Any]] = {
-    "self": "input A",
-    "result": "out out0",
-    "result0": "out0",
-    "result1": "out1",
-    "b": "B",
-    "dim": "dims",
-    "exponent": "other out1",
-    "indices": "index out1",
-    "kernel_size": "kernel",
-    "mask": "condition",
-    "mat2": "other",
-    "mat2_sym_sizes": "other_shape",
-    "tensor": "other",
-    "vec": "other",
-    "self_sizes": "input_shape",
-    "self_sym_sizes": "input_shape",
-    "self_sym_numel": lambda input_shape: math.prod(input_shape),
-    "self_sym_argsize_minus_1": lambda input_shape: input_shape[-1],
-    "self_sym_argsize_minus_2": lambda input_shape: input_shape[-2],
-}
+SAVED_NAMES: dict[str, str | Callable[..., Any]] = {}
+"""The names of attributes ``_saved_...`` that any node may have, each with the names of ours that it may stand for, or
+with how it follows from what a node saved, which its parameters name: `ops` hands over torch's. An entry may have
+names of its own (`About.saved`)."""
 
 
 def saved_attributes(op: Op) -> dict[str, property]:
@@ -236,7 +217,7 @@ def saved_attributes(op: Op) -> dict[str, property]:
 
     They are properties because a ``__getattr__`` would make every attribute of a node slow.
     """
-    titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *_TORCHS_NAMES, *dict(op.about.saved)}
+    titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *SAVED_NAMES, *dict(op.about.saved)}
     return {name: found for title in titles for name, found in _saved_and_raw(title)}
 
 
@@ -271,25 +252,6 @@ def _place(value: Tensor) -> int | None:
     return value._view.args[0] if type(value._view) is SavedOutput else None
 
 
-def titled(out: Any, name: str, **saved: Any) -> Any:
-    """What an operation returned, the name of its node exchanged for torch's: where it is one operation of several.
-
-    saved: what that name says of it, and torch's node has as ``_saved_...``.
-    """
-    first = out[0] if isinstance(out, tuple) else out
-    edge = first._edge if isinstance(first, Tensor) else None
-    if edge is not None and isinstance(edge[0], OpNode):
-        kind: Any = type(edge[0])
-        edge[0].__class__ = _titled_class(kind, name, **saved)
-    return out
-
-
-@functools.cache
-def _titled_class(cls: Any, name: str, **saved: Any) -> Any:
-    named = {"__slots__": (), "__module__": cls.__module__, "name": lambda self: name}
-    return type(name, (cls,), named | {f"_saved_{title}": value for title, value in saved.items()})
-
-
 class ComplexNode(OpNode):
     """A recorded call with a complex result: its rules get the conjugates of what was saved."""
 
@@ -298,7 +260,7 @@ class ComplexNode(OpNode):
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         plan, saved = self.plan, self.saved
         self.check()
-        if not keep:
+        if plan.frees and not keep:
             self.saved = FREED
         values = conjugated(self.values(saved, taped))
         if needed is None or plan.only is not None:
@@ -327,6 +289,25 @@ def _is_complex(value: Any) -> bool:
 
 
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), dtypes.complex64, dtypes.complex128)
+
+
+class LateNode:
+    """Put before a class of nodes whose entry does not say which arguments are numbers: a pass frees what a node saved
+    only if there are tensors in it, so that one which saved numbers alone can run again."""
+
+    __slots__ = ()
+
+    saved: Any
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        return super()._run(g, taped, needed, keep or not _holds_data(self.saved))  # type: ignore[misc]
+
+
+def _holds_data(saved: Any) -> bool:
+    """Whether there are tensors or arrays in what a node saved; also where it was freed, or hooks have packed it."""
+    if isinstance(saved, (tuple, list)) and type(saved) is not PackedTuple:
+        return any(map(_holds_data, saved))
+    return saved is FREED or isinstance(saved, (Tensor, np.ndarray, Payload, PackedTuple))
 
 
 class ManyNode(OpNode):

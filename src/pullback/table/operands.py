@@ -93,6 +93,22 @@ def older_form(name: str, places: int, named: Sequence[str], args: tuple[Any, ..
     return tensors, dict(zip(named, numbers, strict=False))
 
 
+def scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any, Any], Any]) -> Any:
+    """``alpha * other``, for torch's ``input + alpha * other``."""
+    whole = [dtypes.CATEGORY[t._data.dtype.kind] <= 1 for t in (input, other) if isinstance(t, Tensor)]
+    if isinstance(alpha, float) and all(whole):
+        raise RuntimeError(
+            errors.message(
+                f"{name}(): For integral input tensors, argument alpha must not be a floating point number",
+                found=f"alpha={alpha}",
+                do=f"write alpha={int(alpha)}, or convert the tensor first",
+            )
+        )
+    if isinstance(alpha, int) and isinstance(other, Tensor) and other._data.dtype.kind in "iu":
+        dtypes.refuse_overflow(alpha, other._data.dtype)
+    return product(other, alpha) if isinstance(other, Tensor) else other * alpha
+
+
 def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
     """Refuse a number among the operands that their dtype, one of integers, cannot hold: `About.fits`."""
     dtypes.refuse_overflow(value, dtype)

@@ -14,34 +14,22 @@ from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor
 from ..tensor.views import keep_values, refuse_memory
 
-# As in torch: operations with several results write them as they are, but for these,
-_SEVERAL_CONVERTED = frozenset(("linalg.eig", "linalg.lstsq"))
-# and those with one convert it, but for those that find positions, select elements or put some in the place of others,
-# ask what an element is, round it or change its sign, and products of vectors.
-_ONE_UNCONVERTED = frozenset(
-    (
-        *("argmax", "argmin", "nonzero", "searchsorted", "bucketize", "isin"),
-        *("gather", "take", "take_along_dim", "index_select", "masked_select", "msort", "diag", "tril", "triu"),
-        *("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce", "amax", "amin"),
-        *("isposinf", "isneginf", "signbit", "neg", "sign", "sgn", "ceil", "floor", "trunc", "round", "frac"),
-        *("bitwise_not", "conj_physical", "nan_to_num", "float_power", "complex", "polar"),
-        *("cross", "inner", "dot", "vdot", "matmul"),
-    )
-)
 
+def write_out(name: str, out: Any, result: Any, exact: bool | None = None) -> Any:
+    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned.
 
-def write_out(name: str, out: Any, result: Any) -> Any:
-    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned."""
+    exact: whether `out` must have the result's dtype (`About.out`); None: where there are several, as in torch.
+    """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(
                 errors.message(f"{name}()", expected=f"out= to be {len(result)} Tensors", found=errors.describe(out))
             )
         for o, r in zip(out, result, strict=True):
-            _check_out(name, o, r, exact=name not in _SEVERAL_CONVERTED)
+            _check_out(name, o, r, exact is not False)
         written = [_put_out(o, r) for o, r in zip(out, result, strict=True)]
         return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
-    _check_out(name, out, result, exact=name in _ONE_UNCONVERTED)
+    _check_out(name, out, result, exact is True)
     return _put_out(out, result)
 
 

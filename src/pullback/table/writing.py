@@ -8,7 +8,8 @@ is made again, in the graph, from its base.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +19,26 @@ from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.views import Lost, keep_values, lose, refuse_memory
 from .calls import note_versions, record
-from .entry import TABLE
 from .levels import highest, inner
+
+if TYPE_CHECKING:
+    from .entry import Op
+
+
+class Through:
+    """The operation that puts values into a tensor through the steps that lead to a view of it, once it is entered.
+
+    It is called as ``put(input, values, steps)``; `op` is its entry.
+    """
+
+    op: Op
+
+    def hand_over(self, put: Callable[..., Any]) -> None:
+        """Take that operation, from the file that enters it."""
+        self.op = put.op  # type: ignore[attr-defined]
+
+
+THROUGH = Through()
 
 
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
@@ -95,7 +114,7 @@ def take_history(t: Tensor, result: Tensor) -> None:
     base, way = way_to(t)
     if way:
         mask = 3 if base._requires_grad else 2
-        result = record(TABLE["_put_through"], mask, (base, result, way), base._data)
+        result = record(THROUGH.op, mask, (base, result, way), base._data)
     assert result._edge is not None
     node, nr, _, _ = result._edge
     edge = (node, nr, base._data.shape, base._data.dtype)

@@ -1,9 +1,16 @@
-"""Tensors among the arguments of an operation, which may be sequences of them, nested to any depth."""
+"""Values that nest: what is in them, as a flat list and back.
+
+Operations take sequences of tensors, nested to any depth (`instances`). Functions of a user's own and transforms also
+take dicts (`leaves`, `rebuild`).
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+CONTAINERS = (dict, list, tuple)
 
 
 def instances(values: Iterable[Any], kind: type[Any]) -> Iterator[Any]:
@@ -29,3 +36,77 @@ def any_instance(values: Iterable[Any], kind: type[Any]) -> bool:
         if isinstance(value, kind) or (isinstance(value, (tuple, list)) and any_instance(value, kind)):
             return True
     return False
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Everything in `tree` that is not a dict, list or tuple, in order.
+
+    >>> list(leaves({"a": 1, "b": [2, (3,)]}))
+    [1, 2, 3]
+    """
+    if isinstance(tree, dict):
+        for value in tree.values():
+            yield from leaves(value)
+    elif isinstance(tree, (list, tuple)):
+        for value in tree:
+            yield from leaves(value)
+    else:
+        yield tree
+
+
+def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
+    """A structure like `tree` with the next elements of `flat` in the places of its leaves.
+
+    >>> rebuild({"a": 1, "b": [2, (3,)]}, iter("xyz"))
+    {'a': 'x', 'b': ['y', ('z',)]}
+    """
+    if isinstance(tree, dict):
+        made = copy.copy(tree)  # of whatever class of dict it is
+        for key, value in tree.items():
+            made[key] = rebuild(value, flat)
+        return made
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(rebuild(value, flat) for value in tree))
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(rebuild(value, flat) for value in tree)
+    return next(flat)
+
+
+def matches(tree: Any, like: Any) -> bool:
+    """Whether `tree` nests as `like` does, where None stands for any branch.
+
+    >>> matches([1, {"a": 2}], [None, {"a": None}]), matches((1,), None)
+    (True, False)
+    """
+    if tree is None:
+        return True
+    if isinstance(like, dict):
+        return isinstance(tree, dict) and set(tree) == set(like) and all(matches(tree[key], like[key]) for key in like)
+    if isinstance(like, (list, tuple)):
+        return isinstance(tree, (list, tuple)) and len(tree) == len(like) and all(map(matches, tree, like))
+    return not isinstance(tree, CONTAINERS)
+
+
+def aligned(tree: Any, like: Any, where: str) -> list[Any]:
+    """The leaves of `tree`, which has the structure of `like`; None stands for a whole branch of Nones."""
+    if tree is None:
+        return [None for _ in leaves(like)]
+    if isinstance(like, dict):
+        if not isinstance(tree, dict) or set(tree) != set(like):
+            raise TypeError(f"{where}: expected a dict with the keys {list(like)}, found {_shown(tree)}.")
+        return [leaf for key in like for leaf in aligned(tree[key], like[key], f"{where}[{key!r}]")]
+    if isinstance(like, (list, tuple)):
+        if not isinstance(tree, (list, tuple)) or len(tree) != len(like):
+            raise TypeError(f"{where}: expected a {type(like).__name__} of {len(like)} elements, found {_shown(tree)}.")
+        return [leaf for i, part in enumerate(like) for leaf in aligned(tree[i], part, f"{where}[{i}]")]
+    return [tree]
+
+
+def _shown(tree: Any) -> str:
+    if isinstance(tree, dict):
+        return f"a dict with the keys {list(tree)}"
+    return (
+        f"a {type(tree).__name__} of {len(tree)} elements"
+        if isinstance(tree, (list, tuple))
+        else f"a {type(tree).__name__}"
+    )

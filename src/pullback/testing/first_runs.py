@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.structure import leaves
 from ..diagnose.gradcheck.problem import Array
+from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .findings import Finding, Line
 from .source import (

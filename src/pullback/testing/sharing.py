@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd.context import FunctionNode
 from ..autograd.grad_mode import no_grad
-from ..autograd.structure import leaves
+from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .findings import Finding, Line
 from .first_runs import largest_gap

@@ -20,9 +20,9 @@ from ..autograd.api import grad
 from ..autograd.function import Function, FunctionNode
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import reachable
-from ..autograd.structure import leaves, rebuild
 from ..diagnose.gradcheck.problem import Array, Label, Options, Problem, copied, paths, promoted, random_like
 from ..ops.make.random import default_generator, manual_seed
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, wrap
 from .source import Method
 
@@ -45,8 +45,8 @@ class Log:
     def each(self, node: FunctionNode) -> list[Any]:
         """The results of backward, one for each leaf among the arguments, tensor or not."""
         result = self.returned
-        if node._arguments is not None:
-            return list(node._flat(result))
+        if node._door is not None and node._door.arguments is not None:
+            return node._door.arguments.gradients(result, node)
         found = list(result) if isinstance(result, (tuple, list)) else [result]
         return (found + [None] * len(node._edges))[: len(node._edges)]
 
@@ -140,7 +140,7 @@ class Subject:
         self.function, self.dtypes, self.options = function, dtypes, options
         self.single = False  # whether it always computes in float32
         contract = function._contract
-        self.tree = args, kwargs = contract.bind(function._node_class(), args, kwargs)
+        self.tree = args, kwargs = contract.bind(args, kwargs)
         named = [*((contract.argument(k).lstrip("*"), v) for k, v in enumerate(args)), *kwargs.items()]
         entries = [(i, name + path) for i, (name, value) in enumerate(named) for path in paths(value)]
         self.places, self.names = [i for i, _ in entries], [name for _, name in entries]
@@ -193,7 +193,7 @@ class Subject:
 
     def edge(self, node: FunctionNode, leaf: int) -> int:
         """The number of a node's edge for a leaf of the arguments."""
-        return self.places[leaf] if node._arguments is None else leaf
+        return self.places[leaf] if node._door is None or node._door.arguments is None else leaf
 
     # Inputs ------------------------------------------------------------------------------------------------------
 

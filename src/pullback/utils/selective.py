@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from ..autograd.structure import leaves
 from ..interpreters.functions import changed, recording
 from ..table.calls import record, record_tuple
 from ..table.levels import Level, inner, mapped
 from ..tensor.memory import Payload
 from ..tensor.modes import thread
+from ..tensor.nested import leaves
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ...interpreters.traced import Entry, Ref, Trace
 from ...tensor import dtypes
 from ...tensor.tensor import wrap
 from .program import Program, Value
-from .symbols import IN_OTHER_WORDS, Opaque, Symbol, symbol
+from .symbols import Opaque, Symbol, called, symbol
 
 if TYPE_CHECKING:
     from ...table.entry import Op
@@ -83,12 +83,14 @@ class Lowered:
         elif op.elementwise:
             args = tuple(self._promoted(op, op.padded(args, kwargs)))
             kwargs = {}
-        other = IN_OTHER_WORDS.get(op.name)
+        symbolic = op.about.symbolic
         with_symbols = bool(_symbols((args, kwargs)))
-        if other is None:
-            found = op.forward(*args, **kwargs)
+        if callable(symbolic):
+            found = symbolic(self._examples[entry.results[0]], *args, **kwargs)
         else:
-            found = other(self._examples[entry.results[0]], *args, **kwargs)
+            found = called(op.forward, args, kwargs) if symbolic == "call" else op.forward(*args, **kwargs)
+        if found is NotImplemented:
+            raise Opaque
         outs = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(outs) != len(entry.results):
             raise Opaque

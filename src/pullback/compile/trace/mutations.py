@@ -15,9 +15,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from ...autograd.structure import leaves
 from ...diagnose.places import formatted
 from ...interpreters.traced import TracedTensor, TraceError
+from ...tensor.nested import leaves
 from .closure import PLAIN, Environment, as_written, content, equal, is_object, names_of
 
 _MISSING = object()

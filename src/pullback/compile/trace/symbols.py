@@ -121,13 +121,6 @@ def taken(array: Array, index: Any) -> Any:
     return array[index]
 
 
-def placed(array: Array, index: Any, shape: tuple[int, ...]) -> Array:
-    """Zeros with an array in a part of them."""
-    out = np.zeros(shape, array.dtype)
-    out[index] = array
-    return out
-
-
 def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
     if isinstance(tree, Symbol):
         return change(tree)
@@ -347,23 +340,3 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.place: _refuse,
     np.fill_diagonal: _refuse,
 }
-
-
-# Operations whose forward asks an array for what a symbol has not: the same in other words.
-IN_OTHER_WORDS: dict[str, Callable[..., Any]] = {
-    "expand": lambda out, input, shape: _broadcast_to(input, out.shape),
-    "_getitem": lambda out, input, index: called(taken, (input, (*index, ...) if ... not in index else index), {}),
-    "permute": lambda out, input, dims: called(np.transpose, (input, tuple(dims)), {}),
-    "_place": lambda out, input, index, shape: called(placed, (input, index, tuple(shape)), {}),
-    "clone": lambda out, input, **kwargs: input,
-    "_contiguous": lambda out, input: input,
-    "sign": lambda out, input: _signs(input),
-    "sgn": lambda out, input: _signs(input),
-}
-
-
-def _signs(input: Any) -> Any:
-    if input.dtype.kind not in "fiu" or input.dtype.itemsize < 4:
-        raise Opaque
-    above, below = np.greater(input, 0), np.less(input, 0)
-    return np.subtract(above.astype(input.dtype), below.astype(input.dtype))

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autograd.api import grad
-from ...autograd.structure import CONTAINERS, leaves, rebuild
 from ...interpreters.functions import recording
 from ...interpreters.traced import Trace, TraceError
 from ...table.levels import inner
 from ...tensor.modes import thread
+from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from .lower import Lowered
 from .program import Value

@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import errors
 from ...autograd.grad_mode import enable_grad
-from ...autograd.structure import leaves
+from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor, wrap
 from . import disagreement
 from .disagreement import Array, GradcheckError, Kinks, Label, Pair

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ... import autograd
-from ...autograd.structure import leaves, rebuild
 from ...func.forward import jvp
 from ...func.reverse import vjp
 from ...func.vectorize import vmap
 from ...ops.sparse.coo import SparseTensor
 from ...ops.sparse.namespace import sparse_coo_tensor
+from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
 from .disagreement import GradcheckError
 from .problem import Call, Gradients, Options, copied, differences, directions, random_like, units

@@ -19,7 +19,7 @@ from ... import errors
 from ...autograd.api import grad
 from ...autograd.function import Function, FunctionNode
 from ...autograd.node import AccumulateGrad, Node, reachable
-from ...autograd.structure import CONTAINERS, leaves, rebuild
+from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Tensor, wrap, wrap_as
 from .disagreement import Array, GradcheckError, Label
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...autograd.function import Function, FunctionNode
-from ...autograd.node import NOT_A_TENSOR
 from ...tensor.tensor import Tensor
 from .disagreement import Array, GradcheckError
 from .problem import Call, Options, random_like
@@ -90,8 +89,7 @@ class Watch:
                     "  What to do: compute with new tensors (grad_output * 2, not grad_output.mul_(2)), or clone() "
                     "it first."
                 )
-        edges = [(i, edge) for i, edge in enumerate(self.node._edges) if edge is not NOT_A_TENSOR]
-        for g, (i, edge) in zip(grad_inputs, edges, strict=True):
+        for g, (i, edge) in zip(grad_inputs, self.node._tensor_edges(), strict=True):
             if self.options.check_grad_dtypes and g is not None and edge and g._data.dtype != edge[3]:
                 raise GradcheckError(
                     f"{self.title}: Gradient has dtype mismatch: the backward of {name} returns {g._data.dtype} for "

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.context import FunctionNode
-from ...autograd.node import FREED, AccumulateGrad, leaf_edge
+from ...autograd.node import FREED, AccumulateGrad, edge_of
 from ...autograd.saved import Packed, PackedTuple
 from ...table.nodes import ManyNode, OpNode, SavedOutput
 from ...tensor.tensor import Tensor
@@ -133,7 +133,7 @@ class Description:
 
 def collect(loss: Tensor, names: Names) -> Description:
     """Describe the graph that ``loss.backward()`` would walk."""
-    edge = loss._edge or leaf_edge(loss)
+    edge = edge_of(loss)
     objects, numbers = _walk(edge[0])
     small = SMALL if len(objects) <= MANY else SMALL // 16
     root = NodeInfo(0, "Loss", LOSS, outputs=[(tuple(loss.shape), loss.dtype.name)], value=values_of(loss, small))

@@ -18,8 +18,7 @@ from ...ops.elementwise.limits import relu as rectified
 from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
 from ...ops.make.random import uniform
 from ...table.calls import on
-from ...table.entry import alias, composite, pointwise
-from ...table.nodes import titled
+from ...table.entry import alias, composite, pointwise, titled
 from ...table.operands import need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
@@ -275,8 +274,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     need_numbers("celu", alpha=alpha)
     if not alpha:
         raise refuse("celu", "alpha other than 0", alpha)
-    found = applied(inplace, _elu, input, alpha, 1, 1 / alpha)
-    return found if inplace else titled(found, "CeluBackward0")
+    return applied(inplace, _elu if inplace else titled(_elu, "CeluBackward0"), input, alpha, 1, 1 / alpha)
 
 
 # The numbers for which mean 0 and variance 1 are a fixed point (Klambauer et al. 2017, arXiv:1706.02515)

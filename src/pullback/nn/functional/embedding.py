@@ -41,6 +41,7 @@ def _check(index: Array, n: int, error: type[Exception]) -> None:
 @linear(
     home="nn.functional",
     batch="leading",
+    numbers="",
     input=lambda g, index, input_shape: on(_add_rows, g, index, input_shape[-2]),
 )
 def _rows(input: Any, index: Any) -> Any:
@@ -57,7 +58,7 @@ def _rows(input: Any, index: Any) -> Any:
     return np.take(flat, index[..., 0] + start, axis=0)
 
 
-@linear(home="nn.functional", batch="leading", input=lambda g, index: on(_rows, g, index))
+@linear(home="nn.functional", batch="leading", numbers="", input=lambda g, index: on(_rows, g, index))
 def _add_rows(input: Any, index: Any, n: Any) -> Any:
     """n rows ``(..., n, d)`` of zeros, to which those of ``(..., m, d)`` are added at ``(..., m, 1)``."""
     m, d = input.shape[-2:]
@@ -100,6 +101,7 @@ def _gradient(g: Any, index: Any, weight_shape: Any, padding_idx: Any, scale_gra
         "weight_sym_argsize_0": lambda weight_shape: weight_shape[0],
     },
     batch="leading",
+    numbers="padding_idx scale_grad_by_freq sparse",
     weight=_gradient,
 )
 def _embedding(weight: Any, index: Any, padding_idx: Any, scale_grad_by_freq: Any, sparse: Any) -> Any:

@@ -99,6 +99,7 @@ def _of_two_dtypes(input: Tensor, other: Tensor) -> Exception:
     bias=lambda g: g,
     jvp=_tangent,
     batch=_of_each,
+    narrow="one dtype",
     samples=lambda: [
         S(A(2, 3), A(4, 3)),
         S(A(2, 3), A(4, 3), A(4)),
@@ -144,6 +145,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 @composite(
     home="nn.functional",
     also="bilinear",
+    narrow="one dtype",
     samples=lambda: [
         S(A(2, 3), A(2, 4), A(5, 3, 4)),
         S(A(2, 3), A(2, 4), A(5, 3, 4), A(5)),

@@ -11,8 +11,8 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import _publish, composite, constant, elementwise, special
-from ...table.nodes import tensor_of, titled
+from ...table.entry import _publish, composite, constant, elementwise, special, titled
+from ...table.nodes import tensor_of
 from ...table.operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
 from ...tensor import dtypes
@@ -22,13 +22,25 @@ from ..make.conversion import to
 # Numbers among the operands are tensors in torch's nodes.
 _OPERANDS = {"self": lambda input: tensor_of(input), "other": lambda other: tensor_of(other)}
 
+mul = elementwise(
+    "mul",
+    np.multiply,
+    "``input * other``, broadcast.",
+    also="multiply",
+    saved=_OPERANDS,
+    dunder="mul rmul imul",
+    input=lambda g, other: g * other,
+    other=lambda g, input: g * input,
+    samples=lambda: [*pairs("real", None, 2, 2.5, True, 1 + 2j), S(2.5, A(3))],
+    kinks=lambda: [S(*EDGE_PAIRS)],
+)
 add = elementwise(
     "add",
     np.add,
     "``input + alpha * other``, broadcast.",
     saved={"alpha": lambda: 1},
-    alpha=True,
-    dunder="add",
+    alpha=mul,
+    dunder="add radd iadd",
     input=lambda g: g,
     other=lambda g: g,
     samples=lambda: [
@@ -47,8 +59,8 @@ sub = elementwise(
     "``input - alpha * other``, broadcast.",
     saved={"alpha": lambda: 1},
     also="subtract",
-    alpha=True,
-    dunder="sub",
+    alpha=mul,
+    dunder="sub rsub isub",
     input=lambda g: g,
     other=lambda g: -g,
     samples=lambda: [
@@ -72,23 +84,18 @@ sub = elementwise(
 )
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """``other - alpha * input``, broadcast: `sub` with its operands exchanged."""
-    return titled(sub(other, input, alpha=alpha), f"RsubBackward{int(not isinstance(other, Tensor))}")
+    return titled(sub, f"RsubBackward{int(not isinstance(other, Tensor))}")(other, input, alpha=alpha)
 
 
-mul = elementwise(
-    "mul",
-    np.multiply,
-    "``input * other``, broadcast.",
-    also="multiply",
-    saved=_OPERANDS,
-    dunder="mul",
-    input=lambda g, other: g * other,
-    other=lambda g, input: g * input,
-    samples=lambda: [*pairs("real", None, 2, 2.5, True, 1 + 2j), S(2.5, A(3))],
-    kinks=lambda: [S(*EDGE_PAIRS)],
-)
 neg = elementwise(
-    "neg", np.negative, "``-input``.", also="negative", dunder="neg", input=lambda g: -g, kinks=[S(V(EDGES))]
+    "neg",
+    np.negative,
+    "``-input``.",
+    also="negative",
+    dunder="neg",
+    out="exact",
+    input=lambda g: -g,
+    kinks=[S(V(EDGES))],
 )
 
 
@@ -109,7 +116,7 @@ div = elementwise(
     also="divide true_divide",
     saved={**_OPERANDS, "rounding_mode": lambda: None},
     floats=True,
-    dunder="truediv",
+    dunder="truediv rtruediv itruediv",
     input=lambda g, other: g / other,
     other=lambda g, input, other: -g * ((input / other) / other),
     samples=lambda: [
@@ -166,7 +173,7 @@ floor_divide: Operation = elementwise(
     "floor_divide",
     lambda input, other: _floor_divide(*divisor(*need_both("floor_divide", REAL_NUMBERS, input, other))),
     "``floor(input / other)``; its derivative is 0.",
-    dunder="floordiv",
+    dunder="floordiv rfloordiv ifloordiv",
     numpy={np.floor_divide: lambda x1, x2: floor_divide(x1, x2)},
     input=lambda g: np.zeros_like(g),
     other=lambda g: np.zeros_like(g),
@@ -196,7 +203,7 @@ _trunc_divide = elementwise(
     input=lambda g: np.zeros_like(g),
     other=lambda g: np.zeros_like(g),
 )
-_ROUNDED = {None: div, "floor": floor_divide, "trunc": _trunc_divide}
+_ROUNDED = {None: div, "floor": titled(floor_divide, "DivBackward2", rounding_mode="floor"), "trunc": _trunc_divide}
 
 
 def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
@@ -211,8 +218,7 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, ou
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}."
         )
-    found = _ROUNDED[rounding_mode](input, other, out=out)
-    return titled(found, "DivBackward2", rounding_mode="floor") if rounding_mode == "floor" else found
+    return _ROUNDED[rounding_mode](input, other, out=out)
 
 
 div = _publish(div.op, _rounded_div, _rounded_div)  # type: ignore[attr-defined]
@@ -221,7 +227,7 @@ remainder: Operation = elementwise(
     "remainder",
     lambda input, other: _remainder(*divisor(*need_both("remainder", REAL_NUMBERS, input, other))),
     "``input - floor(input / other) * other``; takes the sign of `other`.",
-    dunder="mod",
+    dunder="mod rmod imod",
     numpy={np.remainder: lambda x1, x2: remainder(x1, x2)},
     input=lambda g: g,
     other=lambda g, input, other: np.negative(np.multiply(g, on(floor_divide, plain(input), plain(other)))),
@@ -270,6 +276,7 @@ def _in_half(*operands: Tensor) -> Any:
 
 @composite(
     inplace=True,
+    older=True,
     samples=lambda: [
         S(A(2, 3), A(2, 3), A(2, 3)),
         S(A(2, 3), A(3), A(2, 1), value=2),
@@ -290,6 +297,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 @composite(
     inplace=True,
+    older=True,
     samples=lambda: [
         S(A(2, 3), A(2, 3), A(2, 3)),
         S(A(2, 3), A(3), A(2, 1), value=0.5),

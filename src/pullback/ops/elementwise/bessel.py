@@ -16,9 +16,8 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, pointwise
-from ...table.nodes import titled
-from ...table.operands import FLOATS, REAL, Operation, floating, need, plain
+from ...table.entry import composite, pointwise, titled
+from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.tensor import Tensor
 
@@ -50,6 +49,7 @@ def scipy_special(name: str) -> Any:
 def by_scipy(name: str, function: str, *args: Any) -> Any:
     """What SciPy's `function` gives for floating point payloads of one dtype, in that dtype; `name`: the operation."""
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "dtype")))
+    args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
     return np.asarray(scipy_special(function)(*args)).astype(first.dtype, copy=False)
 
 
@@ -145,9 +145,10 @@ def _of_order(name: str, family: str, n: int, words: str, *, node: str = "", **a
     than most.
     """
 
+    bessel = titled(_bessel, node) if node else _bessel
+
     def call(input: Tensor) -> Tensor:
-        found = _bessel(input, family, n)
-        return titled(found, node) if node else found
+        return bessel(input, family, n)
 
     call.__name__, call.__doc__ = name, words
     usual = {

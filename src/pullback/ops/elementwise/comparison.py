@@ -129,7 +129,7 @@ bitwise_and = constant(
     "bitwise_and",
     np.bitwise_and,
     "``input & other``, of bools and integers.",
-    dunder="and",
+    dunder="and rand iand",
     inplace=True,
     samples=_bits,
     refused=integers(NO_PAIR),
@@ -138,7 +138,7 @@ bitwise_or = constant(
     "bitwise_or",
     np.bitwise_or,
     "``input | other``, of bools and integers.",
-    dunder="or",
+    dunder="or ror ior",
     inplace=True,
     samples=_bits,
     refused=integers(NO_PAIR),
@@ -147,17 +147,19 @@ bitwise_xor = constant(
     "bitwise_xor",
     np.bitwise_xor,
     "``input ^ other``, of bools and integers.",
-    dunder="xor",
+    dunder="xor rxor ixor",
     inplace=True,
     samples=_bits,
     refused=integers(NO_PAIR),
 )
-bitwise_not = constant("bitwise_not", np.invert, "``~input``, of bools and integers.", dunder="invert", inplace=True)
+bitwise_not = constant(
+    "bitwise_not", np.invert, "``~input``, of bools and integers.", dunder="invert", inplace=True, out="exact"
+)
 bitwise_left_shift: Operation = constant(
     "bitwise_left_shift",
     lambda input, other: np.left_shift(*need_both("bitwise_left_shift", INTEGERS, input, other)),
     "``input << other``, of integers; 0 when all bits have been shifted out.",
-    dunder="lshift",
+    dunder="lshift rlshift ilshift",
     inplace=True,
     numpy={np.left_shift: lambda x1, x2: bitwise_left_shift(x1, x2)},
     samples=lambda: [*_bits(), S(V([5, -5, 1, -1, 8], "int64"), V([1, 1, 63, 64, 2], "int64"))],
@@ -167,7 +169,7 @@ bitwise_right_shift: Operation = constant(
     "bitwise_right_shift",
     lambda input, other: np.right_shift(*need_both("bitwise_right_shift", INTEGERS, input, other)),
     "``input >> other``, of integers: rounded down, and 0 or -1 when all bits have been shifted out.",
-    dunder="rshift",
+    dunder="rshift rrshift irshift",
     inplace=True,
     numpy={np.right_shift: lambda x1, x2: bitwise_right_shift(x1, x2)},
     samples=lambda: [*_bits(), S(V([5, -5, 1, -1, 8], "int64"), V([1, 1, 63, 64, 2], "int64"))],
@@ -183,6 +185,7 @@ isposinf: Operation = constant(
     lambda input: np.equal(need("isposinf", REAL, input), np.inf),
     "Whether it is positive infinity.",
     numpy={np.isposinf: lambda x: isposinf(x)},
+    out="exact",
     samples=_odd,
 )
 isneginf: Operation = constant(
@@ -190,6 +193,7 @@ isneginf: Operation = constant(
     lambda input: np.equal(need("isneginf", REAL, input), -np.inf),
     "Whether it is negative infinity.",
     numpy={np.isneginf: lambda x: isneginf(x)},
+    out="exact",
     samples=_odd,
 )
 isreal: Operation = constant(

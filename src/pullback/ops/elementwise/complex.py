@@ -14,8 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
-from ...table.entry import composite, elementwise, linear, special
-from ...table.nodes import titled
+from ...table.entry import composite, elementwise, linear, special, titled
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
@@ -96,10 +95,10 @@ def conj(input: Tensor) -> Tensor:
     return _conj(input) if input.is_complex() else input
 
 
-@composite(inplace=True, samples=lambda: [*unary(), *_COMPLEX], refused=NO_UNARY)
+@composite(inplace=True, out="exact", samples=lambda: [*unary(), *_COMPLEX], refused=NO_UNARY)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate, as `conj`."""
-    return titled(_conj(input), "ConjPhysicalBackward0") if input.is_complex() else input
+    return titled(_conj, "ConjPhysicalBackward0")(input) if input.is_complex() else input
 
 
 @composite(samples=lambda: [*unary(), *_COMPLEX], out=False, refused=NO_UNARY)
@@ -190,6 +189,7 @@ def _check_parts(name: str, *parts: Any) -> None:
 @special(
     method=False,
     batch="leading",
+    out="exact",
     real=lambda g: np.real(g),
     imag=lambda g: np.imag(g),
     jvp=_complex_jvp,
@@ -209,7 +209,7 @@ def complex(real: Any, imag: Any) -> Any:
     return out
 
 
-@composite(method=False, samples=_PARTS, refused=_NO_PARTS)
+@composite(method=False, out="exact", samples=_PARTS, refused=_NO_PARTS)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs * exp(i angle)``: the complex number of that size and angle."""
     _check_parts("polar", abs, angle)

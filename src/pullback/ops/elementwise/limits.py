@@ -18,6 +18,7 @@ from ...table.calls import on, write_out
 from ...table.entry import TABLE, _publish, elementwise, pointwise, special
 from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
+from ...tensor.dtypes import bfloat16, finfo
 from ...tensor.tensor import Tensor
 
 
@@ -57,11 +58,21 @@ def _sign(input: Any) -> Any:
     return np.subtract(above, below).astype(input.dtype)  # of NaN, 0
 
 
+def _signs(out: Any, input: Any) -> Any:
+    """The signs of what `compile` has loops for."""
+    if input.dtype.kind not in "fiu" or input.dtype.itemsize < 4:
+        return NotImplemented
+    above, below = np.greater(input, 0), np.less(input, 0)
+    return np.subtract(above.astype(input.dtype), below.astype(input.dtype))
+
+
 sign = elementwise(
     "sign",
     _sign,
     "-1, 0 or 1; 0 for NaN. Its derivative is 0.",
     numpy={},
+    symbolic=_signs,
+    out="exact",
     input=lambda g: np.zeros_like(g),
     kinks=[S(V(EDGES))],
 )
@@ -82,6 +93,8 @@ def _sgn_rule(g: Any, input: Any, out: Any) -> Any:
     inplace=True,
     conjugate=False,
     batch="leading",
+    symbolic=_signs,
+    out="exact",
     input=_sgn_rule,
     jvp=lambda tangents, input, out: _sgn_rule(tangents[0], input, out),
     numpy={np.sign: lambda x: sgn(x)},
@@ -309,8 +322,16 @@ def clamp_max(input: Any, max: Any) -> Any:
     return np.minimum(input, max) if np.ndim(input) < np.ndim(max) else _within(input, None, max)
 
 
+def _ends(given: dict[str, Any]) -> dict[str, Any]:
+    """In bfloat16 infinities become its own largest numbers, not those of float32."""
+    ends = {"posinf": finfo(bfloat16).max, "neginf": finfo(bfloat16).min}
+    return ends | {name: value for name, value in given.items() if value is not None}
+
+
 @pointwise(
     inplace=True,
+    narrow=_ends,
+    out="exact",
     input=lambda g, input: only(np.isfinite(plain(input)), g),
     numpy={np.nan_to_num: lambda x, copy=True, nan=0.0, posinf=None, neginf=None: nan_to_num(x, nan, posinf, neginf)},
     samples=lambda: [
@@ -350,6 +371,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @pointwise(
     fits=in_range,
+    numbers="",
     input=lambda g, condition: only(condition, g),
     other=lambda g, condition: only(np.logical_not(condition), g),
     numpy={np.where: _numpy_where},

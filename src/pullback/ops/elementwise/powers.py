@@ -133,7 +133,7 @@ pow = elementwise(
     "pow",
     _power,
     "``input ** exponent``, broadcast.",
-    dunder="pow",
+    dunder="pow rpow ipow",
     fits=_refuse_exponent,
     node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
     cut=True,
@@ -183,8 +183,9 @@ pow = NUMPY[np.power] = _publish(pow.op, _public_pow, _public_pow)  # type: igno
 
 
 @composite(
-    inplace=True,
+    inplace="exact",
     numpy={np.float_power: lambda x1, x2: float_power(x1, x2)},
+    out="exact",
     samples=lambda: [*pairs("positive", "small", 2, -1, 0.5, 1j), S(2, A(2, 3)), S(A(3), exponent=3)],
     refused=NO_PAIR,
 )

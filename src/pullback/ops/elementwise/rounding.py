@@ -12,7 +12,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import constant, elementwise, pointwise, special
-from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, need, need_both, plain
+from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, is_number, need, need_both, plain
 from ...table.results import result_type
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
 
@@ -22,6 +22,7 @@ floor: Operation = elementwise(
     "The largest integer not above.",
     domain="between",
     numpy={np.floor: lambda x: floor(x)},
+    out="exact",
     input=lambda g: np.zeros_like(g),
     kinks=[S(V(EDGES))],
 )
@@ -31,6 +32,7 @@ ceil: Operation = elementwise(
     "The smallest integer not below.",
     domain="between",
     numpy={np.ceil: lambda x: ceil(x)},
+    out="exact",
     input=lambda g: np.zeros_like(g),
     kinks=[S(V(EDGES))],
 )
@@ -41,6 +43,7 @@ trunc: Operation = elementwise(
     also="fix",
     domain="between",
     numpy={np.trunc: lambda x: trunc(x), np.fix: lambda x: trunc(x)},
+    out="exact",
     input=lambda g: np.zeros_like(g),
     kinks=[S(V(EDGES))],
 )
@@ -50,6 +53,7 @@ frac: Operation = elementwise(
     "``input - trunc(input)``, with the sign of `input`.",
     domain="between",
     numpy={np.modf: lambda x: (frac(x), trunc(x))},
+    out="exact",
     input=lambda g: g,
     kinks=[S(V(EDGES))],
 )
@@ -58,6 +62,7 @@ frac: Operation = elementwise(
 @pointwise(
     also="special.round",
     inplace=True,
+    out="exact",
     input=lambda g: np.zeros_like(g),
     numpy={
         np.rint: lambda x: round(x),
@@ -90,6 +95,7 @@ signbit: Operation = constant(
     lambda input: np.signbit(input) if input.dtype.kind in "fV" else np.less(need("signbit", REAL, input), 0),
     "Whether the sign bit is set: of negative numbers, and of -0.0.",
     numpy={np.signbit: lambda x: signbit(x)},
+    out="exact",
     samples=lambda: [*unary(), S(V([0.0, -0.0, -inf], "float64"))],
 )
 nextafter: Operation = elementwise(
@@ -128,6 +134,7 @@ def frexp(input: Any) -> Any:
 
 
 def _ldexp(input: Any, other: Any) -> Any:
+    other = np.asarray(other, input.dtype) if is_number(other) else other  # its halves would count as float64
     # in two steps, neither of which overflows unless the result does
     half = np.clip(np.floor(np.real(other) / 2), -1100, 1100)
     return input * np.exp2(half) * np.exp2(other - half)

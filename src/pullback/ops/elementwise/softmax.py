@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...kernels.masks import either, only
 from ...table.entry import composite, pointwise, special
 from ...table.operands import FLOATS, need, need_numbers, plain
@@ -74,7 +75,7 @@ def _shifted(name: str, input: Any, dim: int, dtype: Any) -> tuple[Any, int]:
 
 @special(
     also="special.softmax",
-    batch="dims",
+    batch=dims("dim"),
     input=_softmax_rule,
     samples=along_an_axis,
     kinks=OVERFLOWS,
@@ -98,7 +99,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 @special(
     also="special.log_softmax",
-    batch="dims",
+    batch=dims("dim"),
     input=_log_softmax_rule,
     samples=along_an_axis,
     kinks=OVERFLOWS,

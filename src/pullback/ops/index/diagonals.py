@@ -11,7 +11,6 @@ from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...table.calls import on
 from ...table.entry import composite, linear
-from ...table.nodes import titled
 from ...table.samples import A, D, S, V
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axis
@@ -122,6 +121,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 @composite(
     numpy={np.diag: lambda v, k=0: diag(v, k)},
+    out="exact",
     samples=lambda: [
         S(A(3)),
         S(A(2), 1),
@@ -180,8 +180,9 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     first, second = _two_dims(len(shape), dim1, dim2)
     n = max(0, min(shape[first] + min(offset, 0), shape[second] - max(offset, 0)))
     rest = tuple(k for i, k in enumerate(shape) if i not in (first, second))
-    found = put_through("diagonal_scatter", input, src, (*rest, n), diagonal.op, offset, first, second)
-    return titled(found, "DiagonalScatterBackward0")
+    return put_through(
+        "diagonal_scatter", input, src, (*rest, n), diagonal.op, offset, first, second, title="DiagonalScatterBackward0"
+    )
 
 
 # Triangles ------------------------------------------------------------------------------------------------------------
@@ -198,6 +199,7 @@ def _matrix(name: str, input: Any) -> Any:
 
 @linear(
     batch="matrices",
+    out="exact",
     input=lambda g, diagonal: np.triu(g, diagonal),
     numpy={np.triu: lambda m, k=0: triu(m, k)},
     samples=lambda: [*_TRIANGLES, S(A(2, 2), 5)],
@@ -216,6 +218,7 @@ def triu(input: Any, diagonal: int = 0) -> Any:
 
 @linear(
     batch="matrices",
+    out="exact",
     input=lambda g, diagonal: np.tril(g, diagonal),
     numpy={np.tril: lambda m, k=0: tril(m, k)},
     samples=lambda: [*_TRIANGLES, S(A(2, 2), -5)],

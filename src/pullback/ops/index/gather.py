@@ -56,7 +56,9 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
     return shape, axis, found
 
 
-@linear(method=False, batch=by_positions, input=lambda g, dim, index: on(gather, g, dim, index))
+@linear(
+    method=False, batch=by_positions("dim", "shape"), numbers="", input=lambda g, dim, index: on(gather, g, dim, index)
+)
 def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added where `gather` with these positions takes it from: its adjoint."""
     out = np.zeros(shape, dtype=summing(input.dtype))
@@ -67,7 +69,9 @@ def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
 
 
 @linear(
-    batch=by_positions,
+    batch=by_positions("dim"),
+    out="exact",
+    numbers="",
     input=lambda g, dim, index, input_shape: on(_scatter_sum, g, dim, index, input_shape),
     samples=lambda: [
         S(A(3, 4), 1, index(4, 3, 2)),
@@ -123,6 +127,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
             arr, indices if isinstance(indices, Tensor) else wrap(np.asarray(indices)), axis
         )
     },
+    out="exact",
     samples=lambda: [
         S(A(3, 4), index(4, 3, 2), 1),
         S(A(3, 4), index(12, 5)),
@@ -190,15 +195,20 @@ def _index_select_rule(g: Any, dim: Any, index: Any, input_shape: Any) -> Any:
     return on(_add_up, g, straight(index, wrap_axis(dim, len(input_shape))), input_shape)
 
 
+_ROWS = by_row("dim", "index")
+
+
 def _select_all(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     source, dim, index = op.padded(args, kwargs)
     if not level.varies(index) or not source._data.ndim:
-        return by_row(level, op, args, kwargs)
+        return _ROWS(level, op, args, kwargs)
     return read(level, _index.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
 
 
 @linear(
     batch=_select_all,
+    out="exact",
+    numbers="",
     input=_index_select_rule,
     samples=lambda: [
         S(A(3, 4), 1, index(4, 5)),
@@ -250,7 +260,7 @@ def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     return _index(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))
 
 
-@linear(method=False, batch=_take_sum_of_each, input=lambda g, index: on(take, g, index))
+@linear(method=False, batch=_take_sum_of_each, numbers="", input=lambda g, index: on(take, g, index))
 def _take_sum(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added where `take` takes it from."""
     out = np.zeros(shape, dtype=summing(input.dtype))
@@ -260,6 +270,8 @@ def _take_sum(input: Any, index: Any, shape: Any) -> Any:
 
 @linear(
     batch=_take_of_each,
+    out="exact",
+    numbers="",
     input=lambda g, index, input_shape: on(_take_sum, g, index, input_shape),
     numpy={np.take: lambda a, indices, axis=None, mode="raise": _numpy_take(a, indices, axis, mode)},
     samples=lambda: [
@@ -323,7 +335,7 @@ def check_bool(name: str, mask: Any) -> None:
         )
 
 
-@linear(method=False, input=lambda g, mask: on(masked_select, g, mask))
+@linear(method=False, numbers="", input=lambda g, mask: on(masked_select, g, mask))
 def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` with the elements of `input`, one after the other, where `mask` is True."""
     out = np.zeros(shape, dtype=input.dtype)
@@ -333,6 +345,9 @@ def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
 
 @linear(
     batch=by_mask,
+    shape_from_values=True,
+    out="exact",
+    numbers="",
     input=lambda g, mask, input_shape: on(
         _masked_place, g, mask, np.broadcast_shapes(np.shape(mask), tuple(input_shape))
     ),
@@ -369,6 +384,8 @@ def masked_select(input: Any, mask: Any) -> Any:
     method=True,
     batch="refused",
     numpy={np.nonzero: lambda a: nonzero(a, as_tuple=True), np.flatnonzero: lambda a: nonzero(reshape(a, -1))[:, 0]},
+    shape_from_values=True,
+    out="exact",
     samples=lambda: [
         S(V([[0.0, 2.0], [3.0, 0.0]])),
         S(V([[0.0, 2.0], [3.0, 0.0]]), as_tuple=True),
@@ -424,6 +441,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
 
 @composite(
     numpy={np.argwhere: lambda a: argwhere(a)},
+    shape_from_values=True,
     samples=lambda: [S(V([[0.0, 2.0], [3.0, 0.0]])), S(A(3)), S(A()), S(V(0.0)), S(A(0, 2))],
     refused=lambda: [S([1.0])],
 )

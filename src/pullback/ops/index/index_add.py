@@ -13,14 +13,13 @@ from ... import errors
 from ...interpreters.batch_rules import by_row
 from ...kernels.positions import INT64, add_at, vector
 from ...table.calls import on
-from ...table.entry import composite, constant, linear
-from ...table.nodes import titled
+from ...table.entry import composite, constant, linear, titled
 from ...table.samples import A, Differs, S, V, index
 from ...tensor.arrays import reshaped, wrap_axis
 from ...tensor.tensor import Tensor
 from ..shape.reshape import expand, reshape
 from .gather import fitting_number, index_select, straight
-from .scatter import scatter_reduce
+from .scatter import combined
 from .subscripts import overwrite, twin
 
 
@@ -114,7 +113,9 @@ def _check_index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, 
 
 @linear(
     checks=_check_index_add,
-    batch=by_row,
+    batch=by_row("dim", "index"),
+    numbers="alpha",
+    out="exact",
     input=lambda g: g,
     source=lambda g, dim, index, alpha: on(index_select, g, dim, index) * alpha,
     samples=lambda: [*_SLICES, *_REPEATED, S(A(3), 0, V([2, 2], "int64"), A(2), alpha=2)],
@@ -161,7 +162,8 @@ def _put_slices(target: Any, at: Any, values: Any) -> None:
 
 @linear(
     method=False,
-    batch=by_row,
+    batch=by_row("dim", "index"),
+    numbers="",
     input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
     value=lambda g, dim, index: g - on(_index_fill, g, dim, index, 0.0),  # each slice once
 )
@@ -210,7 +212,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([0, 0, 2, 0])
     """
     axis, filling = _filled("index_fill", input, dim, value)
-    return titled(_index_fill(input, axis, index, filling), f"IndexFillBackward{int(isinstance(value, Tensor))}")
+    return titled(_index_fill, f"IndexFillBackward{int(isinstance(value, Tensor))}")(input, axis, index, filling)
 
 
 def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -229,7 +231,9 @@ def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) ->
 
 @linear(
     checks=_check_index_copy,
-    batch=by_row,
+    batch=by_row("dim", "index"),
+    numbers="",
+    out="exact",
     input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
     source=lambda g, dim, index, source_shape: reshaped(on(index_select, g, dim, index), source_shape),
     samples=_SLICES,
@@ -264,6 +268,7 @@ _COMBINED = [
 
 
 @composite(
+    out="exact",
     samples=lambda: [*_COMBINED, S(A(3), dim=0, index=V([1], "int64"), source=A(1), reduce="amax")],
     refused=lambda: [
         *(S(*s.args, "amax") for s in _NO_SLICES),
@@ -288,8 +293,7 @@ def index_reduce(
     if len(shape) > 1:
         row = reshape(index, tuple(-1 if i == axis else 1 for i in range(len(shape))))
         index = expand(row, shape)
-    found = scatter_reduce(input, axis, index, source, reduce, include_self=include_self)
-    return found if reduce == "mean" else titled(found, "IndexReduceBackward0")
+    return combined("IndexReduceBackward0", input, axis, index, source, reduce, include_self)
 
 
 @constant(method=False)

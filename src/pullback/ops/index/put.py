@@ -13,9 +13,8 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import in_rows, looped, written
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
-from ...table.calls import apply, on
-from ...table.entry import alias, composite, linear
-from ...table.nodes import titled
+from ...table.calls import on
+from ...table.entry import alias, composite, linear, titled
 from ...table.samples import A, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, wrap_axis
@@ -78,6 +77,7 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = 
 @linear(
     checks=_check_put,
     batch=_put_of_each,
+    numbers="",
     input=lambda g, index, accumulate: g if accumulate else on(put, g, index, 0.0, False),
     source=lambda g, index, source_shape: np.reshape(on(take, g, index), source_shape),
     samples=lambda: [
@@ -129,6 +129,7 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
     node="IndexPutBackward0",
     saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: True},
     batch=written,
+    numbers="",
     input=lambda g: g,
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
 )
@@ -240,11 +241,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([1., 0.])
     """
     check_mask("masked_fill", mask)
-    found = where(mask, fitting_number("masked_fill", input, value), input)
-    return titled(found, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+    call = titled(where, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+    return call(mask, fitting_number("masked_fill", input, value), input)
 
 
-@linear(method=False, input=lambda g, mask, input_shape: on(_masked_first, g, mask, input_shape))
+@linear(method=False, numbers="", input=lambda g, mask, input_shape: on(_masked_first, g, mask, input_shape))
 def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` with the first elements of `input`, one after the other, where `mask` is True."""
     out = np.zeros(shape, dtype=input.dtype)
@@ -262,7 +263,7 @@ def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
     return out
 
 
-@linear(method=False, input=lambda g, mask, input_shape: on(_masked_spread, g, mask, input_shape))
+@linear(method=False, numbers="", input=lambda g, mask, input_shape: on(_masked_spread, g, mask, input_shape))
 def _masked_first(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` that begin with the elements of `input` where `mask` is True."""
     out = np.zeros(shape, dtype=input.dtype)
@@ -308,15 +309,15 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 # Views ----------------------------------------------------------------------------------------------------------------
 
 
-def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: Any) -> Tensor:
-    """`input` with `src` in the place of the view ``op(input, *args)``, whose shape it has."""
+def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: Any, title: str) -> Tensor:
+    """`input` with `src` instead of the view ``op(input, *args)``, whose shape it has. title: of the node."""
     if not isinstance(src, (Tensor, np.ndarray)):
         raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
     if tuple(src.shape) != tuple(shape):
         raise RuntimeError(
             errors.message(f"{name}()", expected=f"src of shape {list(shape)}", found=str(list(src.shape)))
         )
-    return apply(_put_through.op, (input, src, ((op, args),)), {})
+    return titled(_put_through, title)(input, src, ((op, args),))
 
 
 @composite(
@@ -342,8 +343,15 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     if not shape or not -shape[axis] <= index < shape[axis]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     place = (*(slice(None),) * axis, operator.index(index))
-    found = put_through("select_scatter", input, src, shape[:axis] + shape[axis + 1 :], _getitem.op, place)
-    return titled(found, "SelectScatterBackward0")
+    return put_through(
+        "select_scatter",
+        input,
+        src,
+        shape[:axis] + shape[axis + 1 :],
+        _getitem.op,
+        place,
+        title="SelectScatterBackward0",
+    )
 
 
 @composite(
@@ -375,8 +383,15 @@ def slice_scatter(
     part = slice(start, end, step)
     n = len(range(*part.indices(shape[axis])))
     place = (*(slice(None),) * axis, part)
-    found = put_through("slice_scatter", input, src, (*shape[:axis], n, *shape[axis + 1 :]), _getitem.op, place)
-    return titled(found, "SliceScatterBackward0")
+    return put_through(
+        "slice_scatter",
+        input,
+        src,
+        (*shape[:axis], n, *shape[axis + 1 :]),
+        _getitem.op,
+        place,
+        title="SliceScatterBackward0",
+    )
 
 
 twin("put", _put_)

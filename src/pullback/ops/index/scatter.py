@@ -14,8 +14,7 @@ from ... import errors
 from ...interpreters.batch_rules import by_positions
 from ...kernels.positions import along
 from ...table.calls import on
-from ...table.entry import composite, constant, linear, special
-from ...table.nodes import titled
+from ...table.entry import composite, constant, linear, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.tensor import Tensor
@@ -109,7 +108,8 @@ def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
 
 @linear(
     method=False,
-    batch=by_positions,
+    batch=by_positions("dim"),
+    numbers="",
     input=lambda g, dim, index: on(_scatter, g, dim, index, 0.0),
     src=lambda g, dim, index: on(gather, g, dim, index),
 )
@@ -135,6 +135,7 @@ def _scatter_arguments(input: Tensor, index: Any, src: Any, value: Any, reduce: 
 
 
 @composite(
+    out="exact",
     samples=lambda: [
         *_SCATTER,
         S(A(3, 4), 0, index(3, 2, 2), 1.5),
@@ -172,7 +173,7 @@ def scatter(
     """
     given = _scatter_arguments(input, index, src, value, reduce)
     if reduce is None:
-        return titled(_scatter(input, dim, index, given), f"ScatterBackward{int(not isinstance(given, Tensor))}")
+        return titled(_scatter, f"ScatterBackward{int(not isinstance(given, Tensor))}")(input, dim, index, given)
     if reduce == "add":
         return scatter_add(input, dim, index, given)
     return scatter_reduce(input, dim, index, given, "prod")
@@ -208,7 +209,9 @@ def _check_scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> A
 
 @linear(
     checks=_check_scatter_add,
-    batch=by_positions,
+    batch=by_positions("dim"),
+    numbers="",
+    out="exact",
     input=lambda g: g,
     src=lambda g, dim, index: on(gather, g, dim, index),
     samples=lambda: [*_SCATTER, *_REPEATED, S(A(3), 0, V([0, 0], "int64"), A(3))],
@@ -236,7 +239,7 @@ def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 _HOW = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-@constant(method=False, batch=by_positions)
+@constant(method=False, batch=by_positions("dim", "shape"))
 def _occurrences(index: Any, dim: int, shape: Any, start: int) -> Any:
     """How often each position of a tensor of `shape` is in `index`, and `start` more; at least 1."""
     out = np.full(shape, start, dtype=np.int64)
@@ -277,7 +280,7 @@ def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
     return mine, theirs, np.where(mine, ones + 1, ones)
 
 
-@special(method=False, batch=by_positions, input=_by_input, src=_by_src)
+@special(method=False, batch=by_positions("dim"), input=_by_input, src=_by_src)
 def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
     """The product or the extremes of `input` and the elements of `src` with its positions."""
     if reduce != "prod" and input.dtype.kind == "c" and index.size:
@@ -318,6 +321,7 @@ def reductions(*names: str) -> list[Sample]:
 
 
 @composite(
+    out="exact",
     samples=lambda: [
         *reductions("sum", "prod", "mean", "amax", "amin"),
         S(A(3), 0, V([0, 0], "int64"), A(2), reduce="mean", include_self=True),
@@ -358,6 +362,13 @@ def scatter_reduce(
     >>> pullback.zeros(2).scatter_reduce(0, at, pullback.tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
     tensor([2., 5.])
     """
+    return combined("ScatterReduceBackward0", input, dim, index, src, reduce, include_self)
+
+
+def combined(
+    title: str, input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool
+) -> Tensor:
+    """`scatter_reduce`, whose node has torch's name `title`."""
     _refuse_number("scatter_reduce", src)
     if reduce not in ("sum", "mean", *_HOW):
         raise RuntimeError(
@@ -368,14 +379,14 @@ def scatter_reduce(
     if reduce == "mean" and dtype.kind == "b":
         raise NotImplementedError('scatter_reduce(): "mean" is not defined for bool')
     src = _cut(src, index)
-    given = {"reduce": reduce, "include_self": bool(include_self)}
     if not include_self:
         input = _scatter(input, dim, index, _neutral(reduce, dtype))
+    how = {"reduce": reduce, "include_self": bool(include_self)}
     if reduce in _HOW:
-        return titled(_scatter_combine(input, dim, index, src, reduce), "ScatterReduceBackward0", **given)
-    total = scatter_add(input, dim, index, src)
+        return titled(_scatter_combine, title, **how)(input, dim, index, src, reduce)
     if reduce == "sum":
-        return titled(total, "ScatterReduceBackward0", **given)
+        return titled(scatter_add, title, **how)(input, dim, index, src)
+    total = scatter_add(input, dim, index, src)
     number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
     return (total // number).to(input.dtype) if dtype.kind in "iu" else total / number
 

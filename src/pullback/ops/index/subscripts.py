@@ -21,7 +21,7 @@ from ...interpreters.batch_rules import added_up, by, prefixed, read, through, w
 from ...kernels.positions import add_at, indexed_shape
 from ...table.calls import apply, on, record
 from ...table.entry import linear
-from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
+from ...table.writing import THROUGH, before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, summing
 from ...tensor.modes import LEVELS, thread
@@ -200,6 +200,8 @@ def tensors_of(indices: Parts) -> Parts:
 @linear(
     method=False,
     batch=by(lambda full, index, shape: (*prefixed(full, index), (full[0], *shape))),
+    symbolic="call",
+    numbers="",
     input=lambda g, index: on(_getitem, g, index),
 )
 def _place(input: Any, index: Any, shape: Any) -> Any:
@@ -258,6 +260,7 @@ def _outside(error: IndexError, input: Any) -> IndexError:
         "step": lambda index: _slice_of(index).step or 1,
     },
     batch=by(prefixed),
+    symbolic=lambda out, input, index: input[(*index, ...) if ... not in index else index],
     input=lambda g, index, input_shape: on(_place, g, index, input_shape),
 )
 def _getitem(input: Any, index: Any) -> Any:
@@ -270,7 +273,7 @@ def _getitem(input: Any, index: Any) -> Any:
         raise _outside(error, input) from None
 
 
-@linear(method=False, batch=added_up, input=lambda g, indices: on(_index, g, indices))
+@linear(method=False, batch=added_up, numbers="", input=lambda g, indices: on(_index, g, indices))
 def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
     out = np.zeros(shape, dtype=summing(input.dtype))
@@ -278,10 +281,18 @@ def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     return out.astype(input.dtype, copy=False)
 
 
+def _has_masks(input: Any, indices: Any) -> bool:
+    """Whether positions are given by a mask, so that there are as many as values say."""
+    return any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices)
+
+
 @linear(
     method=False,
     saved={"indices": lambda indices: tensors_of(indices)},
     batch=read,
+    said="indexing with a mask",
+    shape_from_values=_has_masks,
+    numbers="",
     input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape),
 )
 def _index(input: Any, indices: Any) -> Any:
@@ -330,6 +341,7 @@ def _in_pairs(steps: Any) -> bool:
     method=False,
     node="CopySlices",
     batch=through,
+    numbers="",
     input=lambda g, steps: on(_put_through, g, 0.0, steps),
     values=lambda g, steps: _viewed(g, steps),
 )
@@ -352,6 +364,9 @@ def _put_through(input: Any, values: Any, steps: Any) -> Any:
     return out
 
 
+THROUGH.hand_over(_put_through)
+
+
 def _followed(input: Any, steps: Any) -> Any:
     """The view of an array that `steps` lead to, or a copy of it."""
     return functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, input)
@@ -361,6 +376,7 @@ def _followed(input: Any, steps: Any) -> Any:
     method=False,
     saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: False},
     batch=written,
+    numbers="",
     input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import errors
 from ...kernels import matrices
-from ...table.entry import composite, special
+from ...table.entry import composite, special, titled
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
@@ -121,8 +121,16 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     tensor([[2., 0.],
             [1., 2.]])
     """
+    if not upper:
+        return lower(A)
     check_matrix("linalg.cholesky", A, square=True)
-    return adjoint(_cholesky(adjoint(A))) if upper else _cholesky(A)
+    return adjoint(_cholesky(adjoint(A)))
+
+
+def lower(A: Tensor, title: str = "") -> Tensor:
+    """The lower triangular factor. title: torch's name of its node."""
+    check_matrix("linalg.cholesky", A, square=True)
+    return (titled(_cholesky, title) if title else _cholesky)(A)
 
 
 @composite(

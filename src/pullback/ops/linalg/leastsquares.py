@@ -281,6 +281,7 @@ def _lstsq_samples() -> list[Sample]:
 @composite(
     home="linalg",
     numpy={np.linalg.lstsq: lambda a, b, rcond=None: tuple(lstsq(a, b, rcond, driver="gelsd"))},
+    out="converted",
     samples=_lstsq_samples,
     kinks=lambda: [
         S(V([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), V([[0.0], [1.0], [2.0]])),

@@ -59,7 +59,12 @@ def _exchanged_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[
     return op.unchecked(with_axes(level, input, ndim + 1), with_axes(level, pivots, ndim), inverse)
 
 
-@linear(method=False, batch=_exchanged_of_each, input=lambda g, pivots, inverse: on(_exchanged, g, pivots, not inverse))
+@linear(
+    method=False,
+    batch=_exchanged_of_each,
+    numbers="",
+    input=lambda g, pivots, inverse: on(_exchanged, g, pivots, not inverse),
+)
 def _exchanged(input: Any, pivots: Any, inverse: bool) -> Any:
     """``P^T input``, or ``P input`` if `inverse`."""
     order = _order(pivots, input.shape[-2], inverse)

@@ -313,6 +313,7 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
     numpy={np.linalg.eig: lambda a: eig(a)},
     saved={"eigenvalues": "out0", "eigenvectors": "out1"},
     conjugate=False,
+    out="converted",
     A=_eig_rule,
     samples=squares,
     refused=NO_SQUARE,

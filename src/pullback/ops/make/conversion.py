@@ -92,6 +92,7 @@ def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
 @linear(
     method=False,
     batch=by(_same_order),
+    narrow="itself",
     input=lambda g: g,
     numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype, copy=copy)} if hasattr(np, "astype") else {},
 )
@@ -339,4 +340,4 @@ for _question in (is_nonzero, is_signed):
     alias(_question.__name__, _question)
 alias("result_type", result_type)
 
-narrow.converts_with(to)
+narrow.converts_with(to, _to_copy)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.entry import constant, special
 from ...tensor.arrays import wrap_axes, wrap_axis
 from ...tensor.tensor import NUMPY, Tensor, wrap
@@ -188,14 +189,14 @@ def _partitioned(input: Any, kth: Any, axis: int) -> Any:
     return np.argpartition(input, kth, axis=axis) if input.ndim else np.zeros((), np.int64)
 
 
-@special(method=False, batch="dims", input=many_rule, jvp=many_jvp)
+@special(method=False, batch=dims("dim"), input=many_rule, jvp=many_jvp)
 def _partition(input: Any, kth: Any, dim: int) -> Any:
     """`input` with what belongs at `kth` there, smaller elements before and larger ones after; and the positions."""
     index = _partitioned(input, kth, dim)
     return (np.take_along_axis(input, index, dim) if input.ndim else np.array(input)), index
 
 
-@constant(method=False, batch="dims")
+@constant(method=False, batch=dims("dim"))
 def _argpartition(input: Any, kth: Any, dim: int) -> Any:
     return _partitioned(input, kth, dim)
 

@@ -103,7 +103,7 @@ def _diagonal_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[s
     return op.unchecked(level.value(input), (max(labels) + 1, *labels))
 
 
-@linear(method=False, batch=_diagonal_of_each, input=_spread)
+@linear(method=False, batch=_diagonal_of_each, numbers="labels", input=_spread)
 def _labelled_diagonal(input: Any, labels: Labels) -> Any:
     """The elements of an array at which axes of the same label have the same index; each label keeps one axis."""
     once = tuple(dict.fromkeys(labels))

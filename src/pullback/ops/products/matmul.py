@@ -5,7 +5,6 @@ all but `matmul` are made of it.
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +12,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import apply
-from ...table.entry import bilinear, composite
-from ...table.nodes import titled
+from ...table.entry import bilinear, composite, titled
 from ...table.operands import number_of
 from ...table.samples import A, Differs, S, Sample, V, nan
 from ...tensor import dtypes
@@ -115,20 +113,16 @@ def _product(input: Any, other: Any) -> Any:
     return np.matmul(input, other)
 
 
-def _entered(name: str, node: str) -> Any:
-    """An entry of the product: each is the same, but in its nodes' name."""
-    forward = types.FunctionType(_product.__code__, globals(), name)
-    return bilinear(method=False, node=node, batch=_product_of_each, input=_left, other=_right)(forward)
-
-
-_matmul = _entered("_matmul", "MatmulBackward0")
-_bmm = _entered("_bmm", "BmmBackward0")
-# by the numbers of axes of the operands
+_ENTRY: dict[str, Any] = {"method": False, "batch": _product_of_each, "input": _left, "other": _right}
+_matmul = bilinear(name="_matmul", node="MatmulBackward0", **_ENTRY)(_product)
+_bmm = bilinear(name="_bmm", node="BmmBackward0", **_ENTRY)(_product)
+# the same product under torch's names for it, by the numbers of axes of the operands
 _NAMED = {
-    (1, 1): _entered("_dot", "DotBackward0"),
-    (2, 1): _entered("_mv", "MvBackward0"),
-    (2, 2): _entered("_mm", "MmBackward0"),
+    (1, 1): bilinear(name="_dot", node="DotBackward0", **_ENTRY)(_product),
+    (2, 1): bilinear(name="_mv", node="MvBackward0", **_ENTRY)(_product),
+    (2, 2): bilinear(name="_mm", node="MmBackward0", **_ENTRY)(_product),
 }
+_vdot = titled(_NAMED[1, 1], "VdotBackward0")
 
 
 def _matmul_samples() -> list[Sample]:
@@ -172,6 +166,7 @@ def _matmul_refused() -> list[Sample]:
         np.matmul: lambda x1, x2: matmul(x1, x2),
         np.linalg.matmul: lambda x1, x2: matmul(x1, x2),
     },
+    out="exact",
     samples=_matmul_samples,
     refused=_matmul_refused,
     differs=_NO_BOOL,
@@ -276,7 +271,7 @@ def _dot_samples() -> list[Sample]:
 _NO_DOT = [S(A(3), A(2)), S(A(3), A(1)), S(A(2, 2), A(2, 2)), S(A(3), 1.0), S(A(3), A(3, dtype="int32")), S(A(3), A())]
 
 
-@composite(samples=_dot_samples, refused=_NO_DOT, differs=_NO_BOOL)
+@composite(out="exact", samples=_dot_samples, refused=_NO_DOT, differs=_NO_BOOL)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The product of two vectors, not conjugated."""
     check_ndim("dot", input=(input, 1), tensor=(tensor, 1))
@@ -289,6 +284,7 @@ def _flat(a: Any) -> Any:
 
 @composite(
     numpy={np.vdot: lambda a, b: np.dot(np.conj(_flat(a)), _flat(b))},
+    out="exact",
     samples=_dot_samples,
     refused=_NO_DOT,
     differs=_NO_BOOL,
@@ -296,7 +292,7 @@ def _flat(a: Any) -> Any:
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
     check_ndim("vdot", input=(input, 1), other=(other, 1))
-    return matmul(np.conj(input), other) if input.is_complex() else titled(matmul(input, other), "VdotBackward0")
+    return matmul(np.conj(input), other) if input.is_complex() else _vdot(input, other)
 
 
 @composite(
@@ -415,6 +411,7 @@ _KINKS = [S(V([[nan, 1.0], [1.0, nan]]), V([[1.0, 2.0], [3.0, 4.0]]), V([[1.0, 0
 
 @composite(
     inplace=True,
+    older=True,
     samples=_added((2, 3), (3, 4), (2, 4), (4,), (2, 1), ()),
     kinks=_KINKS,
     refused=lambda: [*_unadded((2, 3), (3, 4), (2, 4))(), S(A(2, 2, dtype="int64"), A(2, 2), A(2, 2))],
@@ -436,6 +433,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 @composite(
     inplace=True,
+    older=True,
     samples=_added((2, 3), (3,), (2,), (1,), ()),
     refused=lambda: [*_unadded((2, 3), (3,), (2,))(), S(A(2, dtype="int64"), A(2, 2), A(2))],
     differs=[*_NO_BOOL, _FRACTION],
@@ -450,6 +448,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 
 @composite(
     inplace=True,
+    older=True,
     samples=_added((3, 2, 3), (3, 3, 4), (2, 4), (4,), (2, 1), ()),
     refused=lambda: [*_unadded((3, 2, 3), (3, 3, 4), (2, 4))(), S(A(2, 2), A(1, 2, 2), A(3, 2, 2))],
     differs=[*_NO_BOOL, _FRACTION],
@@ -464,6 +463,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 
 @composite(
     inplace=True,
+    older=True,
     samples=_added((3, 2, 3), (3, 3, 4), (3, 2, 4), (2, 4), (4,), (3, 1, 1), ()),
     refused=lambda: [*_unadded((3, 2, 3), (3, 3, 4), (3, 2, 4))(), S(A(2, 2), A(1, 2, 2), A(3, 2, 2))],
     differs=[*_NO_BOOL, _FRACTION],
@@ -478,6 +478,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
 @composite(
     inplace=True,
+    older=True,
     samples=_added((2,), (3,), (2, 3), (3,), (2, 1), ()),
     refused=lambda: [
         S(A(4, 2, 3), A(2), A(3)),

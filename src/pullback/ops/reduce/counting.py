@@ -324,6 +324,8 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
 
 
 @linear(
+    shape_from_values=True,
+    numbers="",
     weights=lambda g, input: pick(g, 0, input),
     samples=lambda: [
         *(S(V([1, 2, 2, 5], d)) for d in ("int64", "uint8", "int32")),

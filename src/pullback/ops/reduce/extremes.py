@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.entry import composite, constant, special
-from ...table.nodes import dims_of, titled
+from ...interpreters.batch_rules import dims
+from ...table.entry import composite, constant, special, titled
+from ...table.nodes import dims_of
 from ...table.operands import plain
 from ...table.results import result_type
 from ...table.samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole
@@ -82,7 +83,8 @@ _NAN = Differs(
 
 @special(
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
+    out="exact",
     input=shared_rule,
     numpy=dict.fromkeys((np.max, np.amax), lambda a, axis=None, *, keepdims=False: amax(a, axis, keepdims)),
     samples=_samples,
@@ -98,7 +100,8 @@ def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
 
 @special(
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
+    out="exact",
     input=shared_rule,
     numpy=dict.fromkeys((np.min, np.amin), lambda a, axis=None, *, keepdims=False: amin(a, axis, keepdims)),
     samples=_samples,
@@ -123,7 +126,7 @@ def _aminmax_rule(g: Any, input: Any, out0: Any, out1: Any, dim: Any, keepdim: A
 
 @special(
     saved={"min": "out0", "max": "out1", "keepdim": lambda keepdim: bool(keepdim)},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_aminmax_rule,
     samples=lambda: [
         *whole("whole"),
@@ -183,8 +186,9 @@ _TRUE = Differs(
 
 
 @constant(
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     numpy={np.argmax: lambda a, axis=None, *, keepdims=False: argmax(a, axis, keepdims)},
+    out="exact",
     samples=_argument_samples,
     kinks=_kinks,
     refused=_refused,
@@ -196,8 +200,9 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @constant(
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     numpy={np.argmin: lambda a, axis=None, *, keepdims=False: argmin(a, axis, keepdims)},
+    out="exact",
     samples=_argument_samples,
     kinks=_kinks,
     refused=_refused,
@@ -211,14 +216,14 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 # Both, along an axis --------------------------------------------------------------------------------------------------
 
 
-@special(method=False, batch="dims", input=one_rule, jvp=one_jvp)
+@special(method=False, batch=dims("dim", keeps="keepdim"), input=one_rule, jvp=one_jvp)
 def _max(input: Any, dim: int, keepdim: bool) -> Any:
     """The largest along `dim` and its index."""
     refuse_extreme("max", input, dim)
     return MaxResult(*chosen(input, dim, keepdim, lambda x, axis: np.argmax(x, axis=axis, keepdims=True)))
 
 
-@special(method=False, batch="dims", input=one_rule, jvp=one_jvp)
+@special(method=False, batch=dims("dim", keeps="keepdim"), input=one_rule, jvp=one_jvp)
 def _min(input: Any, dim: int, keepdim: bool) -> Any:
     """The smallest along `dim` and its index."""
     refuse_extreme("min", input, dim)
@@ -236,7 +241,7 @@ def _extreme(
         (keepdim,) = rest or (keepdim,)
     if dim is None and keepdim:
         raise TypeError(errors.message(f"{every.__name__[1:]}()", expected="keepdim with a dim only", found="no dim"))
-    return titled(every(input), node) if dim is None else along_dim(input, dim, keepdim)
+    return titled(every, node)(input) if dim is None else along_dim(input, dim, keepdim)
 
 
 def _either_samples() -> list[Sample]:

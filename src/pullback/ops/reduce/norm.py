@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.entry import TABLE, composite, special
 from ...table.nodes import dims_of
 from ...table.operands import plain, somewhere
@@ -59,7 +60,7 @@ def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any)
     method=False,
     node="LinalgVectorNormBackward0",
     saved={"dim": dims_of, "ord": "p"},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_p_norm_rule,
 )
 def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
@@ -73,7 +74,7 @@ def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any
     method=False,
     node="LinalgVectorNormBackward0",
     saved={"dim": dims_of, "ord": lambda: 2},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_safe_root_rule,
 )
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:

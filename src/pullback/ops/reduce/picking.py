@@ -32,6 +32,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 
 @linear(
     method=False,
+    numbers="",
     input=lambda g, dim, index, input_shape: on(_place, g, dim, index, input_shape, True),
     batch=_put_in_front,
 )
@@ -40,7 +41,7 @@ def _pick(input: Any, dim: int, index: Any) -> Any:
     return taken_along(input, index, dim) if input.ndim else np.array(input)
 
 
-@linear(method=False, input=lambda g, dim, index: on(_pick, g, dim, index), batch=_put_in_front)
+@linear(method=False, numbers="", input=lambda g, dim, index: on(_pick, g, dim, index), batch=_put_in_front)
 def _place(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     """Zeros of `shape` with `input` added at positions `index` along `dim`: the adjoint of `_pick`.
 

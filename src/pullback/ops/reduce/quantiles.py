@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.entry import composite, elementwise, special
 from ...table.operands import index_of
 from ...table.results import result_type
@@ -72,7 +73,7 @@ def _median(input: Any) -> Any:
     return _of_all("median", input, False)
 
 
-@special(method=False, node="MedianBackward1", batch="dims", input=one_rule, jvp=one_jvp)
+@special(method=False, node="MedianBackward1", batch=dims("dim", keeps="keepdim"), input=one_rule, jvp=one_jvp)
 def _median_dim(input: Any, dim: int, keepdim: bool) -> Any:
     return MedianResult(*_along("median", input, dim, keepdim, False))
 
@@ -82,7 +83,7 @@ def _nanmedian(input: Any) -> Any:
     return _of_all("nanmedian", input, True)
 
 
-@special(method=False, node="NanmedianBackward1", batch="dims", input=one_rule, jvp=one_jvp)
+@special(method=False, node="NanmedianBackward1", batch=dims("dim", keeps="keepdim"), input=one_rule, jvp=one_jvp)
 def _nanmedian_dim(input: Any, dim: int, keepdim: bool) -> Any:
     return NanmedianResult(*_along("nanmedian", input, dim, keepdim, True))
 
@@ -154,7 +155,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @special(
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=one_rule,
     jvp=one_jvp,
     samples=lambda: _one_samples(2)[:-6] + _one_samples(1),
@@ -203,7 +204,7 @@ def _most_frequent(x: Any, axis: int) -> Any:
 
 
 @special(
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=one_rule,
     jvp=one_jvp,
     samples=lambda: [*_one_samples(), S(A(2, 3, domain="whole"))],

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.calls import on
 from ...table.entry import Op, linear, special
 from ...table.results import result_type
@@ -60,7 +61,7 @@ def _cumsum_rule(g: Any, dim: Any) -> Any:
 
 
 @linear(
-    batch="dims",
+    batch=dims("dim"),
     inplace=True,
     input=_cumsum_rule,
     numpy={
@@ -144,7 +145,7 @@ def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
 @special(
     checks=_check_cumprod,
-    batch="dims",
+    batch=dims("dim"),
     input=_cumprod_rule,
     inplace=True,
     numpy={
@@ -194,7 +195,7 @@ def _running_kinks() -> list[Sample]:
     return [*(S(V(row), 0) for row in rows), S(V(rows), 0), S(V(rows), 1)]
 
 
-@special(batch="dims", input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
+@special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
 def cummax(input: Any, dim: int) -> Any:
     """The largest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on.
 
@@ -205,7 +206,7 @@ def cummax(input: Any, dim: int) -> Any:
     return CummaxResult(*_running("cummax", np.maximum, input, dim))
 
 
-@special(batch="dims", input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
+@special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
 def cummin(input: Any, dim: int) -> Any:
     """The smallest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
     return CumminResult(*_running("cummin", np.minimum, input, dim))
@@ -235,7 +236,7 @@ def _log_add(a: Any, b: Any) -> Any:
 
 
 @special(
-    batch="dims",
+    batch=dims("dim"),
     input=_logcumsumexp_rule,
     samples=_samples,
     kinks=lambda: [

@@ -89,6 +89,7 @@ def _check_searchsorted(
     checks=_check_searchsorted,
     batch=in_order,
     method=False,
+    out="exact",
     samples=_search_samples,
     kinks=[S(V([-inf, 0.0, 1.0, inf]), V([nan, inf, -inf, -0.0]), right=r) for r in (False, True)],
     refused=lambda: [
@@ -141,6 +142,7 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
 
 @composite(
     method=False,
+    out="exact",
     samples=lambda: [
         *(S(V([[0.0, 1.0, 3.0], [4.0, 7.0, 8.0]]), V([1.0, 3.0, 3.0, 7.0]), right=r) for r in (False, True)),
         S(V([0.0, 4.0]), V([1.0, 3.0]), out_int32=True),
@@ -194,6 +196,7 @@ def _check_isin(elements: Any, test_elements: Any, *, assume_unique: bool = Fals
     checks=_check_isin,
     batch=_isin_of_each,
     method=False,
+    out="exact",
     samples=lambda: [
         S(V([1, 2, 3], "int64"), V([2, 3], "int64")),
         S(V([[1.0, 2.0, 3.0]], "float64"), V([[2.0, 3.0]], "float64"), invert=True),
@@ -242,7 +245,7 @@ def _distinct_rule(g: Any, out1: Any, out2: Any, dim: Any, input_shape: Any) -> 
     return pick(shares, axis, np.broadcast_to(index, input_shape))
 
 
-@special(method=False, batch="refused", input=_distinct_rule)
+@special(method=False, batch="refused", said="unique()", shape_from_values=True, input=_distinct_rule)
 def _unique(input: Any, dim: Any, equal_nan: bool = False) -> Any:
     """The distinct elements in order, where each of the input is among them, and how many there are of each."""
     refuse_unordered("unique", input)
@@ -273,7 +276,7 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
     return axis
 
 
-@special(method=False, batch="refused", input=_distinct_rule)
+@special(method=False, batch="refused", said="unique_consecutive()", shape_from_values=True, input=_distinct_rule)
 def _unique_consecutive(input: Any, dim: Any) -> Any:
     """As `_unique`, of runs of equal elements, in the order they come."""
     refuse_unordered("unique_consecutive", input)
@@ -323,6 +326,7 @@ _NOT_DISTINCT = [S(A(2, 2), dim=2), S(A(), dim=0), S([1.0]), S(A(2), nonsense=1)
 
 
 @composite(
+    shape_from_values=True,
     samples=lambda: [*_distinct_samples(), S(V([3, 1, 1], "int64"), True, True, True), S(A(4), sorted=False)],
     kinks=_distinct_kinks,
     refused=lambda: [*_NOT_DISTINCT, S(A(2, 0), dim=0), S(A(2, dtype="complex64"))],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.entry import composite, constant, special
 from ...table.operands import index_of
 from ...table.results import result_type
@@ -72,7 +73,7 @@ def _not_sorted() -> list[Sample]:
 
 
 @special(
-    batch="dims",
+    batch=dims("dim"),
     input=many_rule,
     jvp=many_jvp,
     samples=_samples,
@@ -95,7 +96,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = N
 
 
 @constant(
-    batch="dims",
+    batch=dims("dim"),
     samples=_samples,
     kinks=_kinks,
     refused=_not_sorted,
@@ -106,6 +107,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any 
 
 
 @composite(
+    out="exact",
     samples=lambda: [S(A(3, 2)), S(A(3, 2, layout="T")), S(A()), S(A(0)), S(A(0, 2)), S(A(2, 3, 2, layout="step"))],
     refused=[S([1.0]), S(A(2), 0)],
 )
@@ -137,7 +139,7 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
 
 
 @special(
-    batch="dims",
+    batch=dims("dim"),
     input=many_rule,
     jvp=many_jvp,
     samples=lambda: [

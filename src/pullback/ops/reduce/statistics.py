@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.entry import composite, elementwise, special
 from ...table.nodes import dims_of
 from ...table.operands import number_of, plain
@@ -212,7 +213,7 @@ def _check_var(
     kinks=_kinks,
     refused=_refused,
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_deviation_rule,
 )
 def var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -240,7 +241,7 @@ def _check_std(
     kinks=_kinks,
     refused=_refused,
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_std_rule,
 )
 def std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -262,7 +263,7 @@ def _check_var_mean(
     refused=_refused,
     differs=[_INFINITE],
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     conjugate=False,
     input=_var_mean_rule,
 )
@@ -285,7 +286,7 @@ def _check_std_mean(
     refused=_refused,
     differs=[_INFINITE],
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     conjugate=False,
     input=_std_mean_rule,
 )

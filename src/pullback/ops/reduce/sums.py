@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batched import moved_dims
-from ...table.entry import Op, composite, constant, linear, special
-from ...table.nodes import OpNode, dims_of, titled
+from ...interpreters.batch_rules import dims
+from ...table.entry import Op, composite, constant, linear, special, titled
+from ...table.nodes import OpNode, dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
@@ -87,7 +87,7 @@ def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 @linear(
     node=lambda node: f"SumBackward{_along(node)}",
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_sum_rule,
     numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
     samples=lambda: [*_samples(), S(A(2, 3, dtype="float64"), dtype=D("int64")), S(A(2, 3), 0, dtype=D("bool"))],
@@ -113,7 +113,7 @@ def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 @linear(
     node=lambda node: f"MeanBackward{_along(node)}",
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_mean_rule,
     samples=_samples,
     kinks=[S(V([nan, 1.0])), S(V([inf, -inf]))],
@@ -156,7 +156,7 @@ def _nan_kinks() -> list[Sample]:
 
 @special(
     saved={"dim": dims_of},
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     input=_nansum_rule,
     samples=_samples,
     kinks=_nan_kinks,
@@ -210,7 +210,7 @@ def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
 
 
 @special(
-    batch="dims",
+    batch=dims("dim", keeps="keepdim"),
     also="special.logsumexp",
     saved={"dim": dims_of},
     input=_logsumexp_rule,
@@ -299,7 +299,7 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     return np.multiply(insert_axes(g, axes, shape, keepdim), others)
 
 
-@special(method=False, batch="dims", input=_prod_rule)
+@special(method=False, batch=dims("dim", keeps="keepdim"), input=_prod_rule)
 def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
@@ -331,8 +331,8 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    found = _prod(cast_first("prod", input, dtype), dim, keepdim)
-    return found if dim is None else titled(found, "ProdBackward1")
+    call = _prod if dim is None else titled(_prod, "ProdBackward1")
+    return call(cast_first("prod", input, dtype), dim, keepdim)
 
 
 # Nonzero or not -------------------------------------------------------------------------------------------------------
@@ -350,12 +350,15 @@ def _is_empty(dim: Any) -> bool:
     return isinstance(dim, (tuple, list)) and not dim
 
 
+_along_dim = dims("dim", keeps="keepdim")
+
+
 def _held_of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """vmap: as for all reductions, but where none of the dimensions is reduced."""
     input, dim, keepdim = op.padded(args, kwargs)
     if _is_empty(dim):
         return op.unchecked(level.value(input), dim, keepdim)
-    return moved_dims(level, op, args, kwargs)
+    return _along_dim(level, op, args, kwargs)
 
 
 def _test_samples() -> list[Sample]:
@@ -388,7 +391,7 @@ def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @constant(
-    batch="dims",
+    batch=dims("dim"),
     numpy={np.count_nonzero: lambda a, axis=None, *, keepdims=False: sum(a != 0, axis, keepdims)},
     samples=lambda: [
         *whole(),

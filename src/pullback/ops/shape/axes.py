@@ -31,6 +31,7 @@ def _check_permute(input: Tensor, dims: Any, *more: Any) -> Any:
 @linear(
     checks=_check_permute,
     batch=by(lambda full, dims: ((0, *moved(dims, full)),)),
+    symbolic=lambda out, input, dims: np.transpose(input, tuple(dims)),
     input=_permute_rule,
     view=True,
     numpy={np.transpose: lambda a, axes=None: permute(a, axes if axes is not None else tuple(range(a.ndim))[::-1])},

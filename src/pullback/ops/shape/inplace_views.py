@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...autograd.node import Node, carry_retained, leaf_edge, next_order
+from ...autograd.node import Node, begin, carry_retained, edge_of
 from ...table.entry import alias
 from ...table.writing import refuse_turn
 from ...tensor.memory import INFERENCE, View
@@ -134,7 +134,7 @@ def _set_(
         )
     refuse_turn(self, (source,))
     tracked = [t for t in (self, source) if t._requires_grad] if thread.modes.grad_enabled else []
-    edges = [t._edge or leaf_edge(t) for t in tracked]
+    edges = [edge_of(t) for t in tracked]
     if size is not None:
         strides = stride if stride is not None else wrap(np.empty(size)).stride()
         source = as_strided(source.detach(), size, strides, storage_offset)
@@ -143,8 +143,7 @@ def _set_(
     if self._edge is None and self._leaf is not None:
         self._leaf[0].renew()  # what was computed of the memory before was computed of another leaf
     if edges:
-        node = SetBackward0()
-        node._edges, node._hooks, node._order = edges, None, next_order()
+        node = begin(SetBackward0(), edges)
         self._edge, self._requires_grad = (node, 0, self._data.shape, self._data.dtype), True
     return self
 

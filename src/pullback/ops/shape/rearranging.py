@@ -31,6 +31,7 @@ def _check_flip(input: Tensor, dims: Any, *more: Any) -> Any:
 @linear(
     checks=_check_flip,
     batch=by(_flip_all),
+    numbers="dims",
     input=lambda g, dims: np.flip(g, dims) if np.ndim(g) else g,
     numpy={np.flip: lambda m, axis=None: flip(m, tuple(range(m.ndim)) if axis is None else sizes((axis,)))},
     samples=lambda: [
@@ -124,6 +125,7 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
 @linear(
     saved={"shifts": lambda shifts: dims_of(shifts), "dims": lambda dims: dims_of(() if dims is None else dims)},
     batch=by(_roll_all),
+    numbers="shifts dims",
     input=_roll_rule,
     numpy={np.roll: lambda a, shift, axis=None: _numpy_roll(a, shift, axis)},
     samples=lambda: [
@@ -196,6 +198,7 @@ def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
 @linear(
     checks=_check_repeat,
     batch=by(_repeat_all),
+    numbers="repeats",
     input=_repeat_rule,
     function=False,
     method=True,

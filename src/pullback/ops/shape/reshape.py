@@ -334,6 +334,7 @@ def _check_expand(input: Tensor, size: Any, *more: Any) -> Any:
 @linear(
     checks=_check_expand,
     batch=expanded,
+    symbolic=lambda out, input, shape: np.broadcast_to(input, out.shape),
     input=lambda g: g,
     function=False,
     method=True,
@@ -509,6 +510,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 @linear(
     input=lambda g: g,
     batch=_cloned_batch,
+    symbolic=lambda out, input, **layout: input,
     numpy={np.copy: lambda a, order="K", subok=False: clone(a)},
     samples=unary_samples,
     refused=NO_UNARY,
@@ -519,7 +521,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
-@linear(method=False, node="CloneBackward0", batch="leading", input=lambda g: g)
+@linear(method=False, node="CloneBackward0", batch="leading", symbolic=lambda out, input: input, input=lambda g: g)
 def _contiguous(input: Any) -> Any:
     return np.array(input, order="C")
 

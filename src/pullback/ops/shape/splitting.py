@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.calls import apply, as_view, on, tie
-from ...table.entry import composite, special
-from ...table.nodes import titled
+from ...table.calls import apply, as_view, on
+from ...table.entry import composite, special, titled
 from ...table.samples import A, S, V
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axis
@@ -40,7 +39,7 @@ def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: st
         if not isinstance(input, Lifted):
             as_view(out, _getitem.op, args, made)
         elif isinstance(out, Lifted):
-            tie(out, _getitem.op, args, made)
+            as_view(out, _getitem.op, args, made, known=True)
     return outs
 
 
@@ -74,10 +73,10 @@ def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
     return tuple(input[_cut(dim, slice(a, b))] for a, b in pairwise((0, *accumulate(lengths))))
 
 
-def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces") -> tuple[Tensor, ...]:
-    """The pieces of these lengths, which add up to that of the axis."""
+def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces", title: str = "") -> tuple[Tensor, ...]:
+    """The pieces of these lengths, which add up to that of the axis. title: torch's name of their node."""
     lengths = tuple(lengths)
-    outs = apply(_split.op, (input, lengths, dim), {})
+    outs = (titled(_split, title) if title else _split)(input, lengths, dim)
     return tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))], made)
 
 
@@ -131,12 +130,16 @@ def split(input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, sp
     size = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(size, (tuple, list)):
         return split_with_sizes(input, size, axis)
-    size = _whole("split", size)
+    return _alike(input, _whole("split", size), axis, n)
+
+
+def _alike(input: Tensor, size: int, axis: int, n: int, title: str = "") -> tuple[Tensor, ...]:
+    """The pieces of one size of an axis of length `n`."""
     if size < 0 or (n and not size):
         raise RuntimeError(
             errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size))
         )
-    return _pieces(input, [min(size, n - i) for i in range(0, n, size or 1)] or [0], axis)
+    return _pieces(input, [min(size, n - i) for i in range(0, n, size or 1)] or [0], axis, title=title)
 
 
 @composite(
@@ -146,6 +149,10 @@ def split(input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, sp
 )
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along `dim`, of the sizes listed."""
+    return _of_sizes(input, split_sizes, dim, "SplitWithSizesBackward0")
+
+
+def _of_sizes(input: Tensor, split_sizes: Any, dim: int, title: str) -> tuple[Tensor, ...]:
     axis, n = _axis_of_some("split_with_sizes", input, dim)
     if not isinstance(split_sizes, (tuple, list)):
         raise TypeError(
@@ -157,7 +164,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
             f"but got split_sizes={lengths}"
         )
-    return titled(_pieces(input, lengths, axis), "SplitWithSizesBackward0")
+    return _pieces(input, lengths, axis, title=title)
 
 
 @composite(
@@ -180,11 +187,15 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> pullback.chunk(pullback.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
+    return _chunks(input, chunks, dim)
+
+
+def _chunks(input: Tensor, chunks: int, dim: int, title: str = "") -> tuple[Tensor, ...]:
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     axis, n = _axis_of_some("chunk", input, dim)
     size = -(-n // chunks)
-    return _pieces(input, [min(size, n - i) for i in range(0, n, size)] if n else [0] * chunks, axis)
+    return _pieces(input, [min(size, n - i) for i in range(0, n, size)] if n else [0] * chunks, axis, title=title)
 
 
 def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -201,7 +212,9 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 )
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
-    return titled(_untied(split(input, _whole("unsafe_split", split_size), dim)), "UnsafeSplitBackward0")
+    size = _whole("unsafe_split", split_size)
+    axis, n = _axis_of_some("split", input, dim)
+    return _untied(_alike(input, size, axis, n, "UnsafeSplitBackward0"))
 
 
 @composite(
@@ -210,7 +223,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 )
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
-    return titled(_untied(split_with_sizes(input, split_sizes, dim)), "UnsafeSplitWithSizesBackward0")
+    return _untied(_of_sizes(input, split_sizes, dim, "UnsafeSplitWithSizesBackward0"))
 
 
 @composite(
@@ -219,7 +232,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 )
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
-    return titled(_untied(chunk(input, chunks, dim)), "UnsafeSplitBackward0")
+    return _untied(_chunks(input, chunks, dim, "UnsafeSplitBackward0"))
 
 
 def _numbers(name: str, value: Any) -> Any:

@@ -17,9 +17,8 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...kernels.positions import add_at
-from ...table.calls import apply, on, tie
+from ...table.calls import apply, as_view, on
 from ...table.entry import composite, linear
-from ...table.nodes import titled
 from ...table.samples import A, Differs, S
 from ...tensor.arrays import wrap_axis
 from ...tensor.memory import innermost, same_memory
@@ -95,7 +94,7 @@ def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any
     return on(_as_strided, g, size, stride, offset, geometry)
 
 
-@linear(method=False, input=_sum_rule)
+@linear(method=False, numbers="size stride geometry", input=_sum_rule)
 def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
     """The adjoint of `_as_strided`, for an input of `shape`."""
     own, first = geometry
@@ -113,7 +112,7 @@ def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
     source = args[0]
     if isinstance(out, Lifted) == isinstance(source, Lifted):
         if same_memory(out._data, source._data):
-            tie(out, op, args)
+            as_view(out, op, args, known=True)
         elif out._data.size:
             innermost(out._data).setflags(write=False)
     return out
@@ -242,8 +241,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` with `src` in the place of what `as_strided` gives."""
     args = _arguments(input, size, stride, storage_offset)
-    found = put_through("as_strided_scatter", input, src, args[0], _as_strided.op, *args)
-    return titled(found, "AsStridedScatterBackward0")
+    return put_through(
+        "as_strided_scatter", input, src, args[0], _as_strided.op, *args, title="AsStridedScatterBackward0"
+    )
 
 
 # Windows --------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batch_rules import dims
 from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample
@@ -51,7 +52,7 @@ def _resize_rule(g: Any, dims: Any, input_shape: Any) -> Any:
     return on(_resize, g, dims, tuple(input_shape[d] for d in dims))
 
 
-@linear(method=False, batch="dims", input=_resize_rule)
+@linear(method=False, batch=dims("dims"), input=_resize_rule)
 def _resize(input: Any, dims: Any, sizes: Any) -> Any:
     """`input` cut off at, or padded with zeros to, these sizes along axes; its transpose is the way back."""
     shape = list(input.shape)
@@ -70,7 +71,8 @@ def _resize(input: Any, dims: Any, sizes: Any) -> Any:
         "forward": lambda inverse: not inverse,
         "normalization": lambda norm, inverse: _NORMS.index(_TURNED[norm] if inverse else norm),
     },
-    batch="dims",
+    batch=dims("dims"),
+    numbers="norm",
     input=lambda g, dims, norm, inverse: on(_c2c, g, dims, _TURNED[norm], not inverse),
 )
 def _c2c(input: Any, dims: Any, norm: Any, inverse: bool) -> Any:
@@ -97,7 +99,8 @@ def _r2c_rule(g: Any, dims: Any, norm: str, input_shape: Any) -> Any:
     method=False,
     node="FftR2CBackward0",
     saved={"normalization": lambda norm: _NORMS.index(norm), "onesided": lambda: True},
-    batch="dims",
+    batch=dims("dims"),
+    numbers="norm",
     input=_r2c_rule,
 )
 def _r2c(input: Any, dims: Any, norm: Any) -> Any:
@@ -111,7 +114,8 @@ def _r2c(input: Any, dims: Any, norm: Any) -> Any:
     method=False,
     node="FftC2RBackward0",
     saved={"normalization": lambda norm: _NORMS.index(_TURNED[norm])},
-    batch="dims",
+    batch=dims("dims"),
+    numbers="norm",
     input=lambda g, dims, norm, n: _weighted(on(_r2c, g, dims, _TURNED[norm]), dims[-1], n, 2.0),
 )
 def _c2r(input: Any, dims: Any, norm: Any, n: int) -> Any:

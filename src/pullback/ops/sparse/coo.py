@@ -85,7 +85,7 @@ def _refused(name: str) -> NotImplementedError:
 # Between values and sparse tensors ----------------------------------------------------------------------------------
 
 
-@linear(method=False, values=lambda g, pattern: at(g, pattern))
+@linear(method=False, numbers="", values=lambda g, pattern: at(g, pattern))
 def _sparse_coo_tensor_with_dims_and_tensors(values: Any, pattern: Any) -> Any:
     return SparseArray(values, pattern)
 
@@ -103,7 +103,7 @@ _op: Any = _sparse_coo_tensor_with_dims_and_tensors.op
 _op.node_class = _op.complex_class = type(_op.node_class.__name__, (_PatternNode,), {"__slots__": (), "op": _op})
 
 
-@linear(method=False, input=lambda g, pattern: _gradient(g, pattern))
+@linear(method=False, numbers="", input=lambda g, pattern: _gradient(g, pattern))
 def _sparse_values(input: Any, pattern: Any) -> Any:
     return input.values
 

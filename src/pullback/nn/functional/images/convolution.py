@@ -103,6 +103,7 @@ def _padding(name: str, padding: Any, kernel: Ints, stride: Ints, dilation: Ints
 @composite(
     home="nn.functional",
     also="conv1d",
+    narrow="one dtype",
     samples=lambda: _samples(1),
     refused=lambda: _refused(1),
     differs=where_empty("bool"),
@@ -133,6 +134,7 @@ def conv1d(
 @composite(
     home="nn.functional",
     also="conv2d",
+    narrow="one dtype",
     samples=lambda: _samples(2),
     refused=lambda: _refused(2),
     differs=where_empty("bool"),
@@ -161,6 +163,7 @@ def conv2d(
 @composite(
     home="nn.functional",
     also="conv3d",
+    narrow="one dtype",
     samples=lambda: _samples(3),
     refused=lambda: _refused(3),
     differs=where_empty("bool"),
@@ -235,6 +238,7 @@ def _transposed(
 @composite(
     home="nn.functional",
     also="conv_transpose1d",
+    narrow="one dtype",
     samples=lambda: _transposed_samples(1),
     refused=lambda: _transposed_refused(1),
     differs=where_empty("bool"),
@@ -266,6 +270,7 @@ def conv_transpose1d(
 @composite(
     home="nn.functional",
     also="conv_transpose2d",
+    narrow="one dtype",
     samples=lambda: _transposed_samples(2),
     refused=lambda: _transposed_refused(2),
     differs=where_empty("bool"),
@@ -287,6 +292,7 @@ def conv_transpose2d(
 @composite(
     home="nn.functional",
     also="conv_transpose3d",
+    narrow="one dtype",
     samples=lambda: _transposed_samples(3),
     refused=lambda: _transposed_refused(3),
     differs=where_empty("bool"),

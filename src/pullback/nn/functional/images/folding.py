@@ -20,6 +20,7 @@ from ..arguments import floating, integers, ranks, refuse, tensors
     node="Im2ColBackward0",
     saved=SAVED,
     batch="leading",
+    numbers="slide kernel",
     input=lambda g, slide, kernel, input_shape: on(_fold, g, slide, kernel, tuple(input_shape[-2:])),
 )
 def _unfold(input: Any, slide: Any, kernel: Any) -> Any:
@@ -36,6 +37,7 @@ def _unfold(input: Any, slide: Any, kernel: Any) -> Any:
     node="Col2ImBackward0",
     saved=SAVED,
     batch="leading",
+    numbers="slide kernel",
     input=lambda g, slide, kernel: on(_unfold, g, slide, kernel),
 )
 def _fold(input: Any, slide: Any, kernel: Any, image: Any) -> Any:

@@ -161,6 +161,7 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding: str) -> int:
 
 @composite(
     home="nn.functional",
+    narrow="one dtype",
     samples=lambda: _samples(),
     kinks=lambda: _kinks(),
     refused=lambda: _refused(),

@@ -11,8 +11,7 @@ import numpy as np
 from .... import errors
 from ....kernels.taps import Taps, _resample, picked
 from ....table.calls import on
-from ....table.entry import composite, special
-from ....table.nodes import titled
+from ....table.entry import composite, special, titled
 from ....table.samples import A, S
 from ....tensor import dtypes
 from ....tensor.tensor import Tensor
@@ -27,6 +26,7 @@ def _turned(pad: Any) -> Any:
     home="nn.functional",
     node="ConstantPadNdBackward0",
     batch="leading",
+    numbers="pad",
     jvp=lambda tangents, pad: on(_pad, tangents[0], pad, 0),
     input=lambda g, pad: on(_pad, g, _turned(pad), 0),
 )
@@ -92,8 +92,8 @@ def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
         maps.append(_border(mode, n, low, high))
     if 0 in shape[ndim - count - 1 :]:
         raise refuse("pad", f"elements to repeat, with mode={mode!r}", f"an input of size {list(shape)}")
-    found = _resample(input, tuple(maps))
-    return found if mode == "circular" else titled(found, f"{_PADDINGS[mode]}Pad{count}DBackward0")
+    call = _resample if mode == "circular" else titled(_resample, f"{_PADDINGS[mode]}Pad{count}DBackward0")
+    return call(input, tuple(maps))
 
 
 @composite(

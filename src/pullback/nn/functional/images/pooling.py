@@ -14,8 +14,7 @@ import numpy as np
 from ....kernels.planes import _from_planes, _into_planes
 from ....kernels.sliding import SAVED, Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
-from ....table.entry import composite, special
-from ....table.nodes import titled
+from ....table.entry import composite, special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
@@ -186,8 +185,7 @@ def _max_pooling(
     name = f"max_pool{space}d"
     kernel, slide = window(name, space, input, kernel_size, stride, padding, dilation, ceil_mode)
     floating(name, input, also="iu")
-    found = _max_pool(input, slide, kernel)
-    titled(found, f"MaxPool{space}DWithIndicesBackward0")
+    found = titled(_max_pool, f"MaxPool{space}DWithIndicesBackward0")(input, slide, kernel)
     return found if return_indices else found[0]
 
 
@@ -298,7 +296,7 @@ def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: b
     size = targets(name, input, output_size, space)
     if 0 in input._data.shape[input._data.ndim - space - 1 :] and input._data.ndim == space + 2:
         raise refuse(name, "an input of some channels", f"size {list(input._data.shape)}")
-    found = titled(_adaptive_max_pool(input, size), f"AdaptiveMaxPool{space}DBackward0")
+    found = titled(_adaptive_max_pool, f"AdaptiveMaxPool{space}DBackward0")(input, size)
     return found if return_indices else found[0]
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from .... import errors
 from ....kernels.sliding import Array
 from ....kernels.taps import Taps, _resample, of_rows, picked
-from ....table.entry import alias, composite
-from ....table.nodes import titled
+from ....table.entry import alias, composite, titled
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
@@ -213,7 +212,8 @@ def interpolate(
     ]
     smooth = "Aa" if antialias else ""
     kept = {} if mode.startswith("nearest") else {"align_corners": bool(align_corners)}
-    return titled(_resample(input, tuple(maps)), f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
+    call = titled(_resample, f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
+    return call(input, tuple(maps))
 
 
 def upsample(

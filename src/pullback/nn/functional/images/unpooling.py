@@ -11,8 +11,7 @@ from ....kernels.planes import _from_planes, _into_planes
 from ....kernels.sliding import Array, Ints
 from ....ops.make.random import rand
 from ....table.calls import on
-from ....table.entry import composite, linear, special
-from ....table.nodes import titled
+from ....table.entry import composite, linear, special, titled
 from ....table.samples import A, S, V, index
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
@@ -22,6 +21,7 @@ from .pooling import chosen_windows
 @linear(
     home="nn.functional",
     batch="leading",
+    numbers="plane",
     input=lambda g, indices, plane: on(_from_planes, g, indices, len(plane)),
 )
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
@@ -56,8 +56,8 @@ def _unpooling(
         raise refuse(name, f"indices of the input's shape {list(input.shape)}", list(indices._data.shape))
     places = input._data.shape[-space:]
     plain = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(places, kernel, steps, before, strict=True))
-    found = _max_unpool(input, indices, _size(name, output_size, plain, steps))
-    return titled(found, f"MaxUnpool{space}DBackward0")
+    call = titled(_max_unpool, f"MaxUnpool{space}DBackward0")
+    return call(input, indices, _size(name, output_size, plain, steps))
 
 
 def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:

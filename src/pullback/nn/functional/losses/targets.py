@@ -42,6 +42,7 @@ def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
     home="nn.functional",
     node="NllLossBackward0",
     saved={"reduction": lambda: 0, "weight": lambda: None, "ignore_index": "ignored"},
+    numbers="",
     input=_put_back,
     batch=_in_front,
 )
