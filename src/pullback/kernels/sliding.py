@@ -48,14 +48,6 @@ class Slide(NamedTuple):
         return all(s > d * (k - 1) for k, s, d in zip(kernel, self.stride, self.dilation, strict=True))
 
 
-# What the nodes of windows that slide have saved, under torch's names.
-SAVED = {
-    "stride": lambda slide: slide.stride,
-    "padding": lambda slide: tuple(low for low, _ in slide.padding),
-    "dilation": lambda slide: slide.dilation,
-}
-
-
 def pad(image: Array, slide: Slide, value: Any = 0) -> Array:
     """The image with its padding, the image itself where there is none."""
     if not any(low > 0 or high > 0 for low, high in slide.padding):

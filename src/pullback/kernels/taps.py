@@ -1,18 +1,17 @@
-"""Linear maps along axes of which each output takes a few inputs: averages of windows, resampling, mirrored borders.
+"""Linear maps along one axis, each output from a few inputs: averages of windows, resampling, mirrored borders.
 
-`_resample` applies one to each of the last axes; its adjoint is the same with the maps transposed.
+`applied` applies one map to each of the last axes. Its adjoint is the same with the maps transposed.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..table.calls import on
-from ..table.entry import linear
 from .sliding import Array
 
 _BLOCK = 1 << 16  # elements that are worked on at a time, to stay in the processor's cache
@@ -169,19 +168,12 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
     return Taps(starts.size, inputs, rows[there], columns[there], None, groups[there] if evenly else None)
 
 
-@linear(
-    home="nn.functional",
-    saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
-    batch="leading",
-    numbers="maps",
-    input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
-)
-def _resample(input: Any, maps: Any) -> Any:
-    """Maps, or None, applied to the last axes of x: first those that make it smaller."""
-    first, dtype = input.ndim - len(maps), input.dtype
+def applied(maps: Sequence[Taps | None], values: Array) -> Array:
+    """The maps applied to the last axes, one each (None: that axis stays), those that make an axis shorter first."""
+    first, dtype = values.ndim - len(maps), values.dtype
     todo = [(first + i, m) for i, m in enumerate(maps) if m is not None]
     totals = tuple(axis for axis, m in todo if m.total)
-    out = input.astype(np.float32) if dtype == np.float16 else input
+    out: Array = values.astype(np.float32) if dtype == np.float16 else values
     if totals:
         out = np.add.reduce(out, axis=totals, keepdims=True)
     todo = [(axis, m) for axis, m in todo if not m.total]
@@ -189,4 +181,4 @@ def _resample(input: Any, maps: Any) -> Any:
         out = m(out, axis)
     for axis, m in [(axis, m) for axis, m in reversed(todo) if m.outputs >= m.inputs]:
         out = m(out, axis)
-    return np.array(input) if out is input else out.astype(dtype, copy=False)
+    return np.array(values) if out is values else out.astype(dtype, copy=False)

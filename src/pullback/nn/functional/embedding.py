@@ -14,7 +14,6 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
-from ...kernels.planes import _from_planes
 from ...kernels.positions import within
 from ...kernels.sliding import Array
 from ...ops.elementwise.limits import where
@@ -25,6 +24,7 @@ from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import summing
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
+from .images.primitives import _from_planes
 
 
 def _check(index: Array, n: int, error: type[Exception]) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...kernels.sliding import Ints
-from ...kernels.taps import _resample, runs
+from ...kernels.taps import runs
 from ...ops.make.conversion import to
 from ...table.entry import composite
 from ...table.samples import A, Differs, S, V, inf, nan
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
+from .images.primitives import _resample
 from .moments import _affine, _normalize, _standardize
 
 

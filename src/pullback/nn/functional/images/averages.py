@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....kernels.sliding import Array
-from ....kernels.taps import Taps, _resample, runs
+from ....kernels.taps import Taps, runs
 from ....ops.elementwise.limits import relu
 from ....ops.make.conversion import to
 from ....table.entry import composite
@@ -20,6 +20,7 @@ from ....table.samples import A, S
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, where_empty
 from .pooling import adaptive, adaptive_refused, adaptive_samples, targets, window
+from .primitives import _resample
 
 _Axis = tuple[Taps, Array]  # the sums along an axis, and over how many elements each of them is
 

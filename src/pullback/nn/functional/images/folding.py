@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.sliding import SAVED, Ints, Slide, add_windows, pad, windows
+from ....kernels.sliding import Ints, Slide, add_windows, pad, windows
 from ....table.calls import on
 from ....table.entry import composite, linear
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from .primitives import SAVED
 
 
 @linear(

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.planes import _from_planes, _into_planes
-from ....kernels.sliding import SAVED, Array, Ints, Slide, offsets, pad, windows
+from ....kernels.planes import from_planes
+from ....kernels.sliding import Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
 from ....table.entry import composite, special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from .primitives import SAVED, _from_planes, _into_planes
 
 _BLOCK = 1 << 16  # outputs that are worked on at a time, to stay in the processor's cache
 
@@ -268,9 +269,9 @@ def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
     for i, r in enumerate(rows):
         r = r.reshape(*r.shape[:-2], -1)
         flat = flat * image[i] + r.reshape(*r.shape[:-1], *[1] * i, -1, *[1] * (space - 1 - i))
-    seen = _from_planes.op.forward(input, flat, space)
+    seen = from_planes(input, flat, space)
     values, index = _max_pool.op.forward(seen, Slide(kernel, ((0, 0),) * space, (1,) * space), kernel)
-    return values, _from_planes.op.forward(np.broadcast_to(flat, seen.shape), index, space)
+    return values, from_planes(np.broadcast_to(flat, seen.shape), index, space)
 
 
 @special(

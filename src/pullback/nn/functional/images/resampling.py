@@ -17,12 +17,13 @@ import numpy as np
 
 from .... import errors
 from ....kernels.sliding import Array
-from ....kernels.taps import Taps, _resample, of_rows, picked
+from ....kernels.taps import Taps, of_rows, picked
 from ....table.entry import alias, composite, titled
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
 from .averages import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .primitives import _resample
 
 _AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "lanczos": 4, "trilinear": 5}

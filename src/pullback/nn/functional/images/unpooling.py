@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.planes import _from_planes, _into_planes
 from ....kernels.sliding import Array, Ints
 from ....ops.make.random import rand
 from ....table.calls import on
@@ -16,6 +15,7 @@ from ....table.samples import A, S, V, index
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
 from .pooling import chosen_windows
+from .primitives import _from_planes, _into_planes
 
 
 @linear(
