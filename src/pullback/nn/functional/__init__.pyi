@@ -45,7 +45,7 @@ def conv1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding:
 def conv2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
     """The convolution of `conv1d` along two axes: ``(N, C, H, W)`` and ``(O, C / groups, K, L)``."""
 def conv3d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
-    """The convolution of `conv1d` along three axes."""
+    """The convolution of `conv1d` along three axes: ``(N, C, D, H, W)`` and ``(O, C / groups, J, K, L)``."""
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = ...) -> Tensor:
     """`conv1d` of ``(L, N, C)`` with a weight ``(K, C, O)``: time first, channels last."""
 def conv_transpose1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: Any = ..., dilation: Any = ...) -> Tensor:

@@ -14,10 +14,11 @@ import numpy as np
 from ....kernels.planes import from_planes
 from ....kernels.sliding import Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
-from ....table.entry import composite, special, titled
+from ....table.entry import special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from .family import family
 from .primitives import SAVED, _from_planes, _into_planes
 
 _BLOCK = 1 << 16  # outputs that are worked on at a time, to stay in the processor's cache
@@ -173,16 +174,18 @@ def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     return values.reshape(*lead, *places), index.reshape(*lead, *places)
 
 
+@family(samples=lambda space: _max_samples(space), refused=lambda space: _refused(space))
 def _max_pooling(
     space: int,
     input: Tensor,
     kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
+    """`max_pool1d` to `max_pool3d`."""
     name = f"max_pool{space}d"
     kernel, slide = window(name, space, input, kernel_size, stride, padding, dilation, ceil_mode)
     floating(name, input, also="iu")
@@ -190,46 +193,27 @@ def _max_pooling(
     return found if return_indices else found[0]
 
 
-@composite(
-    home="nn.functional",
+@_max_pooling(
+    1,
     also="max_pool1d",
-    samples=lambda: _max_samples(1),
     kinks=lambda: _KINKS,
-    refused=lambda: _refused(1),
     differs=[Differs("torch pools integers only if it returns indices, or in 2D and 3D", "values", "int64")],
 )
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+def max_pool1d() -> None:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``.
 
-    stride: `kernel_size` unless given; padding: of minus infinity, on both sides; ceil_mode: a last window that is not
-    full counts; return_indices: a tuple with the positions of the elements, too. Of equal elements the first has the
-    gradient.
+    stride: `kernel_size` unless given; padding: elements of minus infinity, on both sides; ceil_mode: a last window
+    that is not full counts; return_indices: the result is a tuple that also holds the positions of the elements. Of
+    equal elements the first has the gradient.
 
     >>> import pullback
     >>> pullback.nn.functional.max_pool1d(pullback.tensor([[1.0, 5.0, 2.0, 3.0]]), 2, return_indices=True)
     (tensor([[5., 3.]]), tensor([[1, 3]]))
     """
-    return _max_pooling(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(home="nn.functional", also="max_pool2d", samples=lambda: _max_samples(2), refused=lambda: _refused(2))
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+@_max_pooling(2, also="max_pool2d")
+def max_pool2d() -> None:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`.
 
     The indices are positions in the image flattened.
@@ -240,21 +224,16 @@ def max_pool2d(
     tensor([[[ 5.,  7.],
              [13., 15.]]])
     """
-    return _max_pooling(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(home="nn.functional", also="max_pool3d", samples=lambda: _max_samples(3), refused=lambda: _refused(3))
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`."""
-    return _max_pooling(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+@_max_pooling(3, also="max_pool3d")
+def max_pool3d() -> None:
+    """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.max_pool3d(pullback.arange(8.0).reshape(1, 2, 2, 2), 2)
+    tensor([[[[7.]]]])
+    """
 
 
 def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
@@ -292,7 +271,9 @@ def _adaptive_max_pool(input: Any, size: Any) -> Any:
     return chosen_windows(input, rows)
 
 
-def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
+@family(samples=lambda space: adaptive_samples(space, True), refused=lambda space: adaptive_refused(space))
+def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool1d` to `adaptive_max_pool3d`."""
     name = f"adaptive_max_pool{space}d"
     size = targets(name, input, output_size, space)
     if 0 in input._data.shape[input._data.ndim - space - 1 :] and input._data.ndim == space + 2:
@@ -301,27 +282,34 @@ def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: b
     return found if return_indices else found[0]
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(1, True), refused=lambda: adaptive_refused(1))
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@_adaptive_max(1)
+def adaptive_max_pool1d() -> None:
     """The largest element in each of `output_size` windows that cover the last axis evenly.
 
     >>> import pullback
     >>> pullback.nn.functional.adaptive_max_pool1d(pullback.arange(5.0).reshape(1, 5), 2)
     tensor([[2., 4.]])
     """
-    return _adaptive_max(1, input, output_size, return_indices)
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(2, True), refused=lambda: adaptive_refused(2))
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """As `adaptive_max_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
-    return _adaptive_max(2, input, output_size, return_indices)
+@_adaptive_max(2)
+def adaptive_max_pool2d() -> None:
+    """As `adaptive_max_pool1d`, along two axes; None in `output_size` keeps the length of an axis.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_max_pool2d(pullback.arange(4.0).reshape(1, 2, 2), (1, None))
+    tensor([[[2., 3.]]])
+    """
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(3, True), refused=lambda: adaptive_refused(3))
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """As `adaptive_max_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
-    return _adaptive_max(3, input, output_size, return_indices)
+@_adaptive_max(3)
+def adaptive_max_pool3d() -> None:
+    """As `adaptive_max_pool1d`, along three axes; None in `output_size` keeps the length of an axis.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_max_pool3d(pullback.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[7.]]]])
+    """
 
 
 # Their domains --------------------------------------------------------------------------------------------------------
