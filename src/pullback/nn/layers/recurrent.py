@@ -21,8 +21,8 @@ from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..module import Module
+from ..packed import PackedSequence
 from ..parameter import Parameter
-from ..utils.rnn import PackedSequence
 
 State = tuple[Tensor, ...]
 Weights = dict[str, Any]  # those of a layer in one direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr

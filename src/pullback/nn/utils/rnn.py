@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,25 +16,7 @@ from ...ops.make.of_size import full
 from ...ops.shape.joining import cat
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor, wrap
-
-
-class PackedSequence(NamedTuple):
-    """Sequences, the longest first, packed step by step: the first elements of all, then the second of those that last.
-
-    `data` has the elements one after the other and `batch_sizes` how many sequences last at each step.
-    `sorted_indices` says which of the sequences as they were given is the longest, and so on; `unsorted_indices` undoes
-    it. Made by `pack_padded_sequence` and `pack_sequence`.
-
-    >>> import pullback
-    >>> from pullback.nn.utils.rnn import pack_sequence
-    >>> pack_sequence([pullback.tensor([1, 2]), pullback.tensor([3])]).data
-    tensor([1, 3, 2])
-    """
-
-    data: Tensor
-    batch_sizes: Tensor
-    sorted_indices: Tensor | None = None
-    unsorted_indices: Tensor | None = None
+from ..packed import PackedSequence
 
 
 def pad_sequence(
