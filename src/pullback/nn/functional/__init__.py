@@ -6,6 +6,7 @@ from ...table.entry import NAMES as _NAMES
 from . import (
     activation,
     attention,
+    borders,
     distance,
     dropout,
     embedding,
@@ -14,7 +15,7 @@ from . import (
     normalization,
     softmaxes,
 )
-from .images import averages, convolution, folding, grid_sample, padding, pooling, resampling, unpooling
+from .images import averages, convolution, folding, grid_sample, pooling, resampling, unpooling
 from .losses import classes, ctc, likelihoods, pairs, regression
 
 globals().update(_NAMES["nn.functional"])

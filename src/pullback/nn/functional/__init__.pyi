@@ -1,8 +1,8 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
 from ...tensor.tensor import Tensor
-from . import activation as activation, attention as attention, distance as distance, gaussian as gaussian, normalization as normalization, softmaxes as softmaxes
-from .images import averages as averages, convolution as convolution, folding as folding, grid_sample as grid_sample, padding as padding, pooling as pooling, resampling as resampling, unpooling as unpooling
+from . import activation as activation, attention as attention, borders as borders, distance as distance, gaussian as gaussian, normalization as normalization, softmaxes as softmaxes
+from .images import averages as averages, convolution as convolution, folding as folding, grid_sample as grid_sample, pooling as pooling, resampling as resampling, unpooling as unpooling
 from .losses import classes as classes, ctc as ctc, likelihoods as likelihoods, pairs as pairs, regression as regression
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     """The average of each of `output_size` windows that cover the last axis evenly."""

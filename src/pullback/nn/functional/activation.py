@@ -7,6 +7,8 @@ overflows.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,40 @@ from ...ops.elementwise.limits import relu as rectified
 from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
 from ...ops.make.random import uniform
 from ...table.calls import on
-from ...table.entry import alias, composite, pointwise, titled
+from ...table.entry import Op, alias, composite, pointwise, titled
+from ...table.inplace import _twin
 from ...table.operands import need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
-from .arguments import floating, refuse
-from .checks import applied, floats_only, with_twin
+from .arguments import floating, floats_only, refuse
+
+
+@functools.cache
+def _writer(op: Op) -> Callable[..., Tensor]:
+    return _twin(op)
+
+
+def applied(inplace: bool, call: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:
+    """``call(input, *args)``; written into `input`, which is returned, if so asked."""
+    if not inplace:
+        return call(input, *args)
+    return _writer(call.op)(input, *args)  # type: ignore[attr-defined]
+
+
+def with_twin(call: Callable[..., Any], also: str = "") -> None:
+    """Publish the form of an activation with an underscore, which writes into its input. also: further paths of it."""
+    name = call.__name__
+
+    def twin(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return call(input, *args, inplace=True, **kwargs)
+
+    twin.__name__ = twin.__qualname__ = f"{name}_"
+    errors.called(twin, f"{name}_")
+    twin.__doc__ = f"`{name}`, written into `input`, which is returned."
+    for path in (f"nn.functional.{name}_", *also.split()):
+        alias(path, twin)
+
 
 alias("nn.functional.tanh", tanh)
 alias("nn.functional.sigmoid", sigmoid)

@@ -17,8 +17,8 @@ from ...table.operands import plain, somewhere
 from ...table.samples import A, S, V
 from ...tensor.tensor import Tensor, wrap
 from .arguments import floating, refuse, tensors, where_empty
+from .borders import pad
 from .dropout import dropout
-from .images.padding import pad
 from .linear import linear
 
 _SDPA = "scaled_dot_product_attention"

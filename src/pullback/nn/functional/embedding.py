@@ -24,7 +24,7 @@ from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import summing
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
-from .images.primitives import _from_planes
+from .primitives import _from_planes
 
 
 def _check(index: Array, n: int, error: type[Exception]) -> None:

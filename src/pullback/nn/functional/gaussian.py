@@ -12,8 +12,7 @@ from ...table.operands import plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
-from .arguments import refuse
-from .checks import floats_only
+from .arguments import floats_only, refuse
 
 # For x >= 0, (x + 4) exp(x**2 / 2) P(X < -x) as a Chebyshev series in t = (x - 4) / (x + 4), which goes from -1 to 1;
 # computed with 40 digits. What is left out is smaller than 1e-16, of the first 11 terms smaller than 3e-9.

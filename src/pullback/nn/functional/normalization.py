@@ -18,8 +18,8 @@ from ...table.entry import composite
 from ...table.samples import A, Differs, S, V, inf, nan
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
-from .images.primitives import _resample
 from .moments import _affine, _normalize, _standardize
+from .primitives import _resample
 
 
 def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints) -> Tensor:

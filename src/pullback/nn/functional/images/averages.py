@@ -19,9 +19,9 @@ from ....table.entry import composite
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, where_empty
+from ..primitives import _resample
 from .family import family
 from .pooling import adaptive, adaptive_refused, adaptive_samples, targets, window
-from .primitives import _resample
 
 _Axis = tuple[Taps, Array]  # the sums along an axis, and the number of elements in each
 

@@ -13,7 +13,7 @@ from ....table.entry import composite, linear
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
-from .primitives import SAVED
+from ..primitives import SAVED
 
 
 @linear(

@@ -18,8 +18,8 @@ from ....table.entry import special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from ..primitives import SAVED, _from_planes, _into_planes
 from .family import family
-from .primitives import SAVED, _from_planes, _into_planes
 
 _BLOCK = 1 << 16  # outputs that are worked on at a time, to stay in the processor's cache
 

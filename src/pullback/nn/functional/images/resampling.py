@@ -22,8 +22,8 @@ from ....table.entry import alias, composite, titled
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
+from ..primitives import _resample
 from .averages import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from .primitives import _resample
 
 _AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "lanczos": 4, "trilinear": 5}

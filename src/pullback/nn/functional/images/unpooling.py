@@ -14,9 +14,9 @@ from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from ..primitives import _from_planes, _into_planes
 from .family import family
 from .pooling import chosen_windows
-from .primitives import _from_planes, _into_planes
 
 
 @linear(

@@ -1,15 +1,17 @@
-"""The linear operations that poolings, borders and resampling are made of.
+"""Operations that functions of several files are made of, and that are not public themselves.
 
-Their arithmetic is in `kernels/planes.py` and `kernels/taps.py`; here are their adjoints.
+The arithmetic of the linear ones is in `kernels/planes.py` and `kernels/taps.py`; here are their adjoints.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ....kernels import planes, taps
-from ....table.calls import on
-from ....table.entry import linear
+import numpy as np
+
+from ...kernels import planes, taps
+from ...table.calls import on
+from ...table.entry import linear, pointwise
 
 # What nodes of sliding windows saved, by torch's names.
 SAVED = {
@@ -49,5 +51,11 @@ def _into_planes(input: Any, index: Any, plane: Any) -> Any:
     input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
 )
 def _resample(input: Any, maps: Any) -> Any:
-    """Maps, or None, applied to the last axes of x: first those that make it smaller."""
+    """A linear map for each of the last axes, or None where the axis stays as it is."""
     return taps.applied(maps, input)
+
+
+@pointwise(home="nn.functional", input=lambda g: g)
+def _at_least(input: Any, bound: float) -> Any:
+    """``max(input, bound)`` with the derivative of `input`: a bound that keeps clear of a division by 0."""
+    return np.maximum(input, bound)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .... import errors
-from ....kernels.taps import Taps, picked
-from ....table.calls import on
-from ....table.entry import composite, special, titled
-from ....table.samples import A, S
-from ....tensor import dtypes
-from ....tensor.tensor import Tensor
-from ..arguments import floating, refuse, tensors
+from ... import errors
+from ...kernels.taps import Taps, picked
+from ...table.calls import on
+from ...table.entry import composite, special, titled
+from ...table.samples import A, S
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor
+from .arguments import floating, refuse, tensors
 from .primitives import _resample
 
 
