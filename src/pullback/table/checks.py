@@ -69,6 +69,8 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     if op.keyword_only:
         raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
     tensors = _described(op, checks)
+    returned = getattr(op.forward, "__annotations__", {}).get("return", "Any")
+    checks.__annotations__["return"] = "Tensor" if returned == "Any" else returned  # in the public signature
 
     def body(*args: Any, **kwargs: Any) -> Any:
         found = checks(*args, **kwargs)
