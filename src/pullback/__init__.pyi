@@ -490,7 +490,7 @@ def greater_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def greater_equal_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`greater_equal`, written into this tensor, which is returned."""
 def group_norm(input: Any, num_groups: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
-    """The channels of ``(N, C, ...)`` in `num_groups` groups, each of mean 0 and variance 1; then a scale and a shift."""
+    """The channels of ``(N, C, ...)`` in `num_groups` groups with mean 0 and variance 1; then a scale and a shift."""
 def gt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input > other``, elementwise."""
 def gt_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -882,7 +882,7 @@ def round_(input: Any, decimals: Any = ...) -> Tensor:
 def row_stack(tensors: Any, *, out: Any = ...) -> Tensor:
     """One below the other: along the first axis, where what has one axis is a row."""
 def rrelu(input: Any, lower: Any = ..., upper: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
-    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
+    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training, else with the mean of the two bounds."""
 def rrelu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`rrelu`, written into `input`, which is returned."""
 def rsqrt(input: Any, *, out: Any = ...) -> Tensor:

@@ -1,4 +1,4 @@
-"""Sequences of different lengths packed into one tensor: what `utils.rnn` makes and recurrent layers take."""
+"""Sequences of different lengths packed into one tensor, which `utils.rnn` makes and recurrent layers take."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Activations: the nonlinear functions between layers.
 
-Those that are bent rather than curved choose by a mask what the slope is (`either`, `only`), so that what is not
-chosen may be infinite; torch's choice at the bends themselves. Those with exponentials are written so that nothing
-overflows.
+Those with bends choose their slope by a mask (`either`, `only`), so that the slope that is not chosen may be infinite;
+at the bends themselves the slope is torch's. Those with exponentials are written so that nothing overflows.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def _applied(inplace: bool, call: Callable[..., Any], *args: Any) -> Tensor:
 
 
 def with_twin(call: Callable[..., Any], also: str = "") -> None:
-    """Publish the form of an activation with an underscore, which writes into its input. also: further paths of it."""
+    """Publish the form of an activation with an underscore, which writes into its input. also: its further paths."""
     name = call.__name__
 
     def twin(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +68,7 @@ alias("nn.functional.sigmoid", sigmoid)
 
 @composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(input, 0)``, written into `input` if so asked; its derivative at 0 is 0."""
+    """``max(input, 0)``, written into `input` with `inplace`; its derivative at 0 is 0."""
     return _applied(inplace, rectified, input)
 
 
@@ -173,7 +172,7 @@ def hardswish(input: Any) -> Any:
     refused=lambda: [*NOT_TENSORS, S(A(2), "x"), S(A(2), -1.0)],
 )
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`input` moved towards 0 by `lambd`, and 0 where that would pass it."""
+    """`input` moved towards 0 by `lambd`, but not past it."""
     floats_only("softshrink", input)
     need_numbers("softshrink", lambd=lambd)
     if lambd < 0:
@@ -257,7 +256,7 @@ def leaky_relu(input: Any, negative_slope: float) -> Any:
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
+    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training, else with the mean of the two bounds."""
     need_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
@@ -355,8 +354,8 @@ def silu(input: Any) -> Any:
 
 
 def _halves(input: Any) -> tuple[Any, Any, Any]:
-    """What `mish` and its derivative are made of: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2)."""
-    x = np.minimum(input, 5.4 if plain(input).dtype == np.float16 else 40)  # the square of e**x is to be finite
+    """The parts of `mish` and its derivative: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2)."""
+    x = np.minimum(input, 5.4 if plain(input).dtype == np.float16 else 40)  # the square of e**x stays finite
     e = np.exp(x)
     return x, e, np.reciprocal(np.add(np.multiply(e, np.add(e, 2)), 2))
 
@@ -429,7 +428,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     refused=NOT_TENSORS,
 )
 def logsigmoid(input: Any) -> Any:
-    """``log(sigmoid(input))``, which does not round to 0 or overflow."""
+    """``log(sigmoid(input))``, which neither rounds to 0 nor overflows."""
     floats_only("logsigmoid", input)
     return np.subtract(np.minimum(input, 0), _log_of_one_more(input))
 

@@ -1,4 +1,4 @@
-"""Layers that are one product: `linear`, which has rules of its own because it is called most, and `bilinear`."""
+"""Products: `linear`, which has rules of its own because it is called most, and `bilinear`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .arguments import floating, refuse, tensors, where_empty
 
 
 def _matrix(values: Any, input_shape: Any, columns: int) -> Any:
-    """The values as a matrix, a row for each vector of the input."""
+    """The values as a matrix, with a row for each vector of the input."""
     return np.reshape(values, (math.prod(input_shape[:-1]), columns))
 
 
 def _rows(shape: Any) -> int:
-    """The number of rows of a weight of that shape: a vector is one."""
+    """The number of rows of a weight of that shape; a vector is one row."""
     return shape[0] if len(shape) > 1 else 1
 
 
@@ -50,7 +50,7 @@ def _tangent(tangents: Any, input: Any, weight: Any) -> Any:
 
 
 def _of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one product if all have the same weight, else a batch of products."""
+    """vmap: one product if all examples share the weight, else a batch of products."""
     input, weight, bias = args
     if not level.varies(weight) and not (bias is not None and level.varies(bias)):
         return op.unchecked(level.value(input), level.value(weight), None if bias is None else level.value(bias))
@@ -128,7 +128,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias``.
 
     input: ``(..., in)``; weight: ``(out, in)``; bias: ``(out)``; the result is ``(..., out)``. A weight ``(in)`` is a
-    vector, and gives ``(...)``.
+    vector, and the result is then ``(...)``.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0]])
@@ -168,7 +168,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``.
 
-    input1: ``(..., in1)``; input2: ``(..., in2)``, as many of them; weight: ``(out, in1, in2)``; bias: ``(out)``.
+    input1: ``(..., in1)``; input2: ``(..., in2)``, with equal leading axes; weight: ``(out, in1, in2)``;
+    bias: ``(out)``.
     """
     tensors("bilinear", input1=input1, input2=input2, weight=weight)
     floating("bilinear", input1, input2, weight, also="iuc")

@@ -13,7 +13,7 @@ from ...kernels import planes, taps
 from ...table.calls import on
 from ...table.entry import linear, pointwise
 
-# What nodes of sliding windows saved, by torch's names.
+# The attributes that torch's nodes of sliding windows save.
 SAVED = {
     "stride": lambda slide: slide.stride,
     "padding": lambda slide: tuple(low for low, _ in slide.padding),

@@ -47,7 +47,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that `pad_sequence` padded on the right; the inverse of it."""
+    """The sequences that `pad_sequence` padded on the right: its inverse."""
     rows: Any = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows.unbind(0), _integers(lengths), strict=True)]
 
@@ -55,9 +55,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack padded sequences, (L, N, ...), or (N, L, ...) with `batch_first`, of these lengths.
+    """Pack padded sequences, (L, N, ...), or (N, L, ...) with `batch_first`, of the given lengths.
 
-    With `enforce_sorted` the longest has to be the first, and so on. RuntimeError if it is not, or a length is 0.
+    With `enforce_sorted` the lengths must not increase. RuntimeError if they do, or if a length is 0.
     """
     counts, steps = _integers(lengths), input.transpose(0, 1) if batch_first else input
     order = np.arange(len(counts)) if enforce_sorted else np.argsort(-np.array(counts), kind="stable")
@@ -87,7 +87,7 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Packed sequences as a padded tensor, (L, N, ...) or (N, L, ...), in the order as they were given, and lengths."""
+    """Packed sequences as a padded tensor, (L, N, ...) or (N, L, ...), in their given order, and their lengths."""
     sizes = _integers(sequence.batch_sizes)
     if total_length is not None and total_length < len(sizes):
         expected = f"total_length of at least {len(sizes)}, the length of the longest"
@@ -108,7 +108,7 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences (L_i, ...); with `enforce_sorted` the longest has to be the first, and so on."""
+    """Pack sequences (L_i, ...); with `enforce_sorted` the lengths must not increase."""
     rows = list(sequences)
     return pack_padded_sequence(pad_sequence(rows), [row.shape[0] for row in rows], enforce_sorted=enforce_sorted)
 

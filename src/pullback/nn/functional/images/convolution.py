@@ -112,8 +112,8 @@ def _padding(name: str, padding: Any, kernel: Ints, stride: Ints, dilation: Ints
 def conv1d() -> None:
     """``out[n, o, l] = bias[o] + sum over c, k of weight[o, c, k] * input[n, c, stride * l - padding + dilation * k]``.
 
-    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(O, C / groups, K)``; padding: zeros at both ends, or ``'valid'`` for
-    none, or ``'same'`` for a result as long as the input; groups: the channels are divided into as many, each
+    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(O, C / groups, K)``; padding: zeros at both ends, ``'valid'`` for no
+    zeros, or ``'same'`` for a result as long as the input; groups: the channels are divided into as many, each
     with weights of its own.
 
     >>> import pullback
@@ -211,9 +211,9 @@ def _transposed(
 def conv_transpose1d() -> None:
     """The adjoint of `conv1d` in its input: each element of `input` adds the weight, times itself, to the output.
 
-    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(C, O / groups, K)``; padding: how much is cut off at both ends;
-    output_padding: how much longer the output is made at its end. Its length is ``(L - 1) * stride - 2 * padding +
-    dilation * (K - 1) + output_padding + 1``.
+    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(C, O / groups, K)``; padding: the number of elements cut off at both
+    ends; output_padding: the number of elements added at the end. The length of the output is ``(L - 1) * stride -
+    2 * padding + dilation * (K - 1) + output_padding + 1``.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0]])

@@ -1,8 +1,8 @@
-"""One description for functions that differ in their number of axes alone: `conv1d`, `conv2d` and `conv3d`.
+"""One description for functions that differ only in their number of axes, such as `conv1d`, `conv2d` and `conv3d`.
 
-The description is a function whose first parameter is the number of axes. `family` makes of it a decorator of the
-public names. Each name is a short function that holds a docstring; it gets the parameters that are left, and an entry
-in the table.
+The description is a function whose first parameter is the number of axes. `family` turns it into a decorator for the
+public names. Each name is a short function that holds a docstring. It gets the other parameters of the description, and
+an entry in the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 class Family(Generic[P, R]):
-    """A function for any number of axes: `body`, called with that number first, and what all its entries say."""
+    """A function for any number of axes: `body`, whose first argument is that number, and what all its entries say."""
 
     def __init__(self, body: Callable[Concatenate[int, P], R], about: dict[str, str | Callable[[int], Any]]) -> None:
         self.body, self.about = body, about
@@ -48,7 +48,7 @@ def family(
 def _along(space: int, body: Callable[..., Any], named: Callable[[], None]) -> Callable[..., Any]:
     """`body` along `space` axes, under the name and with the docstring of `named`.
 
-    It is written out and compiled, so that a wrong call is answered with the public name and its own parameters.
+    It is written out and compiled, so that Python's errors about arguments name the public function and its parameters.
     """
     code = body.__code__
     params = code.co_varnames[1 : code.co_argcount]

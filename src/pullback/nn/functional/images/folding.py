@@ -1,4 +1,4 @@
-"""`unfold` and `fold`: the windows of an image as columns, and columns added up to an image; adjoints of each other."""
+"""`unfold` takes the windows of an image as columns, `fold` adds columns up to an image: adjoints of each other."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _check_unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: A
     ],
 )
 def unfold(input: Any, slide: Any, kernel: Any) -> Any:
-    """What a sliding window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``.
+    """The elements that a window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``.
 
     >>> import pullback
     >>> x = pullback.arange(9.0).reshape(1, 3, 3)

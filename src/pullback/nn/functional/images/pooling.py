@@ -1,6 +1,6 @@
-"""Poolings by the largest element: of windows that slide, and of adaptive ones, which cover an axis evenly.
+"""Poolings by the largest element, over sliding windows and over adaptive ones, which cover an axis evenly.
 
-One operation finds values and positions; the derivative reads and adds at these positions, which are constants.
+One operation finds values and positions. Its derivative reads and adds at these positions, which are constants.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..arguments import floating, integers, ranks, refuse, tensors
 from ..primitives import SAVED, _from_planes, _into_planes
 from .family import family
 
-_BLOCK = 1 << 16  # outputs that are worked on at a time, to stay in the processor's cache
+_BLOCK = 1 << 16  # outputs computed at a time, so that they stay in the processor's cache
 
 
-# What a window is -----------------------------------------------------------------------------------------------------
+# Windows -------------------------------------------------------------------------------------------------------------
 
 
 def window(
@@ -37,7 +37,7 @@ def window(
     dilation: Any,
     ceil_mode: Any,
 ) -> tuple[Ints, Slide]:
-    """The window of a pooling, and how it slides so that its last place is the last one that counts."""
+    """The size of the window of a pooling, and a slide that ends at the last place that counts."""
     tensors(name, input=input)
     kernel = integers(name, "kernel_size", kernel_size, space, 1)
     given = isinstance(stride, int) or bool(stride)
@@ -63,7 +63,7 @@ def window(
 
 
 def targets(name: str, input: Tensor, output_size: Any, space: int) -> Ints:
-    """The sizes an adaptive pooling is to reach; None: that of the input."""
+    """The sizes of the result of an adaptive pooling; None stands for the size of the input."""
     tensors(name, input=input)
     floating(name, input)
     ranks(name, input, space + 1, space + 2)
@@ -93,7 +93,7 @@ def _lowest(dtype: Any) -> Any:
 
 
 def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Array, found: Array) -> None:
-    """Write the largest of what each window sees, and its number in the window: the first of equals, the last NaN."""
+    """Write the largest element of each window, and its number there: the first of equals, the last NaN."""
     mask = np.empty(values.shape, bool)
     for n, (_, index) in enumerate(offsets(slide, kernel, places)):
         seen = padded[index]
@@ -103,7 +103,7 @@ def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Ar
             continue
         np.greater(seen, values, out=mask)
         np.maximum(values, seen, out=values)
-        # numbers grow, so the last window element that was larger has the largest number
+        # the numbers grow, so the last element that was larger has the largest one
         np.maximum(found, np.multiply(mask.view(np.uint8), n, dtype=found.dtype), out=found)
     if values.dtype.kind == "f" and np.isnan(values).any():
         for n, (_, index) in enumerate(offsets(slide, kernel, places)):
@@ -124,7 +124,7 @@ def _largest_of_many(padded: Array, slide: Slide, kernel: Ints, places: Ints, va
 
 @functools.lru_cache(256)
 def _table(slide: Slide, kernel: Ints, image: Ints) -> tuple[Array, Array, Array]:
-    """Flat positions in an image: of the elements of a window at place 0, of its places, of their first element."""
+    """Flat positions in an image: the elements of the window at place 0, the places, and the first element at each."""
     space = len(image)
     places = slide.places(image, kernel)
     table, start, first = np.zeros(kernel, np.int64), np.zeros(places, np.int64), np.zeros(places, np.int64)
@@ -139,12 +139,12 @@ def _table(slide: Slide, kernel: Ints, image: Ints) -> tuple[Array, Array, Array
 
 
 def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: Ints) -> Array:
-    """Flat positions in an image without its padding of the elements with these numbers in their windows."""
+    """Flat positions, in an image without its padding, of the elements with these numbers in their windows."""
     table, start, first = _table(slide, kernel, image)
     index = np.take(table, found)
     index += start
     if any(low > 0 for low, _ in slide.padding):
-        # where all is as low as the padding, the first element that is none
+        # where no element is above the padding, the first one that is not padding
         np.copyto(index, first, where=values == _lowest(values.dtype))
     return index
 
@@ -157,7 +157,7 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
     input=lambda g, out1, slide, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])),
 )
 def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
-    """The largest elements, and their flat positions in the image: of the first of equals, of the last NaN."""
+    """The largest elements, and their flat positions in the image: the first of equals, the last NaN."""
     space = len(kernel)
     lead, image = input.shape[: input.ndim - space], input.shape[input.ndim - space :]
     places, planes = slide.places(image, kernel), math.prod(lead)
@@ -216,7 +216,7 @@ def max_pool1d() -> None:
 def max_pool2d() -> None:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`.
 
-    The indices are positions in the image flattened.
+    The indices are positions in the flattened image.
 
     >>> import pullback
     >>> x = pullback.arange(16.0).reshape(1, 4, 4)
@@ -237,9 +237,9 @@ def max_pool3d() -> None:
 
 
 def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
-    """The largest in windows given by their elements, and their flat positions.
+    """The largest elements of windows that are given by their elements, and their flat positions.
 
-    rows: for each of the last axes, positions ``(..., windows, size)``; what leads is the same in all, or nothing.
+    rows: for each of the last axes, positions ``(..., windows, size)``; the leading axes are equal in all, or missing.
     """
     space = len(rows)
     image = input.shape[input.ndim - space :]
@@ -266,7 +266,7 @@ def _adaptive_max_pool(input: Any, size: Any) -> Any:
     rows = []
     for n, m in zip(input.shape[-len(size) :], size, strict=True):
         start, end = adaptive(n, m)
-        # the last element of a shorter window is repeated, and never the first of equals
+        # a shorter window repeats its last element, which is never the first of equals
         rows.append(np.minimum(start[:, None] + np.arange(np.max(end - start)), end[:, None] - 1))
     return chosen_windows(input, rows)
 
@@ -365,7 +365,7 @@ def _refused(space: int) -> list[Any]:
 
 
 def adaptive_samples(space: int, indices: bool = False) -> list[Any]:
-    """Calls of an adaptive pooling; with `indices`, of one that may return them."""
+    """Samples of an adaptive pooling; with `indices`, of one that may return indices."""
     image = (6, 5, 4)[:space]
     x = A(2, 2, *image, domain="distinct")
     found = [

@@ -1,4 +1,4 @@
-"""`max_unpool1d` to `3d`, which put elements back where a pooling found them, and pooling in windows set at random."""
+"""`max_unpool1d` to `3d`, which put elements back where a pooling found them, and pooling over random windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .pooling import chosen_windows
     input=lambda g, indices, plane: on(_from_planes, g, indices, len(plane)),
 )
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
-    """Zeros ``(..., *plane)`` with the elements of `input` at flat positions."""
+    """Zeros ``(..., *plane)`` with the elements of `input` at their flat positions."""
     size = math.prod(plane)
     if indices.size and not 0 <= indices.min() <= indices.max() < size:
         raise refuse(
@@ -70,7 +70,7 @@ def _unpooling(
 
 
 def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
-    """The size asked for, or the one that the pooling most likely came from."""
+    """The size that was asked for, or the most likely size of the input of the pooling."""
     if output_size is None:
         return plain
     found = tuple(output_size)
@@ -129,7 +129,7 @@ def max_unpool3d() -> None:
 
 
 def _starts(sample: Array, n: int, m: int, k: int) -> Array:
-    """Where m windows of k elements on n begin, ``(..., m)``, at steps that a number from 0 to 1 decides."""
+    """The starts ``(..., m)`` of m windows of k elements on n, with steps that a number from 0 to 1 decides."""
     sample = sample[..., None]
     step = sample.dtype.type((n - k) / (m - 1) if m > 1 else 0)
     found = np.floor((np.arange(m, dtype=sample.dtype) + sample) * step) - np.floor(sample * step)
@@ -192,10 +192,10 @@ def _fractional(
 
 @_fractional(2)
 def fractional_max_pool2d() -> None:
-    """The largest element of windows at pseudorandom places, as many as `output_size` or that part of the input's.
+    """The largest element of each of `output_size` windows, or of `output_ratio` times the input's, at random places.
 
-    The steps between windows differ by one at most; a number from 0 to 1 for each channel and axis decides which are
-    the long ones (Graham 2014, arXiv:1412.6071).
+    The steps between windows differ by one at most; a number from 0 to 1 for each channel and axis decides which steps
+    are long (Graham 2014, arXiv:1412.6071).
 
     >>> import pullback
     >>> pullback.nn.functional.fractional_max_pool2d(pullback.zeros(1, 6, 6), 2, output_ratio=0.5).shape
@@ -217,7 +217,7 @@ def fractional_max_pool3d() -> None:
 
 
 def _found(*shape: int, size: int) -> Any:
-    """Positions in planes, as a pooling returns them: none twice in a plane."""
+    """Positions in planes, as a pooling returns them: no position twice in a plane."""
     rng = np.random.default_rng(5)
     planes, places = int(np.prod(shape[:2])), int(np.prod(shape[2:]))
     rows = [np.sort(rng.permutation(size)[:places]) for _ in range(planes)]

@@ -23,7 +23,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What convolutions along `_dims` dimensions, and their transposes, have in common. `_function` computes them."""
+    """The common part of convolutions along `_dims` dimensions and their transposes. `_function` computes them."""
 
     _dims: ClassVar[int]
     _function: ClassVar[Callable[..., Tensor]]
