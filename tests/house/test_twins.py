@@ -111,17 +111,9 @@ _FINISHED = {
     "_unbind": "the slices become views",
     "_as_strided": "the result becomes a view, or cannot be written to",
     "_unfold": "the result becomes a view, or cannot be written to",
-    "nn.functional._unfold": "the images of a batch of none lose an axis",
-    "nn.functional._fold": "the images of a batch of none lose an axis",
     "nn.functional._bce": "the losses are weighted and reduced",
     "nn.functional._bce_with_logits": "the losses are weighted and reduced",
     "nn.functional._ctc": "the losses are reduced",
-}
-
-# The operation checks its arguments, and more: written into its input if so asked.
-_WRITTEN = {
-    f"nn.functional._{name}": f"{name}, also written into its input"
-    for name in "hardtanh hardsigmoid hardswish threshold leaky_relu elu silu mish".split()
 }
 
 # In rules alone: the adjoint of an operation, or a factor of its derivative.
@@ -172,7 +164,7 @@ _OF_NUMPY = {
     "_first_places": "numpy.unique with return_index=True",
 }
 
-KEPT = {**_SHARED, **_CHOSEN, **_FINISHED, **_WRITTEN, **_IN_RULES, **_OF_VALUES, **_OF_NUMPY}
+KEPT = {**_SHARED, **_CHOSEN, **_FINISHED, **_IN_RULES, **_OF_VALUES, **_OF_NUMPY}
 
 
 def problems(private: set[str], kept: dict[str, str]) -> list[str]:
@@ -193,7 +185,7 @@ def test_an_entry_that_no_user_calls_has_a_reason() -> None:
 
 
 def test_a_reason_is_given_once() -> None:
-    lists = _SHARED, _CHOSEN, _FINISHED, _WRITTEN, _IN_RULES, _OF_VALUES, _OF_NUMPY
+    lists = _SHARED, _CHOSEN, _FINISHED, _IN_RULES, _OF_VALUES, _OF_NUMPY
     assert sum(map(len, lists)) == len(KEPT)
 
 
