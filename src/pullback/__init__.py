@@ -9,9 +9,10 @@ differentiation does not need it, named in `_LATER` and loaded on first use.
 import importlib as _importlib
 import math as _math
 import warnings as _warnings
+from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
-from . import array_api, autograd, cuda, fft, func, linalg, ops, random, return_types, special
+from . import array_api, autograd, fft, func, linalg, ops, special
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -72,8 +73,8 @@ from .ops.make.random import (
 )
 from .ops.sparse import namespace as sparse
 from .ops.sparse.namespace import layout, sparse_coo, sparse_coo_tensor, strided
-from .table import inplace as _inplace
 from .table.entry import NAMES as _NAMES
+from .table.tensor_methods import enter_methods as _enter_methods
 from .tensor import copying as _copying
 from .tensor import overrides
 from .tensor.dtypes import (
@@ -115,7 +116,7 @@ from .tensor.memory import Size
 from .tensor.printing import printoptions, set_printoptions
 from .tensor.tensor import Tensor
 
-_inplace.enter_twins()  # of the operations that `compat` has entered
+_enter_methods()  # of the operations that `compat` and `array_api` have entered
 
 __version__ = "0.1.0"
 
@@ -128,6 +129,9 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\."
 
 globals().update(_NAMES[""])
 
+# The modules that are public here. The other modules are internal; they are found by their paths and not listed.
+_MODULES = "array_api autograd fft func linalg ops overrides sparse special"
+
 # The modules that are loaded on first use, and those of their names that are also names of `pullback`. The stub
 # `__init__.pyi`, which is made from this file, has them all. Further names are those of operations that
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
@@ -136,10 +140,13 @@ _LATER = {
     "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
     "use_deterministic_algorithms",
     "backends": "",
+    "cuda": "",
     "distributions": "",
     "inspect": "explain",
     "nn": "",
     "optim": "",
+    "random": "",
+    "return_types": "",
     "serialization": "load save",
     "testing": "",
     "utils": "",
@@ -177,7 +184,7 @@ def __getattr__(name: str) -> _Any:
             loaded = _importlib.import_module(f"pullback.{module}")
             globals()[name] = found = loaded if name == module else getattr(loaded, name)
             return found
-    public = [] if name.startswith("_") and name != "__all__" else [n for n in __dir__() if not n.startswith("_")]
+    public = [] if name.startswith("_") and name != "__all__" else __dir__()
     if name == "__all__":  # what `from pullback import *` asks for
         return public
     if name in public:
@@ -193,5 +200,6 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
+    here = [n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, _ModuleType))]
     later = [name for module, names in _LATER.items() for name in (module, *names.split()) if "." not in name]
-    return sorted({*globals(), *later, *ops.NAMES[""]})
+    return sorted({*here, *later, *_MODULES.split(), *ops.NAMES[""]})

@@ -1,7 +1,7 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
 from .tensor.tensor import Tensor as Tensor
-from . import array_api as array_api, autograd as autograd, cuda as cuda, fft as fft, func as func, linalg as linalg, ops as ops, random as random, return_types as return_types, special as special
+from . import array_api as array_api, autograd as autograd, fft as fft, func as func, linalg as linalg, ops as ops, special as special
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from .compat.typed import BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor, ShortTensor as ShortTensor
 from .compile import compile as compile, get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -31,18 +31,19 @@ from .compat.settings import set_deterministic_debug_mode as set_deterministic_d
 from .compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from .compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from .compat import backends as backends
+from . import cuda as cuda
 from .compat import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain
 from . import nn as nn
 from . import optim as optim
+from . import random as random
+from . import return_types as return_types
 from . import serialization as serialization
 from .serialization import load as load
 from .serialization import save as save
 from . import testing as testing
 from . import utils as utils
-_GPU: Any
-_INSTEAD: Any
 def abs(input: Any, *, out: Any = ...) -> Tensor:
     """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
 def abs_(input: Any, *, out: Any = ...) -> Tensor:
@@ -146,7 +147,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = ...) ->
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
     """`as_strided`, of this tensor itself, which is returned."""
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with `src` in the place of what `as_strided` gives."""
+    """`input` with `src` instead of the view that `as_strided` gives."""
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: Any = ...) -> Any:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied."""
 def asin(input: Any, *, out: Any = ...) -> Tensor:
@@ -472,7 +473,7 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def ge_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`ge`, written into this tensor, which is returned."""
 def geqrf(input: Any, *, out: Any = ...) -> Tensor:
-    """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
+    """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def get_device(input: Any, *, out: Any = ...) -> Any:
@@ -828,7 +829,7 @@ def prod(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., ou
 def put(input: Any, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`."""
 def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Tensor:
-    """``Q`` and ``R``: `linalg.qr`, whose mode "complete" is `some` False."""
+    """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
 def quantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
     """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one."""
 def rad2deg(input: Any, *, out: Any = ...) -> Tensor:
@@ -1042,7 +1043,7 @@ def trunc(input: Any, *, out: Any = ...) -> Tensor:
 def trunc_(input: Any, *, out: Any = ...) -> Tensor:
     """`trunc`, written into this tensor, which is returned."""
 def typename(obj: Any) -> Any:
-    """What an object is called by its type: of a tensor `Tensor.type`, else the type with its module."""
+    """The name of an object's type: of a tensor `Tensor.type`, else the type with its module."""
 def unbind(input: Any, dim: Any = ...) -> Any:
     """The slices along `dim`, without that axis."""
 def unflatten(input: Any, dim: Any, sizes: Any) -> Tensor:

@@ -26,6 +26,7 @@ import numpy as np
 from . import errors
 from .ops.make import conversion, from_data, of_size
 from .table.entry import NAMES
+from .table.entry import method as _method
 from .tensor import dtypes as _dtypes
 from .tensor.dtypes import (
     complex64,
@@ -468,6 +469,7 @@ def __array_namespace_info__() -> _Info:  # noqa: N807 - the standard's name
     return _Info()
 
 
+@_method("__array_namespace__")
 def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """The namespace of the Python array API standard."""
     if api_version is not None and api_version not in _REVISIONS:
@@ -477,6 +479,7 @@ def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return _THIS
 
 
+@_method("to_device")
 def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """The tensor itself: it lies on the CPU."""
     _dtypes.check_device(device)
@@ -484,8 +487,6 @@ def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 
 _THIS: Any = __import__("sys").modules[__name__]
-Tensor.__array_namespace__ = _namespace  # type: ignore[attr-defined]
-Tensor.to_device = _to_device  # type: ignore[method-assign, assignment]
 
 __all__ = [
     "complex64",
@@ -500,3 +501,13 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+
+# What this file needs, and is no part of the standard.
+_OWN = """Any NAMES SimpleNamespace Tensor UniqueAll UniqueCounts UniqueInverse annotations builtins conversion errors
+from_data functools namedtuple np of_size wrap""".split()
+
+__all__ += [name for name in globals() if not (name.startswith("_") or name in _OWN or name in __all__)]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

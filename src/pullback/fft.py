@@ -14,4 +14,9 @@ from .table.entry import NAMES
 
 __all__ = sorted(NAMES["fft"])
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 globals().update(NAMES["fft"])

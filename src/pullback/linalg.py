@@ -13,4 +13,9 @@ from .table.entry import NAMES
 
 __all__ = ["LinAlgError", *sorted(NAMES["linalg"])]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 globals().update(NAMES["linalg"])

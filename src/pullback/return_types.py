@@ -9,4 +9,10 @@ indices=tensor(1))
 
 from .table.results import RESULT_TYPES
 
+__all__ = sorted(RESULT_TYPES)
+
 globals().update(RESULT_TYPES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

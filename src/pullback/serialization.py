@@ -37,6 +37,13 @@ from .tensor import dtypes
 from .tensor.memory import Size
 from .tensor.tensor import Tensor, wrap
 
+__all__ = ["load", "save"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 VERSION = 1
 _TREE = "pullback.json"
 

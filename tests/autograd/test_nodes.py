@@ -675,13 +675,13 @@ def test_the_gradient_of_a_leaf_that_only_the_graph_knows_is_gone_with_the_leaf_
 
 def test_gradients_of_many_leaves_become_theirs_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     unshared: list[bool] = []
-    accumulate = AccumulateGrad.accumulate
+    arrive = AccumulateGrad.arrive
 
-    def noted(self: Any, g: Any, taped: bool, own: bool) -> None:
+    def noted(self: Any, own: bool, g: Any, taped: bool) -> None:
         unshared.append(own)
-        accumulate(self, g, taped, own)
+        arrive(self, own, g, taped)
 
-    monkeypatch.setattr(AccumulateGrad, "accumulate", noted)
+    monkeypatch.setattr(AccumulateGrad, "arrive", noted)
     leaves = [leaf(pullback, [1.0, 2.0]) for _ in range(3)]
     sum((t * 2).sum() for t in leaves).backward()
     assert unshared == [True] * 3

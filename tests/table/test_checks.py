@@ -15,7 +15,7 @@ from pullback.func import jvp, vmap
 from pullback.interpreters.batch_rules import dims
 from pullback.table.checks import Written
 from pullback.table.entry import TABLE, composite, constant, elementwise, pointwise, special
-from pullback.table.inplace import _twin
+from pullback.table.inplace import twin_of
 
 
 def frames(call: Callable[[], Any]) -> tuple[Any, list[FrameType]]:
@@ -82,7 +82,7 @@ def test_checks_run_once_and_give_the_arguments_of_the_computation(weighted: Any
         lambda: weighted(x(), axis="last"),
         lambda: weighted(x(), "last", out=pullback.empty(2, 3)),
         lambda: weighted(x(requires_grad=True), "last").detach(),
-        lambda: _twin(weighted.op)(x(), "last"),
+        lambda: twin_of(weighted.op)(x(), "last"),
         lambda: weighted(x(dtype=pullback.float16), "last"),
         lambda: pullback.compile(lambda t: weighted(t, "last"))(x()),
         lambda: vmap(lambda t: weighted(t, "last"))(x()),
@@ -124,7 +124,7 @@ def test_a_transform_is_seen_by_shape_and_dtype(weighted: Any) -> None:
 def test_what_is_wrong_is_raised_before_anything_is_written(weighted: Any) -> None:
     t, out = x(), pullback.zeros(2, 3)
     with pytest.raises(ValueError, match=r"^weighted\(\): factor is 0$"):
-        _twin(weighted.op)(t, "last", factor=0)
+        twin_of(weighted.op)(t, "last", factor=0)
     with pytest.raises(ValueError, match="factor is 0"):
         weighted(t, "last", factor=0, out=out)
     assert t.tolist() == X

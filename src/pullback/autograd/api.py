@@ -14,10 +14,10 @@ from ..tensor import dtypes
 from ..tensor.memory import Size
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
-from ..tensor.tensor import Edge, Lifted, Tensor, wrap
-from .engine import Captures, execute, needed_nodes
+from ..tensor.tensor import Edge, Lifted, Tensor, extend, wrap
+from .engine import Captures, execute
 from .hooks import RemovableHandle
-from .node import Node, edge_of, leaf_edge
+from .node import edge_of, leaf_edge
 from .roots import GradientEdge, as_sequence, edge_at, make_roots, of_levels
 
 _ndarray = np.ndarray
@@ -91,14 +91,13 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     taped = create_graph or of_levels(outputs, grads)
     roots = make_roots(outputs, grads, taped)
-    if wanted is None:
-        execute(roots, keep=keep, taped=taped, recorded=create_graph)
-        return
-    targets = {edge[0] for edge in _edges_of(wanted)}
-    for t in wanted:
-        if isinstance(t, Tensor):
-            t.retain_grad()
-    _execute_towards(targets, roots, {}, keep=keep, taped=taped, accumulate=True, recorded=create_graph)
+    targets = None
+    if wanted is not None:
+        targets = {edge[0] for edge in _edges_of(wanted)}
+        for t in wanted:
+            if isinstance(t, Tensor):
+                t.retain_grad()
+    execute(roots, keep=keep, taped=taped, towards=targets, recorded=create_graph)
 
 
 def grad(
@@ -204,23 +203,10 @@ def _gradients(
     recorded, taped = taped, taped or of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
     how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
-    arrived = _execute_towards(targets, roots, captures, **how)
+    arrived = execute(roots, towards=targets, captures=captures, **how)
     if not captures:  # all are leaves
         return [arrived.get(edge[0]) for edge in edges]
     return [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
-
-
-def _execute_towards(
-    targets: set[Node], roots: Sequence[tuple[Edge, Any]], captures: Captures, *, accumulate: bool, **how: bool
-) -> dict[Any, Any]:
-    """A pass that runs only the nodes that lead to `targets`; of a single root that does not, it runs the hooks."""
-    needed = needed_nodes([edge for edge, _ in roots], targets)
-    if len(roots) == 1 and (root := roots[0][0][0]) not in needed:
-        needed.add(root)
-        accumulate = False
-        if root._edges:
-            captures[root] = {}  # nothing is wanted of it, and so it does not run
-    return execute(roots, needed=needed, captures=captures, accumulate=accumulate, **how)
 
 
 def _result(g: Any, t: Tensor, materialize: bool, recorded: bool) -> Tensor | None:
@@ -328,9 +314,6 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
     return None if self._leaf is None else self._leaf[0].hooks
 
 
-Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
-
-
 def _grad_dtype(self: Tensor) -> Any:
     """The dtype of this leaf's gradient, into which what arrives is converted; None: it stays what it is.
 
@@ -363,13 +346,14 @@ def _set_grad_dtype(self: Tensor, value: Any) -> None:
     self._leaf = (*leaf_edge(self)[:3], None if value is None else dtypes.to_numpy(value))  # type: ignore[assignment]
 
 
-Tensor.grad_dtype = property(_grad_dtype, _set_grad_dtype)  # type: ignore[method-assign, assignment]
-
-for _name, _method in {
-    "backward": _backward,
-    "register_hook": _register_hook,
-    "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
-    "retain_grad": _retain_grad,
-}.items():
-    _method.__name__ = _name
-    setattr(Tensor, _name, _method)
+# All that the heart adds to the class.
+extend(
+    {
+        "backward": _backward,
+        "register_hook": _register_hook,
+        "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+        "retain_grad": _retain_grad,
+        "grad_dtype": property(_grad_dtype, _set_grad_dtype),
+        "_backward_hooks": property(_backward_hooks),
+    }
+)

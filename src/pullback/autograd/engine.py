@@ -24,7 +24,7 @@ import numpy as np
 from ..tensor.arrays import broadcasts_to, spread, sum_to_shape
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Tensor
-from .hooks import fire_after, fire_before, fire_of_leaf, fire_of_outputs
+from .hooks import fire_around, fire_of_leaf, fire_of_outputs
 from .nesting import is_deep, on_an_empty_stack
 from .node import AccumulateGrad, Node, reachable, retain
 
@@ -49,31 +49,40 @@ def execute(
     *,
     keep: bool,
     taped: bool,
-    needed: set[Node] | None = None,
+    towards: set[Node] | None = None,
     captures: Captures | None = None,
     accumulate: bool = True,
     recorded: bool = False,
 ) -> dict[Any, Any]:
     """Run the backward pass that starts with the gradients `roots`.
 
-    keep: nodes keep what they saved. taped: gradients are Tensors instead of payloads. needed: the only nodes to visit,
-    unless None. captures: for these nodes, note the gradients of these outputs. accumulate: add what has arrived at
+    keep: nodes keep what they saved. taped: gradients are Tensors instead of payloads. towards: run only the nodes that
+    lead to these, unless None; of a single root that leads to none of them, run the hooks. captures: for these nodes,
+    note the gradients of these outputs. accumulate: add what has arrived at
     leaves to their ``.grad`` when the pass ends; else it is returned, by `AccumulateGrad`. recorded: whether the pass
     is itself recorded.
     """
     modes = thread.modes
-    how = {"keep": keep, "taped": taped, "needed": needed, "captures": captures, "accumulate": accumulate}
     if modes.running_pass is not None and is_deep():
-        return on_an_empty_stack(functools.partial(execute, roots, recorded=recorded, **how))  # type: ignore[arg-type]
+        again = functools.partial(execute, roots, keep=keep, taped=taped, towards=towards, captures=captures)
+        return on_an_empty_stack(functools.partial(again, accumulate=accumulate, recorded=recorded))
+    edges, needed = [edge for edge, _ in roots], None
+    if towards is not None:
+        captures, needed = captures or {}, needed_nodes(edges, towards)
+        if len(edges) == 1 and (root := edges[0][0]) not in needed:
+            needed.add(root)
+            accumulate = False
+            if root._edges:
+                captures[root] = {}  # nothing is wanted of it, and so it does not run
     before = modes.grad_enabled, modes.needed, modes.running_pass
-    running = Pass([edge for edge, _ in roots], **how)  # type: ignore[arg-type]
+    running = Pass(edges, keep, taped, needed, captures, accumulate)
     modes.grad_enabled = recorded and not modes.inference
     modes.needed, modes.running_pass = needed, running
     try:
         arrived = running.run([g for _, g in roots])
         if accumulate:
-            for node in list(arrived):
-                _arrive(*_taken(arrived, node), taped)
+            for leaf in list(arrived):
+                leaf.arrive(*_taken(arrived, leaf), taped)
         for callback in running.callbacks:
             callback()
     finally:
@@ -81,10 +90,10 @@ def execute(
     return arrived
 
 
-def _taken(arrived: dict[Any, Any], node: AccumulateGrad) -> tuple[bool, AccumulateGrad, Any]:
-    """Take out the gradient that arrived at a leaf: whether nobody else can see it, the leaf's node, and it."""
-    g = arrived.pop(node)
-    return getrefcount(g) <= _ONE_LOCAL, node, g
+def _taken(arrived: dict[Any, Any], leaf: AccumulateGrad) -> tuple[bool, Any]:
+    """Take out the gradient that arrived at a leaf: whether nobody else can see it, and the gradient."""
+    g = arrived.pop(leaf)
+    return getrefcount(g) <= _ONE_LOCAL, g
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
@@ -136,19 +145,21 @@ class Pass:
         """Deliver `grads` to the roots; run the newest node that waits and deliver what it sends, until none waits.
 
         Every node that uses a result is newer than the node that made it. So the newest node that waits has received
-        all it will get. Those that wait are in the heap, all but `latest`, which came last and is most often the next
-        to run. Returns what has arrived at leaves; only leaves with hooks take part in the order.
+        all it will get. Those that wait are in the heap, with their gradients in `waiting`; all but `latest`, which
+        came last and is most often the next to run. Returns what has arrived at leaves; only leaves with hooks take
+        part in the order.
         """
         taped, needed, keep, captures = self.taped, self.needed, self.keep, self.captures
-        waiting: dict[Node, Any] = {}  # what has come for the nodes that are still to run
-        heap: list[tuple[float, Node]] = []  # these nodes, the newest first
+        heap: list[tuple[float, Node]] = []  # the nodes that wait, the newest first
+        waiting: dict[Node, Any] = {}  # their gradients so far
         arrived: dict[Any, Any] = {}  # what has come for leaves without hooks
         own: set[Any] = set()  # where a sum was made whose memory nobody else can see: it is added to in place
         watched = self._watcher is not None
+        latest: Any = None  # the node that came last,
+        latest_g: Any = None  # and its gradient so far
         edges: Sequence[Any] = self.roots
         node: Any = None
         while True:
-            latest: Any = None
             i, count = 0, len(grads)
             while i < count:  # most often once, for which the iterator of a `for` costs too much
                 edge, g = edges[i], grads[i]
@@ -162,13 +173,16 @@ class Pass:
                     self._like[target] = edge
                 elif taped or g.shape != shape or g.dtype is not dtype:
                     g = fit(g, edge, node)
-                if target in waiting:
+                if target is latest:
+                    latest_g = _added(latest_g, g, target, nr, own, taped)
+                elif waiting and target in waiting:
                     waiting[target] = _added(waiting[target], g, target, nr, own, taped)
                 elif target._edges:
-                    waiting[target] = g if target._outputs == 1 else _added(None, g, target, nr, own, taped)
                     if latest is not None:
+                        waiting[latest] = latest_g
                         heappush(heap, (latest._order, latest))
                     latest = target
+                    latest_g = g if target._outputs == 1 else _added(None, g, target, nr, own, taped)
                 elif target in arrived:
                     if g is not None:
                         arrived[target] = _sum(arrived[target], g, own, target, taped)
@@ -182,11 +196,15 @@ class Pass:
                 if not heap:
                     return arrived
                 node = heappop(heap)[1]
+                g = waiting.pop(node)
             elif heap and heap[0][0] < latest._order:
+                waiting[latest] = latest_g
                 node = heapreplace(heap, (latest._order, latest))[1]
+                g = waiting.pop(node)
             else:
-                node = latest
-            edges, g = node._edges, waiting.pop(node)
+                node, g = latest, latest_g
+            latest = latest_g = None
+            edges = node._edges
             if edges and node._hooks is None and g is not None and not (watched or (captures and node in captures)):
                 grads = node._run(g, taped, needed, keep)  # as most do
             else:
@@ -206,7 +224,7 @@ class Pass:
             return ()
         if not node._edges:
             if self.accumulate:
-                _arrive(False, node, g, taped)
+                node.arrive(False, g, taped)
             else:
                 arrived[node] = fire_of_leaf(node, g, taped)
             return ()
@@ -221,21 +239,19 @@ class Pass:
 
     def _run(self, node: Any, g: Any) -> Sequence[Any]:
         """Run a node between the hooks in front of it and behind it, seen by who watches."""
-        like = self._like.get(node) or _like(g)
-        if node._hooks is not None:
-            g = fire_before(node, g, self.taped)
-        if self._watcher is None:
-            grads = self._rule(node, g, like)
-        else:
-            grads = self._watcher(node, g, functools.partial(self._rule, node, g, like))
-        if node._hooks is None or not node._hooks.after:
-            return grads
-        if type(node)._check_gradient is Node._check_gradient:  # those of a Function are shown as it returned them
-            pairs = zip(grads, node._edges, strict=True)
-            grads = [fit(grad, edge, node) if edge and grad is not None else None for grad, edge in pairs]
-        return fire_after(node, grads, g, self.taped)
+        seen = functools.partial(self._seen, node, self._like.get(node) or _like(g))
+        return seen(g) if node._hooks is None else fire_around(node, g, seen, self.taped)
 
-    def _rule(self, node: Node, g: Any, like: Any) -> Sequence[Any]:
+    def _seen(self, node: Any, like: Any, g: Any) -> Sequence[Any]:
+        """Run a node, seen by who watches; the hooks behind it get what fits, or what a Function returned."""
+        rule = functools.partial(self._rule, node, like, g)
+        grads = rule() if self._watcher is None else self._watcher(node, g, rule)
+        if node._hooks is None or not node._hooks.after or type(node)._check_gradient is not Node._check_gradient:
+            return grads
+        pairs = zip(grads, node._edges, strict=True)
+        return [fit(grad, edge, node) if edge and grad is not None else None for grad, edge in pairs]
+
+    def _rule(self, node: Node, like: Any, g: Any) -> Sequence[Any]:
         """What a node sends for `g`; where nothing came, or hooks took it away, for zeros as `like` has them."""
         if g is None or (node._outputs > 1 and all(part is None for part in g)):
             return node._run_empty(like[2], like[3], self.taped, self.needed, self.keep)
@@ -276,20 +292,6 @@ def _capture(wanted: dict[int, Any], g: Any, node: Node, needed: set[Node] | Non
     for nr in wanted:
         wanted[nr] = g if node._outputs == 1 or g is None else g[nr]
     return needed is None or any(edge and edge[0] in needed for edge in node._edges)
-
-
-def _arrive(unshared: bool, node: AccumulateGrad, g: Any, taped: bool) -> None:
-    """What happens at a leaf: its hooks, then the gradient is accumulated."""
-    if node.hooks:
-        g = fire_of_leaf(node, g, taped)
-        unshared = False
-    if node._hooks is None:
-        node.accumulate(g, taped, unshared)
-    else:
-        g = fire_before(node, g, taped)
-        node.accumulate(g, taped, False)
-        if node._hooks.after:
-            fire_after(node, (), g, taped)
 
 
 def fit(g: Any, edge: Edge, node: Node | None) -> Any:

@@ -25,6 +25,12 @@ from .node import Node, begin, leaf_edge
 from .outputs import ONE_LOCAL, attach, is_among, keep, outside
 from .structure import Door, Nesting, holds_tensors
 
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class Function:
     """A differentiable operation of one's own. Subclass it, write two static methods, and call it through `apply`.

@@ -16,6 +16,24 @@ from ..tensor.memory import WRITES, next_write
 from ..tensor.modes import INFERENCES, thread
 from ..tensor.tensor import Tensor
 
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_multithreading_enabled",
+    "no_grad",
+    "set_fwd_grad_enabled",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "unsafe_preserve_version_counter",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

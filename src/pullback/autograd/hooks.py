@@ -17,6 +17,11 @@ from ..tensor.tensor import Tensor, wrap
 
 __all__ = ["RemovableHandle"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _next_id = itertools.count().__next__
 
 
@@ -74,10 +79,16 @@ def fire_of_outputs(node: Any, g: Any, taped: bool) -> list[Any]:
     return _raw(values, taped)
 
 
-def fire_before(node: Any, g: Any, taped: bool) -> Any:
+def fire_around(node: Any, g: Any, run: Callable[[Any], Sequence[Any]], taped: bool) -> Sequence[Any]:
+    """Run a node between the hooks in front of it and behind it; what it sends on."""
+    if node._hooks.before:
+        g = _before(node, g, taped)
+    grads = run(g)
+    return _after(node, grads, g, taped) if node._hooks.after else grads
+
+
+def _before(node: Any, g: Any, taped: bool) -> Any:
     """Call the hooks in front of a node that is about to run; None if they leave no gradient."""
-    if not node._hooks.before:
-        return g
     values = as_tensors(g, node._outputs)
     for fn in list(node._hooks.before.values()):
         values = _replacements(fn, fn(tuple(values)), values)
@@ -85,7 +96,7 @@ def fire_before(node: Any, g: Any, taped: bool) -> Any:
     return raw if node._outputs > 1 else raw[0]
 
 
-def fire_after(node: Any, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
+def _after(node: Any, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
     """Call the hooks behind a node, which see what it got (`g`) and sent, and may replace what it sends on."""
     received, sent = tuple(as_tensors(g, node._outputs)), as_tensors(list(grads))
     # an operation has no edges for the inputs that need none; its hooks get None for these

@@ -14,6 +14,7 @@ shared by all threads, because a graph may be built by several. `begin` is where
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import weakref
@@ -24,7 +25,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
-from .hooks import Hooks, RemovableHandle, fire_accumulated
+from .hooks import Hooks, RemovableHandle, fire_accumulated, fire_around, fire_of_leaf
 
 next_order = itertools.count(0, -1).__next__
 
@@ -190,14 +191,23 @@ class AccumulateGrad(Node):
             dtype = held
         t._leaf = node, nr, shape, dtype
 
-    def accumulate(self, g: Any, taped: bool, unshared: bool) -> None:
-        """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks.
+    def arrive(self, unshared: bool, g: Any, taped: bool) -> None:
+        """Run the hooks, and add `g` to the leaf's gradient.
 
         `unshared` promises that nobody else can see the memory of `g`, so it may become the gradient without a copy.
         """
+        if self.hooks:
+            g, unshared = fire_of_leaf(self, g, taped), False
+        if self._hooks is None:
+            self._accumulate(unshared, taped, g)
+        else:
+            fire_around(self, g, functools.partial(self._accumulate, False, taped), taped)
+
+    def _accumulate(self, unshared: bool, taped: bool, g: Any) -> tuple[()]:
+        """Add `g` to the leaf's gradient and run the leaf's post-accumulation hooks; it sends nothing on."""
         leaf = self.variable
         if not leaf._requires_grad:  # no longer
-            return
+            return ()
         if leaf._edge is not None:
             raise RuntimeError(
                 "leaf variable has been moved into the graph interior: after it was used it was taken out of the "
@@ -208,6 +218,7 @@ class AccumulateGrad(Node):
             add_grad(leaf, g, taped, unshared)
         if self.post_hooks:
             fire_accumulated(self.post_hooks, leaf)
+        return ()
 
 
 def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
@@ -218,22 +229,28 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
             _add_sparse(t, held, g, unshared)
-        elif held is None:
-            like = t._data
-            owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
-            if not (owned and g.strides == like.strides):
-                own = np.empty_like(like, g.dtype) if isinstance(like, np.ndarray) else np.empty(g.shape, g.dtype)
-                own[...] = g  # laid out in memory as the leaf is
-                g = own
-            t._grad = wrap(g)
-        elif isinstance(held._data, np.ndarray) and held._data.flags.writeable:
+        elif held is not None and isinstance(held._data, np.ndarray) and held._data.flags.writeable:
             try:
                 np.add(held._data, g, out=held._data, casting="same_kind")
             except ValueError:
                 raise _does_not_fit(t, held, g) from None
             held._bump()
         else:
-            t._grad = wrap(np.add(held.to_dense()._data if hasattr(held, "to_dense") else held._data, g))
+            t._grad = wrap(_laid_out(t._data, g, unshared) if held is None else np.add(_dense(held), g))
+
+
+def _laid_out(like: Any, g: Any, unshared: bool) -> Any:
+    """`g` in memory of its own, laid out as the payload `like` is; `g` itself, if that is so already."""
+    owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
+    if owned and g.strides == like.strides:
+        return g
+    own = np.empty_like(like, g.dtype) if isinstance(like, np.ndarray) else np.empty(g.shape, g.dtype)
+    own[...] = g
+    return own
+
+
+def _dense(held: Tensor) -> Any:
+    return held.to_dense()._data if hasattr(held, "to_dense") else held._data
 
 
 def _does_not_fit(t: Tensor, held: Tensor, g: Any) -> RuntimeError:

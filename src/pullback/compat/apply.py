@@ -1,6 +1,6 @@
-"""`apply_`, `map_` and `map2_`: a Python function called for each element, its results written in their place.
+"""`apply_`, `map_` and `map2_`: a Python function called for each element, whose results replace the elements.
 
-They know nothing of derivatives, and are as slow as Python: what can be said by operations is better said by them.
+They know nothing of derivatives and are as slow as Python: use operations wherever there are some that do it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from .. import errors
 from ..ops.index.fill import _copy
 from ..ops.make.from_data import tensor
+from ..table.entry import method
 from ..table.writing import refuse_write
 from ..tensor.tensor import Lifted, Tensor
 
@@ -41,8 +42,9 @@ def _each(name: str, call: Callable[..., Any], self: Tensor, *others: Any) -> Te
     return _copy(self, made.reshape(self._data.shape))
 
 
+@method("apply_")
 def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Each element replaced by what `callable` makes of it, a Python number, converted to this tensor's dtype.
+    """Replace each element x, a Python number, by ``callable(x)``, converted to this tensor's dtype.
 
     RuntimeError for a tensor that requires grad.
 
@@ -53,17 +55,13 @@ def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return _each("apply_", callable, self)
 
 
+@method("map_")
 def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Each element replaced by what `callable` makes of it and of that of `tensor`, of the same dtype and broadcast."""
+    """Replace each element x by ``callable(x, y)``, y from `tensor`, which has the same dtype and is broadcast."""
     return _each("map_", callable, self, tensor)
 
 
+@method("map2_")
 def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Each element replaced by what `callable` makes of it and of those of two tensors, of the same dtype and
-    broadcast."""
+    """Replace each element by ``callable`` of it and of those of two tensors of the same dtype, broadcast."""
     return _each("map2_", callable, self, x, y)
-
-
-for _name, _method in {"apply_": _apply_, "map_": _map_, "map2_": _map2_}.items():
-    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
-    setattr(Tensor, _name, _method)

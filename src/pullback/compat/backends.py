@@ -15,6 +15,12 @@ import sys
 from types import ModuleType
 from typing import Any
 
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def _absent() -> bool:
     """Whether the library can be used here: no."""

@@ -1,8 +1,14 @@
-"""What a program that asks for `pullback.distributions` is told: that there are none, and what to use instead."""
+"""The error for a program that asks for `pullback.distributions`: there are none, and it says what to use instead."""
 
 from __future__ import annotations
 
 from typing import Any
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

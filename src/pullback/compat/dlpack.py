@@ -1,4 +1,4 @@
-"""DLPack by its old names, as `torch.utils.dlpack` has them: for what is passed on as a bare capsule."""
+"""DLPack by its old names, as `torch.utils.dlpack` has them: for libraries that pass on a bare capsule."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from ..ops.make.from_data import from_dlpack
 from ..tensor.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def to_dlpack(tensor: Tensor) -> Any:

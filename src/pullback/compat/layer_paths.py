@@ -1,7 +1,7 @@
 """The paths at which PyTorch keeps its layers, `nn.modules.conv` and the like, each leading to the file that has them.
 
 Public code imports from there (`from torch.nn.modules.module import Module`) and asks whether something is a
-`nn.modules.batchnorm._BatchNorm`. There is nothing of its own in these paths: all layers are in `pullback.nn`.
+`nn.modules.batchnorm._BatchNorm`. These paths hold nothing of their own: all layers are in `pullback.nn`.
 
 >>> import pullback
 >>> from pullback.nn.modules.module import Module
@@ -67,13 +67,26 @@ def _found(file: ModuleType, name: str) -> Any:
     return getattr(file, name) if hasattr(file, name) else getattr(nn, name)
 
 
+def _layers_of(file: ModuleType) -> list[str]:
+    """The layers of `pullback.nn` that a file defines."""
+    return [name for name in nn.__all__ if getattr(vars(nn).get(name), "__module__", "") == file.__name__]
+
+
 _HERE = "pullback.nn.modules"
 
 for _name, _file in _FILES.items():
     _path = ModuleType(f"{_HERE}.{_name}", f"What PyTorch has in `torch.nn.modules.{_name}`.")
-    setattr(_path, "__getattr__", functools.partial(_found, _file))  # noqa: B010 - a module has no such attribute
+    vars(_path).update(__getattr__=functools.partial(_found, _file), __all__=_layers_of(_file))
+    vars(_path).update(__dir__=functools.partial(sorted, vars(_path)["__all__"]))
     globals()[_name] = sys.modules[_path.__name__] = _path
+
+
+__all__ = sorted({name for file in {*_FILES.values()} for name in _layers_of(file)} | {*_FILES})
 
 
 def __getattr__(name: str) -> Any:
     return _found(nn, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,6 +1,6 @@
 """Linear algebra under torch's older names, functions of `torch` itself and methods of its tensors.
 
-What they compute is in the other files; their arguments, and in part the order of their results, are their own.
+The computations are those of `linalg`; the arguments, and in part the order of the results, are different.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     refused=NO_MATRIX,
 )
 def qr(input: Tensor, some: bool = True) -> Any:
-    """``Q`` and ``R``: `linalg.qr`, whose mode "complete" is `some` False."""
+    """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
     return QRResult(*cholesky_qr.qr(input, "reduced" if some else "complete"))
 
 
@@ -151,8 +151,8 @@ def _check_geqrf(input: Tensor) -> Any:
     differs=[Differs("as in torch, it has no derivative", check) for check in ("slopes", "forward")],
 )
 def geqrf(input: Any) -> Any:
-    """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``,
-    with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
+    """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their
+    ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
     """
     *batch, m, n = input.shape
     if not input.size:

@@ -7,10 +7,8 @@ its own have found nothing; so an entry costs nothing until somebody uses it.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -33,10 +31,47 @@ PATHS: dict[str, str] = {
 }
 """Where a module is (the value), by the path below `pullback` at which it is public (the key)."""
 
+PUBLIC = [
+    "",
+    "array_api",
+    "autograd",
+    "autograd.function",
+    "autograd.grad_mode",
+    "autograd.graph",
+    "compile",
+    "cuda",
+    "fft",
+    "func",
+    "inspect",
+    "linalg",
+    "nn",
+    "nn.functional",
+    "nn.init",
+    "nn.parameter",
+    "nn.utils",
+    "nn.utils.parametrize",
+    "nn.utils.rnn",
+    "ops",
+    "optim",
+    "optim.lr_scheduler",
+    "optim.optimizer",
+    "optim.swa_utils",
+    "random",
+    "return_types",
+    "serialization",
+    "special",
+    "testing",
+    "utils",
+    "utils.checkpoint",
+    "utils.data",
+    *PATHS,
+]
+"""All public modules: what each of them offers is its `__all__`, which is what `dir` shows. All others are internal."""
+
 _PACKAGE = __name__.partition(".")[0]
 
 
-class _Moved(Loader):
+class _Moved:
     """Loads the module that lives elsewhere; it keeps its own name and spec."""
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -46,14 +81,16 @@ class _Moved(Loader):
         sys.modules[module.__name__] = moved(module.__name__.partition(".")[2])
 
 
-class _Paths(MetaPathFinder):
+class _Paths:
     """Knows the paths of `PATHS`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, below = fullname.partition(".")
-        return importlib.util.spec_from_loader(fullname, _Moved()) if package == _PACKAGE and below in PATHS else None
+        if package != _PACKAGE or below not in PATHS:
+            return None
+        return ModuleSpec(fullname, _Moved())  # type: ignore[arg-type] # it need not be an `importlib.abc.Loader`
 
 
 def moved(path: str) -> ModuleType:
@@ -63,7 +100,15 @@ def moved(path: str) -> ModuleType:
 
 sys.meta_path.append(_Paths())
 
-# A function of the same name stands at these paths as well: were they imported first, the import would put the module
-# in its place.
+
+def _stand_in(path: str) -> ModuleType:
+    """A module at `path` that looks its names up in the one that lives elsewhere, when it is asked for them."""
+    found = ModuleType(f"{_PACKAGE}.{path}")
+    vars(found).update(__getattr__=lambda name: getattr(moved(path), name), __dir__=lambda: dir(moved(path)))
+    return found
+
+
+# A function of the same name stands at these paths as well. Were they imported first, the import would put the module
+# in its place; so a module stands there from the beginning.
 for _path in ("autograd.gradcheck",):
-    sys.modules[f"{_PACKAGE}.{_path}"] = moved(_path)
+    sys.modules[f"{_PACKAGE}.{_path}"] = _stand_in(_path)

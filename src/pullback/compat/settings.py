@@ -1,5 +1,5 @@
-"""Switches of PyTorch's for how exactly it computes. Here results repeat, and products are exact to the dtype, anyway:
-what is set is kept, checked and told, and changes nothing.
+"""PyTorch's switches for how exactly it computes. They change nothing here, where results repeat and products are exact
+to the dtype anyway; the setting is checked, kept and returned.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _PRECISIONS = ("highest", "high", "medium")
 
 
 class _Settings:
-    """What was set last."""
+    """The last settings."""
 
     deterministic = warn_only = False
     precision = "highest"
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for results that repeat, which they do: kept for `are_deterministic_algorithms_enabled`.
+    """Ask for results that repeat. They always do; the setting is kept for `are_deterministic_algorithms_enabled`.
 
-    TypeError for what is no bool.
+    TypeError unless `mode` is a bool.
     """
     if not isinstance(mode, bool):
         raise TypeError(
@@ -35,7 +35,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was told last.
+    """The last argument of `use_deterministic_algorithms`.
 
     >>> import pullback
     >>> pullback.are_deterministic_algorithms_enabled()
@@ -87,7 +87,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told last.
+    """The last argument of `set_float32_matmul_precision`.
 
     >>> import pullback
     >>> pullback.get_float32_matmul_precision()

@@ -1,6 +1,6 @@
-"""The types of tensors as PyTorch named them of old, one for each dtype: `FloatTensor`, `LongTensor` and so on.
+"""PyTorch's deprecated names for tensors of each dtype: `FloatTensor`, `LongTensor` and so on.
 
-They make tensors, `isinstance` tells tensors of their dtype by them, and `Tensor.type` takes and gives their names.
+They make tensors, serve in `isinstance` as the class of tensors of their dtype, and `Tensor.type` uses their names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..ops.make.conversion import to
 from ..ops.make.from_data import tensor
 from ..ops.make.of_size import empty
 from ..ops.sparse.namespace import strided
-from ..table.entry import alias
+from ..table.entry import alias, method
 from ..tensor import dtypes
 from ..tensor.memory import Size
 from ..tensor.tensor import Tensor
@@ -43,8 +43,8 @@ _NAME_OF = {d: name for name, d in _DTYPES.items()}
 class tensortype:  # noqa: N801 - torch's name
     """The tensors of one dtype. Prefer `pullback.tensor` and `pullback.empty`, with a dtype.
 
-    Called with sizes it makes a tensor of that size, of whatever its memory holds; with values, one of these; with a
-    tensor of its dtype, a view of that. TypeError for anything else.
+    Called with sizes it makes an uninitialised tensor of that size; with values, a tensor of them; with a tensor of its
+    dtype, a view of that. TypeError for anything else.
 
     >>> import pullback
     >>> pullback.LongTensor([1, 2]), pullback.FloatTensor(2, 3).shape
@@ -95,6 +95,7 @@ HalfTensor, BFloat16Tensor = map(tensortype, (dtypes.float16, dtypes.bfloat16))
 FloatTensor, DoubleTensor = map(tensortype, (dtypes.float32, dtypes.float64))
 
 
+@method("type")
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor".
 
@@ -121,13 +122,14 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, dtype)
 
 
+@method("new")
 def _new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of the dtype of this one, of a size or of values; see `tensortype`."""
     return tensortype(self.dtype)(*data, device=device)
 
 
 def typename(obj: Any) -> str:
-    """What an object is called by its type: of a tensor `Tensor.type`, else the type with its module.
+    """The name of an object's type: of a tensor `Tensor.type`, else the type with its module.
 
     >>> import pullback
     >>> pullback.typename(pullback.ones(2)), pullback.typename(3), pullback.typename(pullback.nn.Linear)
@@ -141,6 +143,3 @@ def typename(obj: Any) -> str:
 
 
 alias("typename", typename)
-for _name, _method in {"type": _type, "new": _new}.items():
-    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
-    setattr(Tensor, _name, _method)

@@ -1,4 +1,4 @@
-"""Leftovers of the time when a tensor with a gradient was a `Variable`: code of then still runs.
+"""`Variable`, the class that tensors with a gradient once had: older code still runs.
 
 Today each Tensor is one, and `Variable(t)` is a tensor on the memory of `t` that is a leaf.
 """
@@ -13,8 +13,12 @@ from ..tensor.tensor import Tensor
 __all__ = ["Variable"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class _Engine:
-    """What `Variable._execution_engine` was good for."""
+    """`Variable._execution_engine`, by which older code queues callbacks."""
 
     queue_callback = staticmethod(queue_callback)
 
@@ -40,7 +44,7 @@ class Variable(metaclass=_IsTensor):
     _execution_engine = _Engine()
 
     def __new__(cls, data: Tensor, requires_grad: bool = False) -> Any:
-        """A leaf on the memory of `data`. TypeError if that is no Tensor, RuntimeError if it cannot have a gradient."""
+        """A leaf on the memory of `data`. TypeError unless it is a Tensor, RuntimeError if it can have no gradient."""
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return data.detach().requires_grad_(requires_grad)

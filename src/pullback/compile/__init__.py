@@ -23,6 +23,10 @@ if _TYPE_CHECKING:
 __all__ = ["Compiled", "compile", "get_num_threads", "set_num_threads"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> _Any:
     if name == "Compiled":
         return _importlib.import_module(".compiled", __name__).Compiled

@@ -1,4 +1,4 @@
-"""What scripts ask of torch.cuda before they begin: there is no GPU here.
+"""The questions that scripts ask of torch.cuda before they begin: there is no GPU here.
 
 A GPU kernel becomes part of a graph as an `autograd.Function`.
 """
@@ -8,6 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
+
+__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "manual_seed_all"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def is_available() -> bool:
@@ -26,15 +32,15 @@ def device_count() -> int:
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing: there is no generator of random numbers to seed on a GPU, as in torch where there is none."""
+    """Do nothing: there is no generator on a GPU to seed. On a machine without a GPU, torch does nothing either."""
 
 
 def manual_seed_all(seed: int) -> None:
-    """Nothing, as `manual_seed`."""
+    """Do nothing, as `manual_seed`."""
 
 
 def empty_cache() -> None:
-    """Nothing: no memory of a GPU is held."""
+    """Do nothing: no memory of a GPU is held."""
 
 
 def __getattr__(name: str) -> Any:

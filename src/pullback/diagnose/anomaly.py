@@ -13,6 +13,12 @@ from .listeners import TENSORS, note_places
 from .nans import check_forward, check_gradients, kept, look_at_node, look_at_tensor
 from .places import formatted
 
+__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class set_detect_anomaly:  # noqa: N801 - torch's name
     """Switch anomaly mode on or off now; as a context manager, put it back on leaving.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
-from ..autograd.grad_mode import set_fwd_grad_enabled as _set_fwd_grad_enabled
+from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.node import edge_of
 from ..interpreters.dual import Dual, Jvp, fitting
 from ..table.levels import inner
@@ -24,14 +24,20 @@ from ..tensor.tensor import Lifted, Tensor, wrap
 
 __all__ = [
     "UnpackedDualTensor",
-    "_is_fwd_grad_enabled",
-    "_set_fwd_grad_enabled",
     "dual_level",
     "enter_dual_level",
     "exit_dual_level",
     "make_dual",
     "unpack_dual",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+_set_fwd_grad_enabled = set_fwd_grad_enabled  # PyTorch's private name for it
+
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
 

@@ -19,6 +19,13 @@ from .jacobian import jacfwd
 from .reverse import grad as func_grad
 from .vectorize import vmap
 
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Function = Callable[..., Any]
 
 _OUTPUTS = "outputs of the user-provided function"

@@ -11,3 +11,7 @@ from .missing_gradient import explain
 from .timeline import Timeline, timeline
 
 __all__ = ["Explanation", "Graph", "GraphMemory", "Timeline", "explain", "graph", "memory", "timeline"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import keyword
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from ..table.entry import Op
 from ..tensor.tensor import Tensor
 
 _HEADER = "# Made from the table of operations by `pullback ops --stubs`; do not edit.\n"
+_LIBRARY = __name__.partition(".")[0]
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 _FILES = {
@@ -45,13 +47,16 @@ def _module(home: str, source: Path) -> str:
     tensor = "Tensor as Tensor" if home == "" else "Tensor"
     lines = [_HEADER, "from typing import Any\n", f"from {dots}tensor.tensor import {tensor}\n"]
     defined: set[str] = set()
+    offered = {*importlib.import_module(f"{_LIBRARY}.{home}".rstrip(".")).__all__}
     for statement in ast.parse(source.read_text("utf-8")).body:
         if isinstance(statement, ast.ImportFrom):
             # a submodule and a function may share a name, which then means the function
             statement.names = [
                 a
                 for a in statement.names
-                if a.name not in ("Tensor", "NAMES") and (statement.module or a.name not in NAMES[home])
+                if (a.asname or a.name) in offered
+                and a.name != "Tensor"
+                and not (a.name in NAMES[home] and _is_file(source.parent, statement.module, a.name))
             ]
             if not statement.names:
                 continue
@@ -69,6 +74,7 @@ def _module(home: str, source: Path) -> str:
                         lines.append(f"from .{folder} import {file} as {module}\n")
                     lines += [f"from .{module} import {n} as {n}\n" for n in said.split()]
                 continue
+            names = [n for n in names if not n.startswith("_") or n.startswith("__")]
             lines += [f"{n}: Any\n" for n in names]
             defined |= set(names)
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and not statement.name.startswith("_"):
@@ -80,8 +86,13 @@ def _module(home: str, source: Path) -> str:
     return "".join(lines)
 
 
+def _is_file(folder: Path, module: str | None, name: str) -> bool:
+    """Whether ``from .module import name``, in a file of a folder, is another file."""
+    return (folder / (module or "").replace(".", "/") / f"{name}.py").exists()
+
+
 def _methods() -> str:
-    lines = [_HEADER, "from typing import Any\n\nfrom .tensor import Tensor\n\nclass Methods:", _OPERATORS]
+    lines = [_HEADER, _ABOVE, "\nclass Methods:", _OPERATORS]
     for name in sorted(dir(Tensor)):
         call = inspect.getattr_static(Tensor, name)
         if name.startswith("_") or (name in Tensor.__dict__ and name in _own_names()):
@@ -95,8 +106,11 @@ def _methods() -> str:
     return "".join(lines)
 
 
+_ABOVE = "from collections.abc import Iterator\nfrom typing import Any\n\nfrom .tensor import Tensor\n"
+
 _OPERATORS = """
     def __getattr__(self, name: str) -> Any: ...
+    def __iter__(self: Any) -> Iterator[Tensor]: ...
     def __add__(self: Any, other: Any, /) -> Tensor: ...
     def __radd__(self: Any, other: Any, /) -> Tensor: ...
     def __sub__(self: Any, other: Any, /) -> Tensor: ...

@@ -1,8 +1,8 @@
 """How operations on shapes and positions take the axis of a batch: the functions that their entries name as `batch`.
 
-Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one of many, and returns what the
-operation gives for all of them, with the axis of the batch in front. Where none of it applies (a tensor where a number
-is expected, an operand without axes whose only axis would be the batch's) they fall back to a call for each.
+Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one of many. It returns the results of
+the operation for all of them, with the axis of the batch in front. Where it does not apply (a tensor where a number is
+expected, an operand without axes whose only axis would be the batch's) it falls back to a call for each.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def by(change: Change, tied: Tied | None = None) -> Callable[..., Any]:
 
 
 def moved(dim: Any, shape: Any) -> Any:
-    """An axis, or several, of what has one axis less than `shape`, as axes of `shape`."""
+    """An axis, or several, of a tensor that has one axis less than `shape`, as axes of `shape`."""
     if isinstance(dim, (tuple, list)):
         return tuple(moved(d, shape) for d in dim)
     return wrap_axis(dim, len(shape) - 1) + 1
@@ -74,7 +74,7 @@ def dim_last(shape: Any, *rest: Any) -> Args | None:
 
 
 def dims_only(shape: Any, *dims: Any) -> Args | None:
-    """For arguments that are all axes; those of what has none, 0 and -1, lead to the axis of the batch itself."""
+    """For arguments that are all axes. Those of a 0-d tensor, 0 and -1, lead to the axis of the batch itself."""
     return tuple(wrap_axis(d, 1) if len(shape) == 1 else moved(d, shape) for d in dims)
 
 
@@ -89,10 +89,10 @@ def unchanged(shape: Any, *rest: Any) -> Args | None:
 
 
 def expanded(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
-    """For `expand`, which may add axes in front: they go after that of the batch."""
+    """For `expand`, which may add axes in front: they go behind the axis of the batch."""
     source, shape = op.padded(args, kwargs)
     value, lead = level.value(source), len(shape) - source._data.ndim
-    if any(n < 0 for n in shape[: max(lead, 0)]):  # of an axis that is added, -1 would be the length it has here
+    if any(n < 0 for n in shape[: max(lead, 0)]):  # for a new axis, -1 would mean the length that the batch's axis has
         return looped(level, op, args, kwargs)
     if lead > 0:
         value = value.reshape((level.size, *(1,) * lead, *source._data.shape))
@@ -239,12 +239,12 @@ def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     out = op.unchecked(value, (_each(level, rank), *places))
     if not lead:
         return out
-    # the axes of the arrays come first, as they are not next to that of the batch: put them where they belong
+    # the axes of the arrays come first, as they are not next to the batch's axis: put them where they belong
     return np.moveaxis(out, tuple(range(1, rank + 1)), tuple(range(1 + lead, 1 + lead + rank)))
 
 
 def added_up(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
-    """For ``_add_up(input, indices, shape)``, the adjoint of what `read` is for."""
+    """For ``_add_up(input, indices, shape)``, the adjoint of the operation that `read` is for."""
     input, indices, shape = args
     if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
         return looped(level, op, args, kwargs)
@@ -262,12 +262,12 @@ def added_up(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
 
 
 def in_rows(level: Vmap, index: Any) -> Args:
-    """Positions in what is flattened, as an index of rows of which each of the batch is one."""
+    """Positions in flattened tensors, as an index into rows, one for each element of the batch."""
     return _each(level, index.ndim), _aligned(level, index, index.ndim)
 
 
 def _each(level: Vmap, rank: int) -> Any:
-    """The number of each of the batch, with so many axes after that of the batch."""
+    """The number of each element of the batch, with so many axes behind the batch's."""
     return np.arange(level.size).reshape(level.size, *(1,) * rank)
 
 

@@ -1,8 +1,8 @@
-"""The batched interpreter, behind `vmap`: a Tensor stands for one of many, and an operation on it is done on them all.
+"""The batched interpreter, behind `vmap`: a Tensor stands for one of many, and an operation on it acts on all of them.
 
 A batched payload holds all of them in one Tensor with an axis more, which is always the first. How an operation takes
 that axis follows from its kind, or is said by its entry (`About.batch`); an operation that says nothing is called once
-for each and the results are stacked, which is right for all of them.
+for each and the results are stacked, which is always right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Batched(Payload):
-    """One of the many that `value` holds along its first axis; or, if it has no such axis, the same for each."""
+    """One of the many tensors that `value` holds along its first axis; without such an axis, the same one for each."""
 
     __slots__ = ("has_axis", "value")
 
@@ -109,7 +109,7 @@ class Vmap(Level):
         return wrap(Batched(self, value))
 
     def lower(self, t: Any) -> Tensor:
-        """The tensor with the axis in front that a result of this level stands for."""
+        """The tensor, with the batch's axis in front, that a result of this level stands for."""
         held = inner(t, self)
         if isinstance(held, Batched) and held.has_axis:
             return held.value
@@ -136,26 +136,26 @@ class Vmap(Level):
         return backward_of_each(self, backward, ctx, gradients)
 
     def kept(self, gradient: Tensor) -> Tensor:
-        """The sum over the batch: what passes for one after the other would have added up."""
+        """The sum over the batch, which separate passes for each would have added up."""
         return self.lower(gradient).sum(0)
 
     def varies(self, t: Tensor) -> bool:
-        """Whether it is one of many."""
+        """Whether a value varies over the batch."""
         held = inner(t, self)
         return isinstance(held, Batched) and held.has_axis
 
     def any_varies(self, values: Any) -> bool:
-        """Whether there is one of many among the arguments of an operation."""
+        """Whether an argument of an operation varies over the batch."""
         return any(map(self.varies, instances(values, Lifted)))
 
     def value(self, t: Tensor) -> Tensor:
-        """What it stands for: all of them along the first axis, or a tensor that does not vary."""
+        """The tensor it stands for: all elements along the first axis, or a constant of this level."""
         held = inner(t, self)
         return held.value if isinstance(held, Batched) else t
 
 
 def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
-    """What an operation gave for all, as payloads of the level."""
+    """The results of an operation for all elements, as payloads of the level."""
     if isinstance(found, Tensor):
         return Batched(level, found, has_axis)
     if isinstance(found, (tuple, list)):
@@ -206,7 +206,7 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
     if op.elementwise:
         chosen = [args[i]._data if isinstance(args[i], Tensor) else args[i] for i in op.promoted if i < len(args)]
         chosen = [p for p in chosen if p is not None]
-        # with the axis of a batch, what is a 0-d tensor for the promotion of dtypes would no longer be one
+        # batched, a 0-d operand would pass as 1-d in the promotion of dtypes
         if 0 in [getattr(p, "ndim", 1) for p in chosen]:
             dtype = dtypes.result_type(chosen)
             dtype = None if op.floats and dtype.kind in "biu" else dtype
@@ -232,12 +232,12 @@ def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _matrices(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """As `_leading`, for operations on matrices: what has too few axes is refused, not taken with that of the batch."""
+    """As `_leading`, for operations on matrices: the batch's axis is not counted as one of a matrix."""
     return (looped if args[0]._data.ndim < 2 else _leading)(level, op, args, kwargs)
 
 
 def refused(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Nothing: what has a shape that depends on values is refused also where the shapes in a batch happen to agree."""
+    """Refuse an operation whose result's shape depends on values, also where the shapes in a batch happen to agree."""
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. "
         f"{op.about.said or op.name + '()'} gives a result of dynamic shape: how long it is depends on values, so it "

@@ -1,7 +1,7 @@
 """The dual interpreter, behind forward mode: a Tensor stands for a primal and the tangent at it.
 
 What an operation does to tangents follows from its kind. An elementwise rule is its own transpose, so the rules of
-reverse mode give the tangent with tangents in the place of the cotangent; a linear operation is applied to them; a
+reverse mode give the tangent with tangents instead of the cotangent; a linear operation is applied to them; a
 bilinear one by the product rule. The rest have a `jvp` in their entry or, which is always right, their vjp is
 transposed: it is linear in the cotangent u, so the vjp of ``u -> J^T u`` at t is ``J t``.
 """
@@ -46,7 +46,7 @@ class Dual(Payload):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether what is inside is being recorded."""
+        """Whether operations on the tensor inside are recorded."""
         return is_tracked(self.primal) or (self.tangent is not None and is_tracked(self.tangent))
 
     @property
@@ -84,7 +84,7 @@ class Dual(Payload):
 
 
 class Jvp(Level):
-    """The level of one forward-mode pass. Tensors from outside that it took in become their primals when it ends."""
+    """The level of one forward-mode pass. Tensors from outside that joined it become their primals when it ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Jvp(Level):
             if t is not None and isinstance(t._data, Dual):
                 held = t._data.primal
                 t.__class__, t._data = type(held), held._data
-                if not t._requires_grad:  # what was written to it may be tracked below
+                if not t._requires_grad:  # the values written to it may be tracked at a level below
                     t._edge, t._requires_grad = held._edge, held._requires_grad
         self._taken.clear()
 
@@ -127,7 +127,7 @@ class Jvp(Level):
         held.assign(new)
 
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
-        """Give a tensor without tangent, and the views of it, zeros that lie as they do and vary as `tangent` does."""
+        """Give a tensor without a tangent, and its views, zeros laid out alike that vary as `tangent` does."""
         data = tangent._data
         zeros = np.zeros(base._data.shape, data.dtype)
         whole = wrap(data.like(zeros) if isinstance(data, Payload) else zeros)
@@ -163,9 +163,9 @@ class Jvp(Level):
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
-        """A tangent in memory of its own, as its primal is: a write to one would be seen by the other.
+        """A tangent in memory of its own: otherwise a write to its primal or to it would be seen by another tensor.
 
-        A rule may return the tangent it got, or a view of it, where the result is no view.
+        A rule may return the tangent it got, or a view of it, where the result is not a view.
         """
         if tangent is None:
             return None
@@ -224,12 +224,12 @@ class Jvp(Level):
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
-    """A copy of the tangent that lies in memory as its primal does: what is a view of one is then one of the other."""
+    """A copy of the tangent laid out as its primal is: the same view can then be taken of both."""
     return np.add(np.zeros_like(primal.detach()), tangent)
 
 
 def fitting(primal: Tensor, tangent: Tensor) -> Any:
-    """The tangent, copied unless it lies in memory as its primal does, as far as that can be seen."""
+    """The tangent, copied unless it is known to be laid out as its primal."""
     a, b = primal._data, tangent._data
     if isinstance(a, Payload) or isinstance(b, Payload) or a.size < 2 or 0 in a.strides:
         return tangent
@@ -244,7 +244,7 @@ def _views_of(base: Tensor) -> list[Tensor]:
 
 
 def _same_view(t: Tensor, whole: Tensor) -> Tensor:
-    """What `t` is of its base, of `whole`."""
+    """The view of `whole` that `t` is of its base."""
     view = t._view
     return whole if view is None else view.op.unchecked(_same_view(view.parent, whole), *view.args)
 
@@ -279,7 +279,7 @@ def _acts_alone(op: Op, primals: Any) -> bool:
 
 
 def _named(op: Op, primals: Any, outs: Sequence[Any], name: str) -> Any:
-    """What a rule asks for by the name of a parameter."""
+    """The value that a rule asks for by the name of a parameter."""
     if name in op.params:
         return primals[op.params.index(name)]
     if name.endswith("_shape"):

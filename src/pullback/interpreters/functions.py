@@ -19,7 +19,7 @@ from ..tensor.nested import aligned, leaves, matches, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
-"""What a Function's `vmap` is told of the batch."""
+"""The information about the batch that a Function's `vmap` gets."""
 
 
 class recording:  # noqa: N801 - a context manager
@@ -76,7 +76,7 @@ def forward_of_jvp(
     lifted = rebuild(out, iter(duals))
     if cls._contract.separate:
         cls.setup_context(node, inputs, lifted)
-    else:  # what forward saved of its arguments and results, it saved of the duals
+    else:  # forward saved the duals among its arguments and results
         pairs = [*zip(leaves((primals, named)), leaves((args, kwargs)), strict=True), *zip(outs, duals, strict=True)]
         for name in ("_saved", "_dirty", "_non_differentiable"):
             setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
@@ -97,7 +97,7 @@ def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], ve
     """One result of forward with its tangent `t`.
 
     marks: the context on which forward left its marks. given: for each argument its primal, itself and its tangent.
-    versions: what those of these tangents were before `jvp`.
+    versions: those of these tangents before `jvp`.
     """
     if not isinstance(o, Tensor):
         return o
@@ -135,14 +135,14 @@ def _recorded(cls: Any, primals: tuple[Any, ...], named: dict[str, Any]) -> tupl
 
 
 def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
-    """Have `node`, of a call on duals, hold what forward left on the context of the same call on their primals."""
+    """Copy to `node`, of a call on duals, what forward left on the context of the same call on their primals."""
     for name, value in vars(ctx).items():
         if name not in vars(FunctionNode):
             setattr(node, name, value)
     node._materialize, node._marked = ctx._materialize, ctx._marked
     outputs = ctx._saved_outputs or {}
     node._saved = tuple(outs[outputs[i]] if i in outputs else t for i, t in enumerate(ctx.saved_tensors))
-    # the call has done with its marks: what it returned outside the graph, and what it returned as it was given
+    # the call is done with its marks: outputs outside the graph, and inputs returned as they were
     node._non_differentiable = tuple(t for t in outs if isinstance(t, Tensor) and not t._requires_grad)
     node._dirty = tuple(t for t in outs if isinstance(t, Tensor) and any(t is p for p in primals))
 
@@ -164,7 +164,7 @@ def _not_written(cls: Any) -> RuntimeError:
 
 
 def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
-    """The argument that forward wrote to, as it returns it, with a tangent that was written in place, too."""
+    """The argument that forward wrote to and returns, whose tangent was written in place as well."""
     _, argument, _ = source
     held = inner(argument, level)
     if held is None:
@@ -175,7 +175,7 @@ def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
 
 @contextlib.contextmanager
 def _saved_for_jvp(ctx: Any) -> Iterator[None]:
-    """Have `saved_tensors` give what was kept by `save_for_forward`; if that is nothing, by `save_for_backward`."""
+    """Have `saved_tensors` return the tensors of `save_for_forward` or, if there are none, of `save_for_backward`."""
     before = ctx._saved, ctx._versions
     ctx._saved = getattr(ctx, "saved_for_forward", ctx._saved)
     ctx._versions = tuple(0 if t is None or t._version_of is None else t._version_of.n for t in ctx._saved)
@@ -186,7 +186,7 @@ def _saved_for_jvp(ctx: Any) -> Iterator[None]:
 
 
 def _tangent(level: Any, ctx: Any, value: Any) -> Any:
-    """What `jvp` gets for an argument: its tangent, zeros or None where it has none."""
+    """The tangent that `jvp` gets for an argument: its own, or zeros or None without one."""
 
     def of(t: Any) -> Any:
         if not isinstance(t, Tensor):
@@ -258,9 +258,9 @@ def forward_of_vmap(
 
 
 def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
-    """What a backward returns for each of a batch of gradients, stacked: one that calls NumPy knows of no batches.
+    """The results of a backward for each of a batch of gradients, stacked: one that calls NumPy knows no batches.
 
-    Where what it kept is itself of the batch, there is nothing to call it with but the batch.
+    Where the values it kept vary over the batch, it can only be called with the batch.
     """
     held = [ctx._saved, *vars(ctx).values()] if level.size else [gradients]
     if any(isinstance(t, Tensor) and level.varies(t) for t in leaves(held)):
@@ -278,7 +278,7 @@ def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradien
 
 
 class Batch:
-    """One call of a Function on a batch: which of its arguments vary, to read it so again in its backward."""
+    """One call of a Function on a batch: which of its arguments vary, for its backward."""
 
     def __init__(self, level: Any, cls: Any, inputs: tuple[Any, ...], names: tuple[str, ...]) -> None:
         self.level, self.cls, self.names = level, cls, names
@@ -296,7 +296,7 @@ class Batch:
         return changed(self.level.lower, out)
 
     def keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Have `ctx` keep, as tensors with the axis of the batch, what the Function keeps of one of them."""
+        """Have `ctx` keep, with the batch's axis, the tensors that the Function keeps for one element."""
         level, one = self.level, _context(self.cls, ctx, 1)
         self.cls.setup_context(one, _lift(level, inputs, self.varying), changed(level.lift, output))
         ctx.batch, ctx.saved_varying = self, _varying(level, one._saved)
@@ -308,7 +308,7 @@ class Batch:
         ctx.attributes = {name: (changed(level.value, v), _varying(level, v)) for name, v in own.items()}
 
     def one(self, ctx: Any, level: Any) -> Any:
-        """The context of one of them at a new level, from what `keep` kept."""
+        """The context of one element at a new level, from the tensors that `keep` kept."""
         one = _context(self.cls, ctx, 1)
         one._saved = _lift(level, ctx.saved_tensors, ctx.saved_varying)
         for name, (value, varying) in ctx.attributes.items():
@@ -316,7 +316,7 @@ class Batch:
         return one
 
     def lowered(self, level: Any, gradients: Any) -> list[Any]:
-        """The gradients of the arguments for all: summed for those that are the same for each."""
+        """The gradients of the arguments for all elements; summed for arguments that do not vary."""
         if len(self.varying) == 1 and matches(gradients, self.varying[0]):
             gradients = (gradients,)
         found = []
@@ -328,7 +328,7 @@ class Batch:
 
 
 class Generated(Function):
-    """A Function on a batch, whose forward, backward and jvp are those of the Function, for all at once."""
+    """A Function on a batch: its forward, backward and jvp are those of the Function, for all elements at once."""
 
     generate_vmap_rule = True
 
@@ -382,7 +382,7 @@ def _pairs(tree: Any, dims: Any) -> list[tuple[Any, Any]]:
 
 
 def _lifted(level: Any, cls: Any, out: Any, dims: Any) -> Any:
-    """What a Function's own `vmap` returned, as results at the level; its `dims` nest as they do."""
+    """The results of a Function's own `vmap` as tensors of the level; its `dims` are nested like them."""
     if isinstance(out, (tuple, list)):
         each = type(out)([dims] * len(out)) if dims is None or isinstance(dims, int) else dims
         if type(each) is type(out) and len(each) == len(out):

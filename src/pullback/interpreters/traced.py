@@ -1,11 +1,11 @@
-"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, and what is done to it is written
-down.
+"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, and operations on it are
+written down.
 
-A traced payload holds the number of a value, and what the value was in the call that is traced: an example, from which
-shapes and dtypes follow, and whether they could depend on values. Reverse mode needs nothing here: a pass of the
+A traced payload holds the number of a value, and its value in the traced call: an example, from which shapes and dtypes
+follow, and whether they could depend on values. Reverse mode needs nothing here: a pass of the
 ordinary engine on tensors of this level writes down the backward as it wrote down the forward.
 
-Nothing that looks at values can be written down; it is refused with the line that asked.
+Operations that look at values cannot be written down; they are refused with the line that asked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class TraceError(RuntimeError):
-    """What was done cannot be part of a program that is compiled."""
+    """An operation that cannot be part of a compiled program."""
 
 
 def refused(what: str, do: str) -> TraceError:
@@ -42,7 +42,7 @@ def refused(what: str, do: str) -> TraceError:
 
 
 class Ref(NamedTuple):
-    """In the arguments of what was written down, the place of a traced value."""
+    """Stands for a traced value among the arguments of an entry."""
 
     number: int
 
@@ -117,7 +117,7 @@ class Traced(Payload):
 
 
 class TracedTensor(Lifted):
-    """A tensor of a trace. What changes ``.grad``, or depends on it, is no part of a program: it is refused."""
+    """A tensor of a trace. Changing ``.grad``, or reading it, cannot be part of a program and is refused."""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ class Trace(Level):
     def __init__(self) -> None:
         super().__init__()
         self.entries: list[Entry] = []
-        self.examples: list[np.ndarray[Any, Any]] = []  # what each value was, by its number
+        self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number
         self.inputs: list[int] = []
         self.captured: dict[int, tuple[Tensor, int]] = {}  # by number: the tensor and its version
         self.met: list[int] = []  # the numbers of all tensors from outside
@@ -190,12 +190,12 @@ class Trace(Level):
         return Traced(self, len(self.examples) - 1, self.examples[-1])
 
     def number_of(self, t: Tensor) -> int:
-        """The number of a tensor, which from outside becomes one that is read whenever the program runs."""
+        """The number of a tensor; one from outside becomes a value that is read whenever the program runs."""
         held = inner(t, self)
         return held.number if isinstance(held, Traced) else self.constant(t).number
 
     def example(self, t: Tensor) -> Tensor:
-        """What a tensor was in the call that is traced, without a graph."""
+        """The values of a tensor in the traced call, without a graph."""
         held = inner(t, self)
         return wrap(held.example if isinstance(held, Traced) else t._data)
 
@@ -233,7 +233,7 @@ class Trace(Level):
         return known
 
     def take_in(self, t: Tensor) -> None:
-        # tensors that the function can reach have become arguments: this one, with its views, it has made itself
+        # tensors that the function can reach are arguments, so it made this one and its views itself
         base = t if t._view is None else t._view.base
         views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
         for made in [base, *(v for v in views if v is not None and v._view is not None and v._view.base is base)]:
@@ -304,7 +304,7 @@ class Trace(Level):
         return type(out)(*made) if hasattr(out, "_fields") else tuple(made)
 
     def forget(self) -> None:
-        """Hold tensors from outside no longer."""
+        """Let go of tensors from outside."""
         self.captured.clear()
         self._known.clear()
 

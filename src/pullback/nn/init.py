@@ -39,6 +39,11 @@ __all__ = [
     "zeros_",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _GAINS = {
     "linear": 1.0,
     "conv1d": 1.0,

@@ -12,6 +12,12 @@ from ..tensor import dtypes
 from ..tensor.overrides import disabled_torch_function_impl
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap, wrap_as
 
+__all__ = ["Buffer", "Parameter"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class Parameter(Tensor):
     """A leaf that is trained: set as an attribute of a Module, it is among the module's `parameters()`.

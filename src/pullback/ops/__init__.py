@@ -9,11 +9,12 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from ..table import inplace, narrow
+from ..table import narrow
 from ..table.checks import SPELLINGS as _SPELLINGS
 from ..table.entry import NAMES as _NAMES
 from ..table.entry import TABLE as _TABLE
 from ..table.nodes import SAVED_NAMES as _SAVED_NAMES
+from ..table.tensor_methods import enter_methods as _enter_methods
 from .elementwise import (
     analysis,
     arithmetic,
@@ -58,7 +59,7 @@ from .reduce import (
     statistics,
     sums,
 )
-from .shape import axes, channels, inplace_views, joining, rearranging, reshape, resizing, splitting, strided
+from .shape import axes, channels, inplace_views, joining, rearranging, reshape, resizing, slices, splitting, strided
 from .signal import fft, stft, windows
 from .sparse import coo, namespace, pattern
 
@@ -95,7 +96,7 @@ _SAVED_NAMES.update(
     }
 )
 
-inplace.enter_twins()
+_enter_methods()
 
 
 def __getattr__(name: str) -> _Any:
@@ -104,3 +105,7 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _importlib.import_module("pullback.nn")
     return whole[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

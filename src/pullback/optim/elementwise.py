@@ -1,4 +1,4 @@
-"""What the optimisers of this package are made of: a rule for each element, and a table of what it remembers.
+"""The base of most optimisers: a rule for each element, and a table of its state.
 
 A subclass says
 
@@ -7,8 +7,8 @@ A subclass says
 * `_rule`: the arithmetic, in place, on blocks of real numbers (`sweep.py`);
 * `_count`: how counts other than the number of the step go on.
 
-All else is done here, once: the options' domains, weight decay and the direction, which parameters share a call, the
-state and its versions.
+Everything else is done here, once: the options' domains, weight decay and the direction, which parameters share a
+call, the state and its versions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Elementwise(Optimizer):
 
     _counts: ClassVar[tuple[str, ...]] = ("step",)
     _arrays: ClassVar[tuple[str, ...]] = ()
-    """What the state of a parameter holds; see `_layout`."""
+    """The names of the arrays in the state of a parameter; see `_layout`."""
 
     _rule: ClassVar[Callable[..., None]]
     """``_rule(param, grad, work, **arrays, **coefficients)``: one step, in place."""
@@ -53,11 +53,11 @@ class Elementwise(Optimizer):
         return dict.fromkeys(self._counts, 0.0), dict.fromkeys(self._arrays, 0.0)
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
-        """What the rule is to use in the step number ``counts[0]``; `first`: the state was laid out just now."""
+        """The numbers that the rule uses in step ``counts[0]``; `first`: the state has just been made."""
         raise NotImplementedError
 
     def _count(self, group: Group, step: float, *others: Any) -> tuple[float, ...]:
-        """The counts after the step number, `others`, as they are to be kept for the next step."""
+        """The counts other than the number of the step, `others`, for the next step."""
         return ()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -77,7 +77,7 @@ class Elementwise(Optimizer):
         return loss
 
     def _update(self, params: Sequence[Tensor], group: Group) -> None:
-        """One step for parameters of a group: together those of one dtype that are at the same counts."""
+        """One step for parameters of a group; those of one dtype and equal counts are updated together."""
         counts, arrays = self._layout(group)
         names, end = (*arrays, *counts), 2 + len(arrays)
         batches: defaultdict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
@@ -123,7 +123,7 @@ class Elementwise(Optimizer):
         counts, _ = self._layout(self.defaults)
         if key in counts:
             return wrap(value._data.copy()) if isinstance(value, Tensor) else counter(value)
-        if isinstance(value, dict):  # torch's SGD writes down that there is no momentum yet; so do we, by silence
+        if isinstance(value, dict):  # torch's SGD saves None where there is no momentum yet; we leave it out
             value = {name: kept for name, kept in value.items() if kept is not None}
         return super()._loaded(value, param, key)
 
@@ -135,7 +135,7 @@ class Elementwise(Optimizer):
         block: Sequence[Array],
         work: Sequence[Array],
     ) -> None:
-        """What all rules begin with, weight decay and the direction of descent, and then the rule."""
+        """Apply weight decay and the direction of descent, as for all rules, and then the rule."""
         grad, param, *state = block
         shrink, decay, maximize = prelude
         if shrink != 1:
@@ -149,7 +149,7 @@ class Elementwise(Optimizer):
 
 
 def _prelude(group: Group) -> tuple[float, float, bool]:
-    """By what a parameter shrinks, how much of it is added to its gradient, and whether to ascend."""
+    """The factor by which a parameter shrinks, how much of it is added to its gradient, and whether to ascend."""
     decay = number(group.get("weight_decay", 0.0))
     if group.get("decoupled_weight_decay"):
         return 1 - number(group["lr"]) * decay, 0.0, group["maximize"]

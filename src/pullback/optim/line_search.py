@@ -85,7 +85,7 @@ def _bracketed(
 
 
 def _decreased(start: Point, point: Point) -> bool:
-    # so written that a loss that is NaN has decreased, as in PyTorch
+    # written so that a loss of NaN counts as decreased, as in PyTorch
     return not point.loss > start.loss + DECREASE * point.step * start.slope
 
 

@@ -20,6 +20,13 @@ from ..errors import describe, message
 from ..ops.sparse.coo import SparseTensor
 from ..tensor.tensor import Tensor, wrap
 
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 Hook = Callable[..., Any]
@@ -44,7 +51,7 @@ class _Required:
 
 
 required: Any = _Required()
-"""The default of an option that each group has to give: what optimisers of other people's write, ``lr=required``."""
+"""The default of an option that each group has to give; third-party optimisers write ``lr=required``."""
 
 
 class Optimizer:
@@ -93,6 +100,9 @@ class Optimizer:
     _stepped: bool | None = None
     """Whether there was a step since the first learning-rate schedule; None as long as there is no schedule."""
 
+    _order: ClassVar[str] = ""
+    """The options of an `algorithm` as they follow one another in a group, where that is not the order it lists."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):
@@ -126,6 +136,12 @@ class Optimizer:
         self._clear_hooks()
         for group in groups:
             self.add_param_group(group)
+
+    def _prepare(self, options: Group) -> None:
+        """Check and complete the options of an `algorithm`, as far as they are its own."""
+
+    def __post_init__(self) -> None:
+        """What an `algorithm` does once its groups are there."""
 
     def _clear_hooks(self) -> None:
         for kind in self._hook_kinds:
@@ -221,7 +237,7 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} must define step()")
 
     def _evaluated(self, closure: Callable[[], Any] | None) -> Any:
-        """What `closure` returned; a gradient of another shape than its parameter's is refused before any is used."""
+        """The result of `closure`; a gradient whose shape is not its parameter's is refused before any is used."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -244,7 +260,7 @@ class Optimizer:
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step, with the arguments of `step`.
 
-        What it returns, unless None, are the arguments that `step` gets: the tuple ``(args, kwargs)``. As in torch,
+        Its result, unless None, replaces the arguments of `step`: the tuple ``(args, kwargs)``. As in torch,
         `args` begins with the optimiser itself.
 
         >>> import pullback
@@ -269,7 +285,7 @@ class Optimizer:
         return _register(self._state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` first; what it returns, unless None, is loaded in place of that."""
+        """Call ``hook(optimizer, state_dict)`` first; its result, unless None, is loaded instead."""
         return _register(self._load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -294,7 +310,7 @@ class Optimizer:
                 index.setdefault(id(p), i)
             start += len(group["params"])
             groups.append({**group, "params": [index[id(p)] for p in group["params"]]})
-        # Keys that are no parameter belong to whoever put them there and travel as they are.
+        # Keys that are not parameters belong to whoever put them there and are saved as they are.
         made = {"state": {index.get(id(p), p): kept for p, kept in self.state.items()}, "param_groups": groups}
         for hook in list(self._state_dict_post_hooks.values()):
             made = _or(hook(self, made), made)
@@ -341,8 +357,8 @@ class Optimizer:
     def _loaded(self, value: Any, param: Tensor, key: Any = None) -> Any:
         """A copy of a piece of saved state, fit for `param`."""
         if isinstance(value, Tensor):
-            # `step` counts: in a parameter's float16 it would stop at 2048. What is real in the state of a complex
-            # parameter is about its parts.
+            # `step` counts: in a parameter's float16 it would stop at 2048. Real values in the state of a complex
+            # parameter belong to its parts.
             cast = key != "step" and (param._data.dtype.kind != "c" or value._data.dtype.kind == "c")
             return wrap(value._data.astype(param._data.dtype) if cast else value._data.copy())
         if isinstance(value, dict):
@@ -377,7 +393,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         self._stepping = True
         try:
             given: tuple[Any, Any] = (self, *args), kwargs
-            before, after = (vars(self).get(kind, {}) for kind in self._hook_kinds[:2])  # none if __init__ did not run
+            before, after = (vars(self).get(kind, {}) for kind in self._hook_kinds[:2])  # empty if __init__ did not run
             for hook in [*_before_any.values(), *before.values()]:
                 given = _checked_arguments(hook(self, *given), given)
             found = step(*given[0], **given[1])

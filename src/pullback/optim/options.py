@@ -1,13 +1,69 @@
-"""What is asked of the options of optimisers: one table for all of them."""
+"""The options of optimisers: how a class declares them, and one table of what each has to be.
+
+An optimiser lists its arguments as a dataclass does, by annotations in its body, `params` first; those after
+``_: KW_ONLY`` are given by keyword alone. `algorithm` makes `__init__` from the list, and editors and type checkers
+read the list in the same way. The options, with their defaults, are what every group of parameters has.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 from ..errors import describe, message
 from ..tensor.tensor import Tensor
-from .optimizer import Group
+from .optimizer import Group, Optimizer
+
+T = TypeVar("T", bound=type[Optimizer])
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass_transform()
+def algorithm(cls: T) -> T:
+    """Give an optimiser the `__init__` that its annotations describe.
+
+    Before the groups are made, ``cls._prepare(options)`` checks what concerns this optimiser alone; after that,
+    ``__post_init__`` does what is left to be done.
+    """
+    arguments = [_SELF]
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    for name, annotation in inspect.get_annotations(cls).items():
+        if annotation == "KW_ONLY":
+            kind = inspect.Parameter.KEYWORD_ONLY
+            continue
+        default = cls.__dict__.get(name, inspect.Parameter.empty)
+        if default is not inspect.Parameter.empty:
+            delattr(cls, name)  # it is an option of the groups, not an attribute of the optimiser
+        arguments.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    cls.__init__ = _init(cls, arguments)  # type: ignore[method-assign]
+    return cls
+
+
+def _init(cls: type[Optimizer], arguments: list[inspect.Parameter]) -> Callable[..., None]:
+    signature = inspect.Signature(arguments, return_annotation="None")
+    names = [argument.name for argument in arguments[2:]]
+    order = [name for name in cls._order.split() if name in names] or names
+    base: Any = next(kind for kind in cls.__mro__[1:] if not hasattr(vars(kind).get("__init__"), "__signature__"))
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is the class's
+        try:
+            given = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}.__init__() {error}") from None
+        given.apply_defaults()
+        _, params, *_ = given.arguments.values()
+        options = {name: given.arguments[name] for name in order}
+        self._prepare(options)
+        base.__init__(self, params, options)
+        self.__post_init__()
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__annotations__ = {a.name: a.annotation for a in arguments[1:]} | {"return": "None"}
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    __init__.__module__ = cls.__module__
+    return __init__
 
 
 class Domain(NamedTuple):
@@ -32,7 +88,7 @@ DOMAINS = {
     "rho": FRACTION,
     "betas": RATE,
 }
-"""What is asked of an option of this name, whoever has it; of a tuple, of each of its elements."""
+"""The domain of an option of this name in every optimiser; of a tuple, the domain of each element."""
 
 
 def number(value: float | Tensor) -> float:
@@ -57,7 +113,7 @@ def check_option(who: str, name: str, value: Any, domain: Domain) -> None:
 
 
 def check_options(who: str, options: Group) -> None:
-    """Refuse options that no rule accepts."""
+    """Refuse options that are not in their domain, or that no optimiser supports."""
     for name, value in options.items():
         if name in DOMAINS:
             check_option(who, name, value, DOMAINS[name])

@@ -1,8 +1,8 @@
 """Sweep: one elementwise rule over many arrays, in blocks that stay in the processor's cache.
 
 A rule makes a dozen passes over its arrays. Over a large parameter each pass would fetch all of it from memory again,
-and for a small one the calls cost more than the arithmetic. So a rule is not shown parameters but blocks: large arrays
-are cut, small ones are joined, and a complex array is taken for the real array of its parts.
+and for a small one the calls cost more than the arithmetic. So a rule gets blocks instead of parameters: large arrays
+are cut, small ones are joined, and a complex array is read as the real array of its parts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Sweep:
 
     def __call__(self, rule: Rule, members: Sequence[Sequence[Array]]) -> None:
         """Apply the rule to all members; they have one dtype and one number of arrays."""
-        # Of two parameters on the same memory (tied weights), the second has to see what became of the first.
+        # Of two parameters on the same memory (tied weights), the second has to see the values after the first.
         owners = {id(arrays[1] if arrays[1].base is None else arrays[1].base) for arrays in members}
         joinable = 1 < len(members) == len(owners)
         joined: list[Sequence[Array]] = []

@@ -1,4 +1,4 @@
-"""What the optimisers share whose rule is for a parameter as a whole: a matrix, or the rows that have a gradient.
+"""The base of optimisers whose rule is for a parameter as a whole: a matrix, or the rows that have a gradient.
 
 A subclass defines `_advance`, one step of one parameter, in plain NumPy and in place. The step around it is here.
 """

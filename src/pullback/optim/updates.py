@@ -1,4 +1,4 @@
-"""What update rules have in common: running averages and steps, in place, on blocks of real numbers.
+"""Parts of update rules: running averages and steps, in place, on blocks of real numbers.
 
 `work` is memory of the block's shape that is overwritten. Each function allocates nothing.
 """

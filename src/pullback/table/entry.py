@@ -36,7 +36,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -52,11 +52,16 @@ from .plans import OUTPUT, Plans, Rule, needs
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 TABLE: dict[str, Op] = {}
 """Every operation, by its name: the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
 
 NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": {}, "special": {}, "nn.functional": {}}
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
+
+METHODS: dict[str, Any] = {}
+"""What operations add to Tensor, by the name there, until `enter_methods` (`tensor_methods.py`) adds it."""
 
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
 
@@ -436,12 +441,12 @@ def _publish(
     if about.function and not name.startswith("_"):
         NAMES[about.home][name] = call
     if method:
-        setattr(Tensor, name, call)
+        METHODS[name] = call
     for path in about.also.split():
         home, _, other = path.rpartition(".")
         NAMES[home][other] = call
         if method and not home:
-            setattr(Tensor, other, call)
+            METHODS[other] = call
     NUMPY.update(about.numpy or {})
     return call
 
@@ -450,6 +455,16 @@ def alias(path: str, call: Callable[..., Any]) -> None:
     """Publish `call` under one more name, a path below `pullback`, as a function only."""
     home, _, name = path.rpartition(".")
     NAMES[home][name] = call
+
+
+def method(name: str) -> Callable[[_F], _F]:
+    """A decorator: make the function, which is no entry of the table, a method of Tensor."""
+
+    def enter(function: _F) -> _F:
+        METHODS[name] = function
+        return function
+
+    return enter
 
 
 def elementwise(
@@ -488,9 +503,9 @@ def elementwise(
     operator, *further = dunder.split() or [""]
     for word in dunder.split():
         if word == operator and count == 1:
-            setattr(Tensor, f"__{word}__", call)
+            METHODS[f"__{word}__"] = call
         elif word in (operator, f"r{operator}"):
-            setattr(Tensor, f"__{word}__", _operator(op, reflected=word in further))
+            METHODS[f"__{word}__"] = _operator(op, reflected=word in further)
         elif word == f"i{operator}":
             op.written_by = word
         else:

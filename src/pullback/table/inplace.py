@@ -17,11 +17,11 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS
 from .checks import WRITER
-from .entry import NAMES, TABLE, Op
+from .entry import Op
 from .writing import before_write, put, refuse_write, take_history
 
 
-def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
+def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
     """The twin of an operation: of its function, or of the method of that name."""
     name, method = name or op.name.rpartition(".")[2], method or op.call
     exact = op.about.inplace == "exact"
@@ -54,7 +54,7 @@ def _twin(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -
 
 @functools.cache
 def _writer(op: Op) -> Callable[..., Tensor]:
-    return _twin(op, method=op.unchecked)
+    return twin_of(op, method=op.unchecked)
 
 
 def _write(op: Op, args: tuple[Any, ...]) -> Tensor:
@@ -86,22 +86,7 @@ def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:
         )
 
 
-def enter_twins() -> None:
-    """Give every entry that has one its in-place twin, under each of its names: a method and a function."""
-    for op in list(TABLE.values()):
-        wanted = op.kind == "elementwise" if op.about.inplace is None else op.about.inplace
-        names = [op.name, *op.about.also.split()]
-        for name in names if wanted else []:
-            method = None if "." in name else getattr(Tensor, name, None)
-            if method is not None and not hasattr(Tensor, f"{name}_"):
-                twin = _twin(op, name, method)
-                setattr(Tensor, f"{name}_", twin)
-                NAMES[""][f"{name}_"] = twin
-        if op.written_by:
-            setattr(Tensor, f"__{op.written_by}__", _operator(getattr(Tensor, f"{op.name}_")))
-
-
-def _operator(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
+def operator_of(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
     """A twin as what stands behind ``+=``, where an operand it does not know is asked instead."""
 
     def call(self: Tensor, other: Any) -> Any:

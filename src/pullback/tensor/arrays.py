@@ -60,17 +60,17 @@ def insert_axes(g: Any, axes: tuple[int, ...] | None, shape: Sequence[int], keep
 
 
 def reshaped(g: Any, shape: Shape) -> Any:
-    """``np.reshape``, without its detour for what is an array."""
+    """``np.reshape``; of an array its method, which takes less time."""
     return g.reshape(shape) if type(g) is np.ndarray else np.reshape(g, shape)
 
 
 def permuted(g: Any, axes: Shape) -> Any:
-    """``np.transpose``, without its detour for what is an array."""
+    """``np.transpose``; of an array its method, which takes less time."""
     return g.transpose(axes) if type(g) is np.ndarray else np.transpose(g, axes)
 
 
 def taken_along(a: Any, index: Any, axis: int) -> Any:
-    """``np.take_along_axis``, without its detours for what are arrays.
+    """``np.take_along_axis``, without its detours where both are arrays.
 
     >>> taken_along(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]]), 1)
     array([[2.],
@@ -82,13 +82,13 @@ def taken_along(a: Any, index: Any, axis: int) -> Any:
 
 
 def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:
-    """Where NumPy finds, in an array of `shape`, what lies at `index` along `axis` and straight on elsewhere."""
+    """The index by which NumPy finds the elements at `index` along `axis` of an array of `shape`."""
     after = len(shape) - 1
     return tuple([index if i == axis else np.arange(n).reshape(n, *(1,) * (after - i)) for i, n in enumerate(shape)])
 
 
 def writable(found: Any) -> Any:
-    """What NumPy has just computed, to go on with in place: an array, also of one number, which it gives as a scalar.
+    """A result of NumPy as an array that can be written to: NumPy gives a single number as a scalar.
 
     >>> writable(np.negative(np.array(2.0)))
     array(-2.)
@@ -114,7 +114,7 @@ def spread(g: Any, shape: Shape) -> Any:
 
 
 def repeated(a: Any, shape: Shape) -> Any:
-    """``np.broadcast_to``, by way of the steps in memory where NumPy takes those: in a tenth of the time.
+    """``np.broadcast_to``; of an array by setting its strides, in a tenth of the time.
 
     >>> repeated(np.array([1.0, 2.0]), (2, 2)).strides
     (0, 8)
@@ -127,7 +127,7 @@ def repeated(a: Any, shape: Shape) -> Any:
 
 
 _LEADING = tuple(range(64))  # the axes of an array: NumPy has no more
-_add_up: Any = np.add.reduce  # any, for its type knows of no axes by position
+_add_up: Any = np.add.reduce  # Any: the type of ndarray has no axes by position
 
 
 def summing(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -190,7 +190,7 @@ def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:
 
 
 def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """What torch's constructor of old makes of its arguments: an array of that size, or of the values in the only one.
+    """The array that torch's deprecated constructor makes: of a size, or of the values in its only argument.
 
     is_size: whether they are known to be a size; else numbers are.
     """
@@ -208,3 +208,25 @@ def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any])
             )
         )
     return np.array(given[0], dtype)
+
+
+def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes given as separate integers or as one sequence, as a tuple of integers."""
+    found = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    try:
+        return tuple(map(operator.index, found))
+    except TypeError:
+        raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
+
+
+def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
+    """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
+
+    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
+    then arise in a frame of this package, where they are silenced. Sums of half precision are found in single.
+    """
+    if type(input) is not np.ndarray:
+        return function(input, **how)
+    if input.dtype.char == "e" and fold == np.add.reduce:
+        return fold(input, dtype=np.float32, **how).astype(input.dtype)
+    return fold(input, **how)

@@ -22,7 +22,7 @@ def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: d
 def _reduce(self: Tensor, protocol: Any) -> Any:
     """How a tensor is pickled: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
     if self._edge is None and self._leaf is not None and type(self) not in PLAIN - {Tensor}:
-        for hook in self._leaf[0].hooks.values():  # a Parameter's are dropped without a word, as in torch
+        for hook in self._leaf[0].hooks.values():  # a Parameter's are dropped silently, as in torch
             if not hasattr(hook, "__torch_unserializable__"):
                 warnings.warn(
                     f"the hook {hook!r} on a tensor is not among what is pickled or copied.\n  What to do: register it "
@@ -33,7 +33,7 @@ def _reduce(self: Tensor, protocol: Any) -> Any:
 
 
 def _copied(array: Any, memo: dict[int, Any]) -> Any:
-    """A copy of a payload; of those that share memory, copies that share it too, if they are made with one memo."""
+    """A copy of a payload. Payloads that share memory give copies that share memory, if made with one memo."""
     base = array
     while isinstance(base, np.ndarray) and isinstance(base.base, np.ndarray):
         base = base.base
@@ -45,7 +45,7 @@ def _copied(array: Any, memo: dict[int, Any]) -> Any:
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf with memory, a gradient and attributes of its own; RuntimeError for what is not a leaf."""
+    """A leaf with memory, a gradient and attributes of its own; RuntimeError for a tensor that is not a leaf."""
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.\n"
@@ -55,12 +55,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     vars(made).update(deepcopy(vars(self), memo))
     made.requires_grad = self._requires_grad
     if self._grad is not None:
-        if self._grad.dtype is not self.dtype:  # which the copy holds, too, only if it may
+        if self._grad.dtype is not self.dtype:  # the copy may hold it only with the same `grad_dtype`
             made.grad_dtype = self.grad_dtype
         made._grad = deepcopy(self._grad, memo)
     return made
-
-
-# On the class from outside, as its methods that lead to the graph are: see autograd/api.py.
-Tensor.__reduce_ex__ = _reduce  # type: ignore[method-assign, assignment]
-Tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]

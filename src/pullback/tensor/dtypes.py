@@ -6,7 +6,7 @@ those outrank Python numbers, unless the lower rank has the higher category
 (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
 
 NumPy has no bfloat16. The package ml_dtypes has, as a NumPy dtype of kind "V"; it is imported when the dtype is first
-used. Of torch's other types there are none here: no complex32, no 8-bit floats, none that are quantized.
+used. There is no complex32, no 8-bit float and no quantized type.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class dtype:  # noqa: N801 - torch's name
         return self.name
 
     def to_complex(self) -> dtype:
-        """The complex type with parts of this precision (of 16 bits there is none: complex64 then)."""
+        """The complex type with parts of this precision (complex64 for 16 bits, which have none)."""
         if self.kind in "biu":
             raise RuntimeError(
                 errors.message("to_complex()", expected="a floating point or complex dtype", found=repr(self))
@@ -85,11 +85,11 @@ complex128 = cdouble = _of_numpy("complex128")
 bfloat16 = dtype("bfloat16", None, "V", 2)
 
 ALL = [bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128]
-"""Those of NumPy, in the order in which they promote within a category."""
+"""NumPy's dtypes, in the order in which they promote within a category."""
 
 
 class _ByNumpy(dict[np.dtype[Any], dtype]):
-    """Which also finds the bfloat16 of an array that others have made."""
+    """A dictionary that also finds the bfloat16 of an array that another library made."""
 
     def __missing__(self, key: np.dtype[Any]) -> dtype:
         if key.name == "bfloat16" and key == bfloat16.numpy:
@@ -109,7 +109,7 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
 
 
 class Narrow:
-    """Whether bfloat16 was used at all: until then no operation looks for it. compute: what does operations on it."""
+    """Whether bfloat16 was used at all: until then no operation looks for it. compute: runs operations on it."""
 
     __slots__ = ("compute", "n")
 
@@ -379,7 +379,7 @@ DEVICES = (
 
 
 class device:  # noqa: N801 - torch's name
-    """Where a tensor's data lies. NumPy's arrays lie on the CPU; other devices can be named only.
+    """Where a tensor's data lies. NumPy's arrays lie on the CPU; other devices can only be named.
 
     >>> import pullback
     >>> pullback.device("cpu"), pullback.zeros(1).device.type
@@ -414,7 +414,7 @@ class device:  # noqa: N801 - torch's name
         return hash((self.type, self.index))
 
     def __enter__(self) -> device:
-        """Make it the device of new tensors, as ``with torch.device("cpu"):`` does: nothing to do but to check it."""
+        """Make it the device of new tensors, as ``with torch.device("cpu"):`` does; it is only checked."""
         check_device(self)
         return self
 
@@ -452,5 +452,5 @@ def get_default_device() -> device:
 
 
 def set_default_device(device: Any) -> None:
-    """Choose the device of new tensors, of which there is one: RuntimeError for all but the CPU (or None)."""
+    """Choose the device of new tensors: the CPU or None, RuntimeError for any other."""
     check_device(device)

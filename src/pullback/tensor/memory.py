@@ -1,6 +1,6 @@
 """What stands behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays.
 
-How a view was made decides what may be done to it later. `View` remembers that, and `MADE` says it in words.
+How a view was made decides which writes to it are allowed. `View` remembers that, and `MADE` says it in words.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def _keep_freed_memory() -> None:
     """Let the C library keep the memory of freed arrays for the next ones, up to 64 MB of it.
 
     glibc gives a large block back to the system as soon as it is freed, and each 4 KB of the next array is then a page
-    fault: half the time of an operation on some MB. Blocks up to the largest that was ever freed (at most 32 MB) it
-    keeps instead, twice as much in all: see M_MMAP_THRESHOLD in mallopt(3). So one is freed here, which nothing was
-    written to. MALLOC_TRIM_THRESHOLD_ in the environment overrules this; other libraries take no notice.
+    fault: half the time of an operation on some MB. It keeps blocks up to the size of the largest that was ever freed
+    (at most 32 MB), twice that much in all: see M_MMAP_THRESHOLD in mallopt(3). So such a block is freed here.
+    MALLOC_TRIM_THRESHOLD_ in the environment overrules this; other C libraries are not affected.
     """
     np.empty((32 << 20) - (64 << 10), np.uint8)
 
@@ -85,7 +85,7 @@ class Version:
 class InferenceVersion(Version):
     """The version of tensors made in inference mode, one for all: writes to them are not counted, nor are their views.
 
-    Whoever asks for the count is about to save such a tensor for backward, which must not be.
+    Whoever asks for the count is about to save such a tensor for backward, which is refused.
     """
 
     __slots__ = ()
@@ -151,14 +151,14 @@ MADE = {
         "return a clone() from forward, or mark the input dirty with ctx.mark_dirty() where forward writes to it.",
     ),
 }
-"""Why views that were made in certain ways refuse a write that is recorded: what is so, and what to do."""
+"""Why views that were made in certain ways refuse a recorded write: the reason, and what to do."""
 
 _BLOCKS = {"no_grad": "the no_grad block", "inference": "the inference_mode block"}
 
 
 def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
     """The error of a write to a view that must not be recorded. now: what "is being", or "has been", modified."""
-    # what forward made of its input was made where nothing is recorded
+    # forward of a Function made this view, where nothing is recorded
     in_forward = edge is not None and hasattr(edge[0], "_forward_cls")
     text, do = MADE[("outputs" if edge[0]._outputs > 1 else "function") if in_forward else view.made]
     if not in_forward and view.made in _BLOCKS and view.parent._view is not None:
@@ -169,7 +169,7 @@ def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
 
 
 class Writes:
-    """A number that changes with every write in place: while it stands, nothing saved was written to.
+    """A number that changes with every write in place: while it stays the same, no saved tensor was written to.
 
     detached: what it was when a tensor was last taken out of the graph by `detach_`, which counts as a write.
     """
@@ -181,17 +181,17 @@ class Writes:
 
 
 KEEPERS: dict[int, list[Callable[[], None]]] = {}
-"""By the id of a `Version`: what to call before its memory is written to, by whoever wants its values as they are."""
+"""Functions to call before some memory is written to, for those who need its present values; by the `Version`'s id."""
 
 WRITES = Writes()
 next_write = itertools.count(1).__next__
 
 
 class Payload:
-    """What the Tensors of a transform hold: Tensors of the levels below it (see `interpreters/levels.py`).
+    """What the Tensors of a transform hold: Tensors of the levels below it (see `table/levels.py`).
 
-    It has the attributes of an array that operations ask for, as if what the transform adds were not there. Values it
-    has none to give to NumPy: operations are read by its `level`.
+    It has the attributes of an array that operations ask for, without what the transform adds. It has no values to give
+    to NumPy: operations are interpreted by its `level`.
     """
 
     __slots__ = ("level",)
@@ -219,7 +219,7 @@ class Payload:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether what is inside is being recorded."""
+        """Whether operations on the tensor inside are recorded."""
         raise NotImplementedError
 
     @property
@@ -229,7 +229,7 @@ class Payload:
 
     @property
     def ctypes(self) -> Any:
-        """Where what is inside lies."""
+        """The address of the values inside."""
         return self._no_array() if self.inside is None else self.inside._data.ctypes
 
     def detach(self) -> Payload:
@@ -237,7 +237,7 @@ class Payload:
         raise NotImplementedError
 
     def clone(self) -> Payload:
-        """A copy, in the graphs of what is inside."""
+        """A copy, recorded in the graphs of the tensor inside."""
         raise NotImplementedError
 
     def like(self, array: Any) -> Payload:
@@ -245,7 +245,7 @@ class Payload:
         raise NotImplementedError
 
     def assign(self, new: Payload) -> None:
-        """Write the values of `new` into the memory of what is inside."""
+        """Write the values of `new` into the memory of the tensor inside."""
         raise NotImplementedError
 
     def escaped(self) -> RuntimeError:
@@ -270,13 +270,13 @@ class Payload:
 
 
 def same_memory(a: Any, b: Any) -> bool:
-    """Whether two payloads look at the same memory, as far as there is any, and as can be told of what is inside."""
+    """Whether two payloads look at the same memory, as far as that can be told."""
     a, b = innermost(a), innermost(b)
     return isinstance(a, Payload) or isinstance(b, Payload) or not a.size or np.may_share_memory(a, b)
 
 
 def innermost(data: Any) -> Any:
-    """What is inside of a payload of transforms: an array, or a payload that shows none."""
+    """The innermost payload within those of transforms: an array, or a payload that holds none."""
     while isinstance(data, Payload) and (held := data.inside) is not None:
         data = held._data
     return data

@@ -1,6 +1,6 @@
 """Where an editor looks for the methods that the table of operations gives to Tensor: in this file's stub.
 
-The class itself is empty. Operations set themselves as attributes of Tensor when they are entered; ``methods.pyi``,
+The class itself is empty. `table/tensor_methods.py` adds the operations to Tensor; ``methods.pyi``,
 which `pullback ops --stubs` writes from the table, says what they are called and what they take.
 """
 

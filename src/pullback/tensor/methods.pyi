@@ -1,10 +1,12 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
+from collections.abc import Iterator
 from typing import Any
 
 from .tensor import Tensor
 
 class Methods:
     def __getattr__(self, name: str) -> Any: ...
+    def __iter__(self: Any) -> Iterator[Tensor]: ...
     def __add__(self: Any, other: Any, /) -> Tensor: ...
     def __radd__(self: Any, other: Any, /) -> Tensor: ...
     def __sub__(self: Any, other: Any, /) -> Tensor: ...
@@ -95,7 +97,7 @@ class Methods:
     def any(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
     def apply_(self, callable: Any) -> Any:
-        """Each element replaced by what `callable` makes of it, a Python number, converted to this tensor's dtype."""
+        """Replace each element x, a Python number, by ``callable(x)``, converted to this tensor's dtype."""
     def arccos(self, *, out: Any = ...) -> Tensor:
         """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
     def arccos_(self, *, out: Any = ...) -> Tensor:
@@ -137,7 +139,7 @@ class Methods:
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
         """`as_strided`, of this tensor itself, which is returned."""
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with `src` in the place of what `as_strided` gives."""
+        """`input` with `src` instead of the view that `as_strided` gives."""
     def as_subclass(self, cls: Any) -> Any:
         """A tensor of that class on the same memory, at a place in the graph behind this one's."""
     def asin(self, *, out: Any = ...) -> Tensor:
@@ -423,7 +425,7 @@ class Methods:
     def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
         """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
     def geqrf(self, *, out: Any = ...) -> Tensor:
-        """What LAPACK's routine of that name makes of matrices: R above, and the reflections below, the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
+        """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     def get_device(self, *, out: Any = ...) -> Any:
@@ -633,9 +635,9 @@ class Methods:
     @property
     def mT(self) -> Any: ...
     def map2_(self, x: Any, y: Any, callable: Any) -> Any:
-        """Each element replaced by what `callable` makes of it and of those of two tensors, of the same dtype and broadcast."""
+        """Replace each element by ``callable`` of it and of those of two tensors of the same dtype, broadcast."""
     def map_(self, tensor: Any, callable: Any) -> Any:
-        """Each element replaced by what `callable` makes of it and of that of `tensor`, of the same dtype and broadcast."""
+        """Replace each element x by ``callable(x, y)``, y from `tensor`, which has the same dtype and is broadcast."""
     def masked_fill(self, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
         """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
     def masked_fill_(self, mask: Any, value: Any) -> Any:
@@ -780,7 +782,7 @@ class Methods:
     def put_(self, index: Any, source: Any, accumulate: Any = ...) -> Any:
         """`put`, written into this tensor, which is returned."""
     def qr(self, some: Any = ..., *, out: Any = ...) -> Tensor:
-        """``Q`` and ``R``: `linalg.qr`, whose mode "complete" is `some` False."""
+        """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
     def quantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
         """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one."""
     def rad2deg(self, *, out: Any = ...) -> Tensor:

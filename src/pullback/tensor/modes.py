@@ -1,4 +1,4 @@
-"""The modes a computation runs in, for each thread its own: ``thread.modes``."""
+"""The modes a computation runs in; each thread has its own, ``thread.modes``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Modes:
     """The modes of one thread.
 
     grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: what
-    the backward pass that is running has to reach, a set of nodes; None where there is no such pass, or it reaches for
-    every leaf. levels: the transforms that are running, innermost last. watch: what is to be told of every node that is
-    made, or None (`autograd/saved.py`): it packs what the node saves by pack_hooks, and tells tells_nodes. tells_nodes
-    and tells_tensors: functions that hear of each node and tensor. watcher: what runs the nodes of a backward pass, in
-    anomaly mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
+    the backward pass that is running has to reach, a set of nodes; None if there is none, or it goes to every leaf.
+    levels: the transforms that are running, innermost last. watch: a function that hears of every new node, or None
+    (`autograd/saved.py`): it packs what the node saves by pack_hooks, and calls tells_nodes. tells_nodes and
+    tells_tensors: functions that hear of each node and tensor. watcher: runs the nodes of a backward pass, in anomaly
+    mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
     there is a watcher; running_pass: the backward pass that does. functions: the modes that see each operation,
     innermost last.
     """
@@ -57,19 +57,19 @@ class Modes:
         self.levels: list[Any] = []
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
-        self.hooks_disabled: str | None = None  # why none may be put there
+        self.hooks_disabled: str | None = None  # why no hooks may be set
         self.recording = 0  # what `record_origins` notes of nodes. 0: nothing; 1: the line; 2: the stack
         self.tells_nodes: tuple[Any, ...] = ()
         self.tells_tensors: tuple[Any, ...] = ()
         self.watcher: Any = None
-        self.check_nan = True  # in anomaly mode, tensors and gradients are looked at for NaN
+        self.check_nan = True  # in anomaly mode: tensors and gradients are checked for NaN
         self.check_inf = False  # ... and gradients for infinity
         self.running: Any = None
         self.running_pass: Any = None
 
 
 class Count:
-    """How many of something there are, in all threads: where there are none, no operation looks for them."""
+    """How many of something there are, in all threads. At 0 no operation looks for them."""
 
     __slots__ = ("_lock", "n")
 

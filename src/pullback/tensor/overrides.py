@@ -5,8 +5,8 @@ types, args, kwargs)``. What the class inherits from Tensor calls the operation 
 instance. A class that redefines it decides for itself, and calls ``super().__torch_function__`` for what it inherits.
 A `TorchFunctionMode` is asked in the same way, before the classes, for every operation while it is on.
 
-Nobody pays for this who does not use it: operations look for such instances only once a class has been derived, and for
-modes only while there are some.
+It costs nothing unless it is used: operations look for such instances only once a class has been derived, and for modes
+only while one is on.
 """
 
 from __future__ import annotations
@@ -23,11 +23,28 @@ from .modes import LEVELS, thread
 from .nested import instances
 from .tensor import Lifted, Tensor, wrap_as
 
+__all__ = [
+    "BaseTorchFunctionMode",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TorchFunctionMode",
+    "disabled_torch_function_impl",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "wrap_torch_function",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _DERIVED: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """As the `__torch_function__` of a class: operations do not ask it, and results are plain Tensors."""
+    """Set it as the `__torch_function__` of a class: operations then do not ask it, and results are plain Tensors."""
     return NotImplemented
 
 
@@ -55,7 +72,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 class TorchFunctionMode:
-    """What sees every operation of its thread while it is on: ``with Mode():``.
+    """A mode that sees every operation of its thread while it is on: ``with Mode():``.
 
     A class derived from it has a method ``__torch_function__(self, func, types, args=(), kwargs=None)``, and what that
     returns is the result of the operation. func: the function of `pullback` that was called, also where it was written
@@ -99,7 +116,7 @@ class TorchFunctionMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
-        """The mode itself, as before ``with Mode():`` did it."""
+        """The mode itself: the older form of ``with Mode():``."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
             stacklevel=errors.callers_level(),
@@ -117,7 +134,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 class _Active:
-    """How many modes are on, in all threads. told: what is to hear whether there are any."""
+    """How many modes are on, in all threads. told: functions that hear whether there are any."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -137,8 +154,7 @@ ACTIVE = _Active()
 
 
 def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
-    """What an operation with these arguments has to ask: the innermost mode, then classes, derived ones before those
-    they derive from."""
+    """Those whom an operation with these arguments asks: the innermost mode, then the classes, derived before base."""
     if not (_DERIVED or ACTIVE.n):
         return ()
     modes = thread.modes
@@ -153,7 +169,7 @@ def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def dispatch(kinds: Sequence[Any], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """What the first of the mode and the classes that knows says the result is; TypeError if none does."""
+    """The result from the first of the mode and the classes that knows it; TypeError if none does."""
     types = tuple(kind for kind in kinds if isinstance(kind, type))
     for kind in kinds:
         ask = kind.__torch_function__ if isinstance(kind, type) else _apart(kind)  # type: ignore[attr-defined]
@@ -190,7 +206,7 @@ def _apart(mode: TorchFunctionMode) -> Callable[..., Any]:
 def _torch_function(
     cls: type[Tensor], func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
 ) -> Any:
-    """Call an operation, and give its results this class; NotImplemented if there are arguments of a class beside it.
+    """Call an operation, and give its results this class; NotImplemented if an argument is of an unrelated class.
 
     func: the function of `pullback` that the operation is, also where it was called as a method or an operator.
     types: the classes derived from Tensor among the arguments.
@@ -211,7 +227,7 @@ def _identities(values: Iterable[Any]) -> set[int]:
 
 
 def _converted(value: Any, cls: type[Tensor], given: set[int]) -> Any:
-    """Results with this class; one that was an argument stays as it is, seen through a view of it."""
+    """Results as instances of this class; of a result that was an argument, a view of it."""
     if isinstance(value, Tensor):
         if isinstance(value, (cls, Lifted)):
             return value
@@ -242,7 +258,7 @@ def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
 
 
 def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
-    """A leaf of that class on the memory of `data`, outside of its graph."""
+    """A leaf of that class on the memory of `data`, outside its graph."""
     _check_class(cls)
     if not isinstance(data, Tensor):
         raise TypeError(errors.message("_make_subclass()", expected="a Tensor", found=errors.describe(data)))
@@ -271,29 +287,18 @@ def _register(cls: Any, /, **kwargs: Any) -> None:
         LEVELS.add(1)  # from now on, operations look at their arguments
 
 
-# On the class from outside, as its other methods that need more than itself are: see autograd/api.py.
-_as_subclass.__name__ = "as_subclass"
-for _name, _method in {
-    "__torch_function__": classmethod(_torch_function),
-    "__init_subclass__": classmethod(_register),
-    "as_subclass": _as_subclass,
-    "_make_subclass": staticmethod(_make_subclass),
-}.items():
-    setattr(Tensor, _name, _method)
-
-
-# For functions of the user's own that are to ask as operations do -----------------------------------------------------
+# For functions of the user's own that ask as operations do -----------------------------------------------------
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of the arguments is of a class that is to be asked, or a mode is on."""
+    """Whether one of the arguments is of a class that overrides operations, or a mode is on."""
     return bool(overriding(relevant_args))
 
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What a mode, or the classes among the relevant arguments, say that ``public_api(*args, **kwargs)`` is.
+    """The result of ``public_api(*args, **kwargs)`` from a mode, or from the classes among the relevant arguments.
 
     >>> import pullback
     >>> from pullback.overrides import handle_torch_function, has_torch_function
@@ -324,10 +329,10 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
 
 
 by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (input,))
-"""The decorator for functions that make a tensor like another."""
+"""The decorator for functions that make a tensor like another one."""
 
 by_modes = wrap_torch_function(lambda *args, **kwargs: ())
-"""The decorator for functions that make a tensor of other things: modes see them."""
+"""The decorator for functions that make a tensor of other values: modes see them."""
 
 
 def chosen(**named: Any) -> dict[str, Any]:

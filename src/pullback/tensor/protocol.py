@@ -1,4 +1,4 @@
-"""Which of our functions stand behind NumPy's, and SciPy's: what `Tensor` looks up when one of those is called on it.
+"""Which of our functions answers for one of NumPy's or SciPy's when that is called on a Tensor.
 
 The table of operations fills `NUMPY`. Functions of scipy.special are entered by name, because SciPy need not be there.
 """
@@ -26,7 +26,7 @@ _WITHOUT = {
 
 
 def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """The function for a ufunc or a method of one, or None; TypeError for arguments of a call that it cannot have."""
+    """The function for a ufunc or a method of one, or None; TypeError for arguments that it does not take."""
     if method != "__call__":
         whole = NUMPY.get((None, method))
         return NUMPY.get((ufunc, method)) if whole is None else functools.partial(whole, ufunc)
@@ -42,7 +42,7 @@ def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., An
 
 
 def without_rule(tensor: Any, call: Any, name: str, args: Any, kwargs: Any) -> Any:
-    """A NumPy function that has no rule: on the payloads and as NumPy gives it, if there is no gradient to be lost."""
+    """Call a NumPy function that has no rule on the payloads; refused where a gradient would be lost."""
 
     def payload(value: Any) -> Any:
         if isinstance(value, (tuple, list)):

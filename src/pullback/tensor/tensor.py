@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Tensor(Methods):
     _version_of: Version | None
     _leaf: Edge | None
     _view: View | None
-    _bump: Callable[[], None]  # counts a write to this tensor's memory: `_views.py`
+    _bump: Callable[[], None]  # counts a write to this tensor's memory: `views.py`
 
     __array_priority__ = 1000.0
 
@@ -209,7 +210,7 @@ class Tensor(Methods):
 
     # Payloads are NumPy arrays, which lie in the memory of the CPU, with a stride for each axis.
     is_cpu = True
-    is_cuda = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = is_quantized = is_sparse_csr = False
+    is_cuda = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = False
 
     @property
     def is_leaf(self) -> bool:
@@ -293,11 +294,11 @@ class Tensor(Methods):
 
     @property
     def _place(self) -> Edge | None:
-        """Its edge, also where that was lost (`_views.py`)."""
+        """Its edge, also where that was lost (`views.py`)."""
         return self._edge
 
     def _share_version(self) -> Version:
-        """The counter of this tensor's memory, to be held by whatever else looks at it."""
+        """The counter of this tensor's memory, shared with every tensor on the same memory."""
         if self._version_of is None:
             self._version_of = Version()
         return self._version_of
@@ -313,7 +314,7 @@ class Tensor(Methods):
         if self._view is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if self._edge is not None:
-            WRITES.detached = WRITES.n = next_write()  # where it was saved, its place in the graph is gone
+            WRITES.detached = WRITES.n = next_write()  # nodes that saved it no longer find its place in the graph
         self._edge, self._requires_grad = None, False
         if isinstance(self, Lifted):  # out of the graphs of all levels, and without a tangent
             self._data = self._data.detach()
@@ -348,12 +349,12 @@ class Tensor(Methods):
         raise RuntimeError("Deleting tensor data is not allowed. Delete the tensor instead.")
 
     def _set_payload(self, data: Any) -> None:
-        """Hold another payload; of a leaf, tell what stands for it in graphs."""
+        """Hold another payload; tell the node that stands for a leaf in graphs."""
         old, self._data = self._data, data
         if self._leaf is None:
             return
         if old.shape != data.shape or old.dtype != data.dtype:
-            self._leaf[0].renew()  # its edge described those
+            self._leaf[0].renew()  # its edge has the old shape and dtype
         else:
             self._leaf[0]._data = data
 
@@ -434,11 +435,6 @@ class Tensor(Methods):
             raise TypeError("len() of a 0-d tensor")
         return self._data.shape[0]
 
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self._data.ndim:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
-
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, np.generic, int, float, complex)):
             raise RuntimeError(
@@ -455,7 +451,7 @@ class Tensor(Methods):
         return self._shown(None if self._edge is None else type(self._edge[0]).name(self._edge[0]))
 
     def _shown(self, grad_fn: str | None) -> str:
-        """Its repr, given what the node that made it is called."""
+        """Its repr, given the name of the node that made it."""
         return printing.tensor_str(
             np.asarray(self._data),
             requires_grad=self._requires_grad,
@@ -493,7 +489,7 @@ class Tensor(Methods):
 
 
 def _is_recorded(value: Any) -> bool:
-    """Whether a gradient, or the place in a batch, would be lost where only the payload is used."""
+    """Whether a gradient or a place in a batch would be lost if only the payload were used."""
     return isinstance(value, Lifted) or (
         isinstance(value, Tensor) and value._requires_grad and thread.modes.grad_enabled
     )
@@ -514,7 +510,7 @@ class Lifted(Tensor):
 
     @property
     def data(self) -> Tensor:
-        """The same memory outside of every graph, with a version counter of its own."""
+        """The same memory outside every graph, with a version counter of its own."""
         return wrap(self._data.detach())
 
     @data.setter
@@ -531,7 +527,7 @@ class Lifted(Tensor):
         return found if dim is None else found[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """True: it is seen as if it were."""
+        """True: a tensor of a transform is taken to be contiguous."""
         return True
 
     def __repr__(self) -> str:
@@ -539,15 +535,26 @@ class Lifted(Tensor):
 
 
 def is_tracked(t: Tensor) -> bool:
-    """Whether operations on a tensor are recorded: at its own level, or at one below, on what is inside of it."""
+    """Whether operations on a tensor are recorded: at its own level, or at one below, on the tensor inside."""
     return t._requires_grad or (isinstance(t, Lifted) and t._data.requires_grad)
+
+
+def extend(attributes: Mapping[str, Any]) -> None:
+    """Add attributes that other files define to the class Tensor: the only way in which it gets any.
+
+    A method that its file calls by a private name is called by its public one from then on.
+    """
+    for name, value in attributes.items():
+        if isinstance(value, FunctionType) and value.__name__.startswith("_"):
+            value.__name__, value.__qualname__ = name, f"Tensor.{name}"
+        setattr(Tensor, name, value)
 
 
 PLAIN: set[type[Tensor]] = {Tensor}
 """The classes of tensors that operations need not ask about: those that add nothing to what an operation does."""
 
 blank = functools.partial(object.__new__, Tensor)
-"""A Tensor with nothing set: the fastest way to one, for who sets every slot."""
+"""A Tensor with nothing set: the fastest way to make one, for callers that set every slot."""
 
 
 def wrap(data: Any) -> Tensor:

@@ -1,7 +1,7 @@
-"""What a write in place does to the views of the memory that was written: it is counted, and some lose their place.
+"""What a write in place does to the views of that memory: the write is counted, and some views lose their place.
 
 A view that was made where nothing is recorded, or as one of many, cannot follow its base into a new place in the graph.
-It becomes `Lost`: its values can be read, but whoever would record an operation on it is told why that cannot be.
+It becomes `Lost`: its values can be read, but recording an operation on it is an error that says why.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .tensor import PLAIN, Edge, Tensor
 
 
 class Lost(Tensor):
-    """A view whose base was written to, where the way in which it was made forbids to make its place in the graph anew.
+    """A view whose base was written to, and that was made in a way in which it cannot get a new place in the graph.
 
-    Whoever asks for that place gets the error. A tensor becomes one by `lose`.
+    Asking for that place raises the error. A tensor becomes one by `lose`.
     """
 
     __slots__ = ()
@@ -28,7 +28,7 @@ class Lost(Tensor):
     __torch_function__ = staticmethod(disabled_torch_function_impl)  # what is computed with it is a plain Tensor
 
     _whole: type[Tensor] = Tensor
-    """The class it was before, and that of what shares its memory."""
+    """The class it had before, which tensors made from it get."""
 
     @property
     def _edge(self) -> Edge | None:
@@ -58,11 +58,11 @@ _slot_of_edge: Any = Tensor.__dict__["_edge"]
 
 
 _LOST: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary({Tensor: Lost})
-"""`Lost`, and for each class derived from Tensor that was met one that is both."""
+"""`Lost`, and for each class derived from Tensor that became one, a class that is both."""
 
 
 def lose(view: Tensor) -> None:
-    """Make `view`, which may not follow a write to its base, one that refuses to tell its place in the graph."""
+    """Make a view that cannot follow a write to its base refuse to tell its place in the graph."""
     cls = type(view)
     if not isinstance(view, Lost):
         lost = _LOST.get(cls)
@@ -90,14 +90,11 @@ def _bump(self: Tensor) -> None:
             view._edge, view._requires_grad = None, False
 
 
-Tensor._bump = _bump  # type: ignore[assignment]
-
-
 def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> None:
     """Raise if a payload's memory must not be written to.
 
-    one_value: all of it gets the same, so it may overlap. same: what is written of it gets the same, or is given by
-    positions, the last of which wins; then elements may share memory, but not all along an axis.
+    one_value: every element gets the same value, so elements may overlap. same: the written elements get one value, or
+    are given by positions, the last of which wins; elements may then share memory, but not all along an axis.
     """
     if isinstance(data, np.ndarray):
         flags = data.flags
@@ -137,7 +134,7 @@ def _overlaps(a: Any, along_axes: bool) -> bool:
 
 
 def keep_values(t: Tensor) -> None:
-    """Call whoever wants the values of a tensor as they are, before it is written to."""
+    """Before a tensor is written to, call the functions that need its present values."""
     if KEEPERS and t._version_of is not None:
         for keep in KEEPERS.pop(id(t._version_of), ()):
             keep()

@@ -10,3 +10,7 @@ from .findings import CODES, Audit, Code, Finding, Line
 from .make_tensor import make_tensor
 
 __all__ = ["CODES", "Audit", "Code", "Finding", "Line", "assert_close", "audit", "make_tensor"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

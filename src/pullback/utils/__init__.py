@@ -8,6 +8,10 @@ from . import checkpoint, data
 __all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> _Any:
     if name in ("dlpack", "hooks"):
         return _importlib.import_module(f"{__name__}.{name}")

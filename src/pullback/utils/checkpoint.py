@@ -4,7 +4,7 @@ Without reentrance (`use_reentrant=False`, the default): every tensor an operati
 a note of its number, through `saved_tensors_hooks`; the first time a backward pass asks for one, the part runs again
 and what it saves this time answers for all numbers. The arguments are saved by a node of their own, so that an outer
 checkpoint covers them as well. With reentrance: the part is one node, whose backward runs it again and sends the
-gradients through what was recorded, by a backward pass inside of the backward pass.
+gradients through the graph recorded then, by a backward pass inside the backward pass.
 
 Which operations of a part keep their results all the same is a policy: see `selective.py`.
 """
@@ -50,6 +50,11 @@ __all__ = [
     "set_checkpoint_early_stop",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Contexts = Callable[[], tuple[Any, Any]]
 
 
@@ -66,8 +71,8 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-# What is set for all parts, whatever `checkpoint` is told; None: nothing. A thread does not hear of another's, but that
-# of a nested backward pass, which has the context of the one that waits for it.
+# Settings for all parts, whatever the arguments of `checkpoint`; None: not set. Each thread has its own, but a nested
+# backward pass has those of the pass that waits for it.
 _EARLY_STOP: ContextVar[bool | None] = ContextVar("early_stop", default=None)
 _DEBUG: ContextVar[bool | None] = ContextVar("debug", default=None)
 _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
@@ -75,7 +80,7 @@ _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a part that runs again stops once all that was needed is there, whatever `checkpoint` was told."""
+    """Whether a part that runs again stops once all that is needed is there, whatever the arguments of `checkpoint`."""
     before = _EARLY_STOP.get()
     _EARLY_STOP.set(enable)
     try:
@@ -86,7 +91,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Whether parts made within it are made with `debug`, whatever `checkpoint` was told; None: as it was told."""
+    """Whether parts made within it have `debug`, whatever the arguments of `checkpoint`; None: as those say."""
     before = _DEBUG.get()
     _DEBUG.set(enabled)
     try:
@@ -96,7 +101,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 class GraphExecGroup:
-    """Several backward passes as one: what the first of them computed again is there for the others.
+    """Several backward passes as one: they share the results that the first of them recomputed.
 
     Outside of it each backward pass runs a part again. Each value is given out once, so the passes have to need
     different ones, e.g. of several outputs.
@@ -130,12 +135,12 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """``function(*args, **kwargs)``, of which nothing is kept for backward but the arguments.
+    """``function(*args, **kwargs)``, which keeps nothing for backward but its arguments.
 
-    Inside of `vmap`, `jvp` and a part with a policy of its own it is just that: all is kept.
+    Inside `vmap`, `jvp` and a part with a policy of its own it is a plain call: everything is kept.
 
     Args:
-        use_reentrant: None is False. If True, compute again in a backward pass inside of the backward pass. Only for
+        use_reentrant: None is False. If True, compute again in a backward pass inside the backward pass. Only for
             `backward()` without `inputs`, and only tensors that are arguments themselves, not in lists or keywords,
             are tracked.
         context_fn: returns two context managers, in which the part runs at first and again.
@@ -197,7 +202,7 @@ def check_backward_validity(inputs: Any) -> None:
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same with leaves in the places of tensors, on their memory, that require grad where they do.
+    """The same, each tensor replaced by a leaf on its memory that requires grad if the tensor does.
 
     >>> import pullback
     >>> pullback.utils.checkpoint.detach_variable((pullback.ones(1, requires_grad=True) * 2, 3))
@@ -209,7 +214,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Arguments(Function):
-    """Saves the arguments of a part, where hooks from outside see them; its own result is nobody's."""
+    """Saves the arguments of a part where hooks from outside see them; its result is not used."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, *tensors: Tensor) -> Any:
@@ -222,7 +227,7 @@ class _Arguments(Function):
 
 
 class _Number:
-    """Stands in the place of a tensor that was not saved: the n-th that its part would have saved."""
+    """Stands for a tensor that was not saved: the n-th that its part would have saved."""
 
     __slots__ = ("__weakref__", "kind", "n", "part")
 
@@ -255,7 +260,7 @@ class _Part:
         self.rng = default_generator.get_state() if preserve_rng else None
         self.numbers: list[weakref.ref[_Number]] = []
         self.whole = False  # whether the part has run to its end
-        self.found: dict[int, Tensor] = {}  # recomputed in the pass that is running, and not asked for yet
+        self.found: dict[int, Tensor] = {}  # recomputed in the running pass, and not asked for yet
         self.given: set[int] = set()  # what was asked for in that pass
         self.passing: Callable[[], Any] = lambda: None  # that pass, which knows the graph that the part is in
         flat = list(leaves((args, kwargs)))
@@ -305,7 +310,7 @@ class _Part:
         saved = self.held if self.node is None else self.node.saved_tensors
         given = iter([t.detach().requires_grad_() if r else t for t, r in zip(saved, self.tracked, strict=True)])
         args, kwargs = rebuild(self.structure, iter([next(given) if v is _HERE else v for v in leaves(self.structure)]))
-        count, expected = 0, len(self.numbers)  # so far: a part may have a backward pass in it
+        count, expected = 0, len(self.numbers)  # grows: a part may run a backward pass itself
 
         def pack(t: Tensor) -> Tensor:
             nonlocal count
@@ -380,7 +385,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, function: Any, preserve_rng_state: bool, rest: _Rest, *tensors: Any) -> Any:
-        """The part, of which nothing is recorded."""
+        """Run the part without recording it."""
         ctx.function, ctx.rng = function, default_generator.get_state() if preserve_rng_state else None
         ctx.save_for_backward(*tensors)
         ctx.rest, ctx.tracked = rest, [is_tracked(t) for t in tensors]
@@ -412,8 +417,8 @@ class CheckpointFunction(Function):
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """A sequence of functions (or a `nn.Sequential`) one after the other, in so many parts, all but the last
-    checkpointed.
+    """A sequence of functions (or a `nn.Sequential`) one after the other, divided into parts; all but the
+    last are checkpointed.
 
     >>> import pullback
     >>> x = pullback.ones(1, requires_grad=True)

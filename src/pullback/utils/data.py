@@ -3,7 +3,7 @@
 The samplers, which say in which order, are in `samplers.py` and public here.
 
 Everything runs in the process that asks: the arrays are in memory already, and worker processes would only copy them.
-What is drawn comes from `pullback`'s random generator, or from one that is given, so that `manual_seed` repeats it.
+Random numbers come from `pullback`'s generator, or from one that is given, so that `manual_seed` repeats them.
 """
 
 from __future__ import annotations
@@ -51,11 +51,16 @@ __all__ = [
     "random_split",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 T = TypeVar("T")
 
 
 class Dataset(Generic[T]):
-    """What has items at integers: a subclass defines ``__getitem__`` and, to be shuffled or measured, ``__len__``."""
+    """A data set with items at integers: a subclass defines ``__getitem__`` and, to be shuffled, ``__len__``."""
 
     def __getitem__(self, index: Any) -> T:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
@@ -85,7 +90,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class IterableDataset(Dataset[T]):
-    """What gives its items one after the other: a subclass defines ``__iter__``. A loader takes them as they come.
+    """A data set that gives its items one by one: a subclass defines ``__iter__``. A loader takes them as they come.
 
     >>> class Lines(IterableDataset):
     ...     def __iter__(self):
@@ -186,7 +191,7 @@ class ConcatDataset(Dataset[T]):
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset[Any]]:
     """Divide a data set at random into parts of some lengths, or of fractions of it that add up to 1.
 
-    What fractions leave over goes to the first parts, one to each. ValueError for lengths that do not fit.
+    Items left over by fractions go to the first parts, one to each. ValueError for lengths that do not fit.
 
     >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]
     [8, 2]
@@ -245,9 +250,9 @@ def default_collate(batch: Sequence[Any]) -> Any:
 class DataLoader(Generic[T]):
     """The items of a data set in minibatches; each ``for`` goes through it once.
 
-    dataset: what has ``len()`` and items, or an `IterableDataset`. batch_size: how many items a batch has, the last
-    perhaps fewer unless `drop_last`; None for items one by one. shuffle: in a new order each time. sampler: an iterable
-    of indices, in the place of `shuffle`; batch_sampler: one of lists of them, in the place of all these. collate_fn:
+    dataset: an object with ``len()`` and items, or an `IterableDataset`. batch_size: the number of items in a batch;
+    the last may have fewer unless `drop_last`; None for items one by one. shuffle: in a new order each time. sampler:
+    an iterable of indices, instead of `shuffle`; batch_sampler: one of lists of them, instead of all these. collate_fn:
     makes a batch of a list of items, by default `default_collate`. generator: draws the order, else the library's own
     does. num_workers has to be 0: ValueError for more; `pin_memory` changes nothing.
 
@@ -322,11 +327,11 @@ class DataLoader(Generic[T]):
 
 
 def get_worker_info() -> None:
-    """None: what asks is no worker process, for there are none."""
+    """None: there are no worker processes."""
 
 
 def default_convert(item: Any) -> Any:
-    """An item that is no part of a batch: arrays as tensors, in tuples, lists and dicts too; a tuple becomes a list."""
+    """An item outside a batch: arrays as tensors, also in tuples, lists and dicts; a tuple becomes a list."""
     if isinstance(item, (np.ndarray, np.generic)):
         return as_tensor(item)
     if isinstance(item, Mapping):

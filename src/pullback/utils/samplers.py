@@ -1,7 +1,7 @@
 """Samplers: in which order a `DataLoader` takes the items of a data set. They are public in `pullback.utils.data`.
 
-A sampler is an iterable of indices that can be gone through again and again; what is random is drawn anew each time,
-from `pullback`'s generator or from one that is given.
+A sampler is an iterable of indices that can be iterated over repeatedly; random orders are drawn anew each time, from
+`pullback`'s generator or from one that is given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices of what has a length, in order."""
+    """All indices of a sequence, in order."""
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -44,8 +44,8 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """`num_samples` indices at random: each index once before any comes twice, or with `replacement` independently.
 
-    data_source: what has a length, the default of `num_samples`. TypeError if `replacement` is no bool, ValueError if
-    `num_samples` is not positive.
+    data_source: a sequence, whose length is the default of `num_samples`. TypeError if `replacement` is not a bool,
+    ValueError if `num_samples` is not positive.
 
     >>> import pullback
     >>> sorted(RandomSampler(range(3))), len(RandomSampler(range(3), num_samples=7))

@@ -1,9 +1,9 @@
 """Selective checkpointing: a policy says of each operation in a part whether its result is kept or computed again.
 
 The operations of a part are seen by a level of their own, one more reader of the table beside `vmap` and `jvp`: the
-part's arguments become tensors of the level, which passes every operation on to what is inside. The first time it keeps
-the results that the policy wants; when the part runs again it takes them out, in the same order, and makes only the
-nodes of the graph anew. What depends on no argument of the part is not seen, and computed again.
+part's arguments become tensors of the level, which passes every operation on to the tensors inside. The first time it
+keeps the results that the policy wants; when the part runs again it takes them out, in the same order, and makes only
+the nodes of the graph anew. Operations that depend on no argument of the part are not seen, and are computed again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Policy = Callable[..., Any]
 
 
 class _Held(Payload):
-    """A tensor of the part: `value` is the same outside of the level."""
+    """A tensor of the part: `value` is the same outside the level."""
 
     __slots__ = ("value",)
 
@@ -108,7 +108,7 @@ class _Held(Payload):
 
 
 class _Result:
-    """What an operation gave, one tensor or several, out of every graph."""
+    """The results of an operation, one tensor or several, outside every graph."""
 
     def __init__(self, out: Any) -> None:
         self.out = changed(Tensor.detach, out)
@@ -169,11 +169,11 @@ class Watching(Level):
             self.keeps_all = before
 
     def lift(self, t: Tensor) -> Tensor:
-        """The tensor as one of the part."""
+        """The tensor as a tensor of the part."""
         return wrap(_Held(self, t))
 
     def lower(self, t: Tensor) -> Tensor:
-        """What a tensor of the part is outside."""
+        """The tensor outside that a tensor of the part stands for."""
         held = inner(t, self)
         return held.value if isinstance(held, _Held) else t
 
@@ -181,7 +181,7 @@ class Watching(Level):
         return _Held(self, t)
 
     def take_in(self, t: Tensor) -> None:
-        """Nothing: a tensor from outside, e.g. running statistics, is written to as it is."""
+        """Do nothing: a tensor from outside, e.g. running statistics, is written to directly."""
 
     def assign(self, t: Tensor, new: Payload) -> None:
         held = inner(t, self)
@@ -224,7 +224,7 @@ class Watching(Level):
         return not any(isinstance(t, Lifted) for t in leaves((args, list(kwargs.values()))))
 
     def _asked(self, op: Op, args: Any, kwargs: Any, out: Any) -> bool:
-        """What the policy says, which is asked in the first run alone."""
+        """The decision of the policy, which is asked in the first run alone."""
         told = SelectiveCheckpointContext(is_recompute=False, op_output=out)
         said = self.policy(told, op.call, *args, **kwargs)
         return said if isinstance(said, bool) else said not in _AGAIN
@@ -250,8 +250,9 @@ def create_selective_checkpoint_contexts(
             `SelectiveCheckpointContext`.
         allow_cache_entry_mutation: do not raise if a kept result was written to.
 
-    Of a composite operation, such as `matmul`, all that it is made of is kept. Operations that depend on no argument of
-    the part, and those that join tensors, are computed again in any case. Results inside of the part take no hooks.
+    Of a composite operation, such as `matmul`, the results of all operations in it are kept. Operations that depend
+    on no argument of the part, and those that join tensors, are computed again in any case. Results inside the part
+    take no hooks.
 
     >>> import functools
     >>> import pullback

@@ -39,6 +39,11 @@ from .properties import check_conduct, check_undefined
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {
     "forward": check_forward,
     "batched": check_batched,

@@ -3,6 +3,7 @@
 from typing import Any as _Any
 
 from ...table.entry import NAMES as _NAMES
+from ...table.tensor_methods import enter_methods as _enter_methods
 from . import (
     activation,
     attention,
@@ -18,7 +19,14 @@ from . import (
 from .images import averages, convolution, folding, grid_sample, pooling, resampling, unpooling
 from .losses import classes, ctc, likelihoods, pairs, regression
 
+_enter_methods()
+__all__ = sorted(_NAMES["nn.functional"])
+
 globals().update(_NAMES["nn.functional"])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,9 +1,6 @@
 # Made from the table of operations by `pullback ops --stubs`; do not edit.
 from typing import Any
 from ...tensor.tensor import Tensor
-from . import activation as activation, attention as attention, borders as borders, distance as distance, gaussian as gaussian, normalization as normalization, softmaxes as softmaxes
-from .images import averages as averages, convolution as convolution, folding as folding, grid_sample as grid_sample, pooling as pooling, resampling as resampling, unpooling as unpooling
-from .losses import classes as classes, ctc as ctc, likelihoods as likelihoods, pairs as pairs, regression as regression
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     """The average of each of `output_size` windows that cover the last axis evenly."""
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
@@ -92,6 +89,8 @@ def gelu(input: Any, *, approximate: Any = ...) -> Tensor:
     """``input * P(X <= input)`` for a standard normal X (Hendrycks & Gimpel 2016, arXiv:1606.08415)."""
 def glu(input: Any, dim: Any = ...) -> Tensor:
     """``a * sigmoid(b)`` of the two halves of `input` along `dim` (Dauphin et al. 2017, arXiv:1612.08083)."""
+def grid_sample(input: Any, grid: Any, mode: Any = ..., padding_mode: Any = ..., align_corners: Any = ...) -> Tensor:
+    """`input`, ``(N, C, H, W)``, at the places that ``grid``, ``(N, h, w, 2)``, holds as x and y from -1 to 1."""
 def group_norm(input: Any, num_groups: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
     """The channels of ``(N, C, ...)`` in `num_groups` groups with mean 0 and variance 1; then a scale and a shift."""
 def gumbel_softmax(logits: Any, tau: Any = ..., hard: Any = ..., eps: Any = ..., dim: Any = ...) -> Any:

@@ -22,6 +22,20 @@ from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
 
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "type_before_parametrizations",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 M = TypeVar("M", bound=Module)
 
 

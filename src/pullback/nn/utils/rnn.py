@@ -18,6 +18,20 @@ from ...tensor import dtypes
 from ...tensor.tensor import Tensor, wrap
 from ..packed import PackedSequence
 
+__all__ = [
+    "PackedSequence",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import _publish, composite, constant, elementwise, special, titled
+from ...table.entry import METHODS, _publish, composite, constant, elementwise, special, titled
 from ...table.nodes import tensor_of
 from ...table.operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
@@ -106,7 +106,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-Tensor.__pos__ = positive  # type: ignore[operator]
+METHODS["__pos__"] = positive
 
 # Quotients
 div = elementwise(

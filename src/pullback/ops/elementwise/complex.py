@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
-from ...table.entry import composite, elementwise, linear, special, titled
+from ...table.entry import METHODS, composite, elementwise, linear, special, titled
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
@@ -75,8 +75,8 @@ def _set_imag(self: Tensor, value: Any) -> None:
     imag(self).copy_(value)
 
 
-Tensor.real = property(_real_part, _set_real)  # type: ignore[method-assign, assignment]
-Tensor.imag = property(imag, _set_imag)  # type: ignore[method-assign, assignment]
+METHODS["real"] = property(_real_part, _set_real)
+METHODS["imag"] = property(imag, _set_imag)
 
 
 @linear(method=False, batch="leading", input=lambda g: on(_conj, g))

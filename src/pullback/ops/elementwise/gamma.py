@@ -1,6 +1,6 @@
 """Special functions: those of the gamma, the error and the normal distribution's families, zeta, and ``x log y``.
 
-SciPy computes them (the extra "special"; an error that names it where it is missing), except for `entr`, `xlogy` and
+SciPy computes them (the extra "scipy"; an error that names it where it is missing), except for `entr`, `xlogy` and
 `xlog1py`, which NumPy can. Functions of SciPy that are called on a Tensor, ``scipy.special.erf(t)``, come here as well.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, elementwise, pointwise
+from ...table.entry import METHODS, composite, elementwise, pointwise
 from ...table.operands import FLOATS, NUMBERS, REAL, Operation, floating, index_of, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from ...tensor.tensor import Tensor
@@ -169,7 +169,7 @@ def polygamma(input: Any, n: int) -> Any:
     return np.asarray(scipy_special("polygamma")(n, x)).astype(x.dtype, copy=False)
 
 
-Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[method-assign]
+METHODS["polygamma"] = lambda self, n: polygamma(n, self)
 
 
 @composite(

@@ -15,7 +15,7 @@ import numpy as np
 from ... import errors
 from ...kernels.masks import either, only
 from ...table.calls import on, write_out
-from ...table.entry import TABLE, _publish, elementwise, pointwise, special
+from ...table.entry import TABLE, _publish, elementwise, method, pointwise, special
 from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
 from ...tensor.dtypes import bfloat16, finfo
@@ -450,9 +450,7 @@ def _public_where(condition: Any, input: Any = None, other: Any = None, *, out: 
 where = _publish(_where.op, _public_where, _public_where)
 
 
+@method("where")
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where `condition` holds, else `other`."""
     return where(condition, self, other)
-
-
-Tensor.where = _where_method  # type: ignore[method-assign, assignment]

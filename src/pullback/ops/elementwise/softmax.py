@@ -16,9 +16,8 @@ from ...table.entry import composite, pointwise, special
 from ...table.operands import FLOATS, need, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, D, Differs, S, V, along, inf, nan, on_one
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import quiet, wrap_axis
 from ...tensor.tensor import Tensor
-from ..reduce import sums
 
 # Softmax --------------------------------------------------------------------------------------------------------------
 
@@ -49,7 +48,7 @@ def of_nothing() -> list[Any]:
 
 
 def _total(values: Any, axis: int) -> Any:
-    return sums.quiet(np.add.reduce, np.sum, values, axis=axis, keepdims=True)
+    return quiet(np.add.reduce, np.sum, values, axis=axis, keepdims=True)
 
 
 def _softmax_rule(g: Any, out: Any, dim: Any) -> Any:
@@ -70,7 +69,7 @@ def _shifted(name: str, input: Any, dim: int, dtype: Any) -> tuple[Any, int]:
         return np.copy(input), axis
     if not input.ndim:
         return np.subtract(input, input), axis
-    return np.subtract(input, sums.quiet(np.maximum.reduce, np.max, input, axis=axis, keepdims=True)), axis
+    return np.subtract(input, quiet(np.maximum.reduce, np.max, input, axis=axis, keepdims=True)), axis
 
 
 @special(

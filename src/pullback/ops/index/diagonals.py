@@ -10,7 +10,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...table.calls import on
-from ...table.entry import composite, linear
+from ...table.entry import composite, linear, method
 from ...table.samples import A, D, S, V
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axis
@@ -18,7 +18,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import clone, flatten
 from .gather import fitting_number
 from .put import put_through
-from .subscripts import overwrite, twin, write
+from .subscripts import overwrite, write
 
 
 def _two_dims(ndim: int, dim1: Any, dim2: Any) -> tuple[int, int]:
@@ -284,16 +284,19 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 # In place -------------------------------------------------------------------------------------------------------------
 
 
+@method("triu_")
 def _triu_(self: Tensor, diagonal: int = 0) -> Tensor:
     """`triu`, written into this tensor, which is returned."""
     return overwrite(self, triu.op, diagonal)
 
 
+@method("tril_")
 def _tril_(self: Tensor, diagonal: int = 0) -> Tensor:
     """`tril`, written into this tensor, which is returned."""
     return overwrite(self, tril.op, diagonal)
 
 
+@method("fill_diagonal_")
 def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """`fill_value` on the main diagonal, written into this tensor, which is returned.
 
@@ -310,8 +313,3 @@ def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
         index = np.unravel_index(np.arange(0, self._data.size, shape[1] + 1), shape)
     write(self, index, fitting_number("fill_diagonal_", self, fill_value))
     return self
-
-
-twin("triu", _triu_)
-twin("tril", _tril_)
-twin("fill_diagonal", _fill_diagonal_)

@@ -1,4 +1,4 @@
-"""Writing to a tensor as a whole: `fill_`, `zero_`, `copy_`, `masked_fill_`; and `detach` as a function."""
+"""All of a tensor written in place: `fill_`, `zero_`, `copy_`, `masked_fill_`; and `detach`, as functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.entry import alias
+from ...table.entry import alias, method
 from ...tensor.arrays import broadcasts_to
 from ...tensor.tensor import Tensor
 from ..shape.reshape import expand
@@ -17,6 +17,7 @@ from .subscripts import write
 _ALL = (Ellipsis,)
 
 
+@method("fill_")
 def _fill(self: Tensor, value: Any) -> Tensor:
     """Every element `value`, a number or a 0-d tensor."""
     write(self, _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
@@ -30,12 +31,14 @@ def _fitting(name: str, t: Tensor, value: Any) -> Any:
     return fitting_number(name, t, value)
 
 
+@method("zero_")
 def _zero(self: Tensor) -> Tensor:
     """Every element 0."""
     write(self, _ALL, 0, one_value=True)
     return self
 
 
+@method("copy_")
 def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
@@ -50,21 +53,12 @@ def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return self
 
 
+@method("masked_fill_")
 def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` wherever `mask` is True."""
     check_mask("masked_fill_", mask)
     write(self, (expand(mask, self._data.shape),), _fitting("masked_fill_", self, value))
     return self
-
-
-for _name, _method in {
-    "fill_": _fill,
-    "zero_": _zero,
-    "copy_": _copy,
-    "masked_fill_": _masked_fill,
-}.items():
-    _method.__name__ = _name
-    setattr(Tensor, _name, _method)
 
 
 def detach(input: Tensor) -> Tensor:
@@ -93,5 +87,8 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return _tensor("fill", input).clone().fill_(value)
 
 
-for _call in (detach, detach_, fill, _fill, _zero):
-    alias(_call.__name__, _call)
+alias("detach", detach)
+alias("detach_", detach_)
+alias("fill", fill)
+alias("fill_", _fill)
+alias("zero_", _zero)

@@ -17,11 +17,11 @@ from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask
 from ...tensor import dtypes
-from ...tensor.arrays import summing, wrap_axis
+from ...tensor.arrays import sizes, summing, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
-from ..shape.reshape import expand, reshape, sizes
+from ..shape.reshape import expand, reshape
 from .subscripts import _add_up, _full, _index
 
 if TYPE_CHECKING:

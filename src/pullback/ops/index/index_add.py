@@ -13,14 +13,14 @@ from ... import errors
 from ...interpreters.batch_rules import by_row
 from ...kernels.positions import INT64, add_at, vector
 from ...table.calls import on
-from ...table.entry import composite, constant, linear, titled
+from ...table.entry import composite, constant, linear, method, titled
 from ...table.samples import A, Differs, S, V, index
 from ...tensor.arrays import reshaped, wrap_axis
 from ...tensor.tensor import Tensor
 from ..shape.reshape import expand, reshape
 from .gather import fitting_number, index_select, straight
 from .scatter import combined
-from .subscripts import overwrite, twin
+from .subscripts import overwrite
 
 
 def refuse_dtypes(name: str, input: Tensor, source: Any) -> None:
@@ -133,6 +133,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     return out
 
 
+@method("index_add_")
 def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """`index_add`, written into this tensor, which is returned."""
     refuse_dtypes("index_add_", self, source)
@@ -215,6 +216,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return titled(_index_fill, f"IndexFillBackward{int(isinstance(value, Tensor))}")(input, axis, index, filling)
 
 
+@method("index_fill_")
 def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`index_fill`, written into this tensor, which is returned."""
     axis, filling = _filled("index_fill_", self, dim, value)
@@ -249,6 +251,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     return out
 
 
+@method("index_copy_")
 def _index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`index_copy`, written into this tensor, which is returned."""
     refuse_dtypes("index_copy_", self, source)
@@ -303,14 +306,9 @@ def _checked(input: Any, dim: int, index: Any, source: Any) -> Any:
     return np.array(index)
 
 
+@method("index_reduce_")
 def _index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """`index_reduce`, written into this tensor, which is returned."""
     return overwrite(self, index_reduce.op, dim, index, source, reduce, include_self=include_self)
-
-
-twin("index_add", _index_add_)
-twin("index_fill", _index_fill_)
-twin("index_copy", _index_copy_)
-twin("index_reduce", _index_reduce_)

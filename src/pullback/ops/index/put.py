@@ -14,24 +14,24 @@ from ... import errors
 from ...interpreters.batch_rules import in_rows, looped, written
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
 from ...table.calls import on
-from ...table.entry import alias, composite, linear, titled
-from ...table.samples import A, S, V, index, inf, mask, nan
+from ...table.entry import alias, composite, linear, method, titled
+from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
+from ..shape.slices import _getitem
+from ..shape.strided import _as_strided, strided_arguments
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
 from .subscripts import (
-    _getitem,
     _index,
     _index_put,
     _put_through,
     arrays_of,
     overwrite,
     tensors_of,
-    twin,
     two_steps,
     write,
 )
@@ -111,6 +111,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     return out
 
 
+@method("put_")
 def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`put`, written into this tensor, which is returned."""
     refuse_dtypes("put_", self, source)
@@ -208,6 +209,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return (_index_put_add if accumulate else _index_put)(input, values, first, second)
 
 
+@method("index_put_")
 def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`index_put`, written into this tensor, which is returned."""
     first, second = _two_steps(self, indices, values)
@@ -301,6 +303,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return where(mask, _masked_spread(source, mask, np.broadcast_shapes(*shapes)), input)
 
 
+@method("masked_scatter_")
 def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`masked_scatter`, written into this tensor, which is returned."""
     return overwrite(self, masked_scatter.op, mask, source)
@@ -394,7 +397,28 @@ def slice_scatter(
     )
 
 
-twin("put", _put_)
-twin("index_put", _index_put_)
-twin("masked_scatter", _masked_scatter_)
 alias("index_put_", _index_put_)
+
+
+@composite(
+    samples=lambda: [
+        S(A(3, 4), A(2, 2), (2, 2), (1, 2), 1),
+        S(A(3, 4), A(2), (2,), (3,)),
+        S(A(6), A(), (), (), storage_offset=3),
+    ],
+    refused=lambda: [
+        S(A(3, 4), A(2), (2, 2), (1, 2), 1),
+        S(A(3, 4), A(2, 2), (2, 2), (1, 20)),
+        S(A(3, 4), 1.0, (1,), (1,)),
+    ],
+    differs=lambda: [
+        Differs("torch keeps the part of the gradient that was replaced, not the rest of it", check)
+        for check in ("gradients", "second")
+    ],
+)
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`input` with `src` instead of the view that `as_strided` gives."""
+    args = strided_arguments(input, size, stride, storage_offset)
+    return put_through(
+        "as_strided_scatter", input, src, args[0], _as_strided.op, *args, title="AsStridedScatterBackward0"
+    )

@@ -14,13 +14,13 @@ from ... import errors
 from ...interpreters.batch_rules import by_positions
 from ...kernels.positions import along
 from ...table.calls import on
-from ...table.entry import composite, constant, linear, special, titled
+from ...table.entry import composite, constant, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.tensor import Tensor
 from ..make.of_size import full
 from .gather import _scatter_sum, fitting_number, gather, one_axis
-from .subscripts import overwrite, twin
+from .subscripts import overwrite
 
 
 def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> None:
@@ -179,6 +179,7 @@ def scatter(
     return scatter_reduce(input, dim, index, given, "prod")
 
 
+@method("scatter_")
 def _scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -230,6 +231,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     return out
 
 
+@method("scatter_add_")
 def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """`scatter_add`, written into this tensor, which is returned."""
     _refuse_number("scatter_add_", src)
@@ -391,13 +393,9 @@ def combined(
     return (total // number).to(input.dtype) if dtype.kind in "iu" else total / number
 
 
+@method("scatter_reduce_")
 def _scatter_reduce_(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """`scatter_reduce`, written into this tensor, which is returned."""
     return overwrite(self, scatter_reduce.op, dim, index, src, reduce, include_self=include_self)
-
-
-twin("scatter", _scatter_)
-twin("scatter_add", _scatter_add_)
-twin("scatter_reduce", _scatter_reduce_)

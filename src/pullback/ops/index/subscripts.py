@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import added_up, by, prefixed, read, through, written
+from ...interpreters.batch_rules import added_up, read, through, written
 from ...kernels.positions import add_at, indexed_shape
 from ...table.calls import apply, on, record
-from ...table.entry import linear
+from ...table.entry import linear, method
 from ...table.writing import THROUGH, before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, summing
@@ -30,6 +29,7 @@ from ...tensor.overrides import dispatch, overriding
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
 from ..shape.reshape import _contiguous
+from ..shape.slices import _getitem, outside
 
 _full = slice(None)
 _WHOLE = (Ellipsis,)
@@ -197,82 +197,6 @@ def tensors_of(indices: Parts) -> Parts:
 # Reading ------------------------------------------------------------------------------------------------------------
 
 
-@linear(
-    method=False,
-    batch=by(lambda full, index, shape: (*prefixed(full, index), (full[0], *shape))),
-    symbolic="call",
-    numbers="",
-    input=lambda g, index: on(_getitem, g, index),
-)
-def _place(input: Any, index: Any, shape: Any) -> Any:
-    """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
-    out = np.zeros(shape, dtype=input.dtype)
-    out[index] = input
-    return out
-
-
-def _last_step(index: Any, rank: int) -> tuple[Any, int]:
-    """The last of the steps that an index stands for, each of which is a node in torch, and its dimension there."""
-    steps = [i for i, part in enumerate(index) if part is not Ellipsis and part != _full]
-    last = steps[-1] if steps else index.index(_full) if _full in index else 0
-    taken = sum(part is not None and part is not Ellipsis for part in index)
-    widths = [rank - taken if part is Ellipsis else int(part is None or isinstance(part, slice)) for part in index]
-    return index[last] if index else Ellipsis, sum(widths[:last])
-
-
-def _node_of_getitem(node: Any) -> str:
-    """What torch calls the last step of an index."""
-    part, _ = _last_step(node.saved_as("index"), 0)
-    if part is None or part is Ellipsis:
-        return "AliasBackward0" if part is Ellipsis else "UnsqueezeBackward0"
-    return "SliceBackward0" if isinstance(part, slice) else "SelectBackward0"
-
-
-def _slice_of(index: Any) -> slice:
-    part, _ = _last_step(index, 0)
-    if not isinstance(part, slice):
-        raise AttributeError("the last step of the index is no slice: it has no start, end and step")
-    return part
-
-
-def _outside(error: IndexError, input: Any) -> IndexError:
-    """NumPy's error about an index, in the words of torch."""
-    shape = f"; the tensor has shape {list(input.shape)}."
-    if not input.ndim:
-        return IndexError(
-            f"invalid index of a 0-dim tensor: {error}{shape}\n  What to do: take its number with .item()."
-        )
-    found = str(error).replace("for axis", "for dimension")
-    if "non-empty take from an empty" in found:
-        found = "a position is out of bounds for dimension with size 0"
-    return IndexError(f"index: {found}{shape}")
-
-
-@linear(
-    method=False,
-    view=True,
-    node=_node_of_getitem,
-    saved={
-        "dim": lambda index, input_shape: _last_step(index, len(input_shape))[1],
-        "index": lambda index: _last_step(index, 0)[0],
-        "start": lambda index: _slice_of(index).start or 0,
-        "end": lambda index: sys.maxsize if _slice_of(index).stop is None else _slice_of(index).stop,
-        "step": lambda index: _slice_of(index).step or 1,
-    },
-    batch=by(prefixed),
-    symbolic=lambda out, input, index: input[(*index, ...) if ... not in index else index],
-    input=lambda g, index, input_shape: on(_place, g, index, input_shape),
-)
-def _getitem(input: Any, index: Any) -> Any:
-    """`input[index]`, for an index that gives a view."""
-    try:
-        found = input[index]
-        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
-        return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
-    except IndexError as error:
-        raise _outside(error, input) from None
-
-
 @linear(method=False, batch=added_up, numbers="", input=lambda g, indices: on(_index, g, indices))
 def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
@@ -303,9 +227,10 @@ def _index(input: Any, indices: Any) -> Any:
             return input.take(found[-1], len(found) - 1)
         return input[tuple([_full if p is None else p for p in found])]
     except IndexError as error:
-        raise _outside(error, input) from None
+        raise outside(error, input) from None
 
 
+@method("__getitem__")
 def _subscript(self: Tensor, index: Any) -> Tensor:
     if LEVELS.n and (kinds := overriding((self, index))):
         return dispatch(kinds, _subscript, (self, index), {})
@@ -391,6 +316,7 @@ def _assign(target: Any, indices: Parts | None, values: Any) -> None:
     target[_WHOLE if indices is None else tuple([_full if p is None else p for p in indices])] = values
 
 
+@method("__setitem__")
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if LEVELS.n and (kinds := overriding((self, index, value))):
         dispatch(kinds, _setitem, (self, index, value), {})
@@ -517,13 +443,3 @@ def _refuse_other(name: str, t: Tensor, result: Tensor) -> None:
         raise RuntimeError(
             errors.message(f"{name}_()", expected=f"a result that fits {t.dtype}", found=errors.describe(result))
         )
-
-
-def twin(name: str, call: Callable[..., Tensor]) -> None:
-    """Make `call` the in-place method ``name_`` of Tensor."""
-    call.__name__ = call.__qualname__ = f"{name}_"
-    setattr(Tensor, f"{name}_", call)
-
-
-Tensor.__getitem__ = _subscript  # type: ignore[method-assign]
-Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...tensor.arrays import quiet
 from ...tensor.tensor import Tensor
-from ..reduce.sums import quiet
 
 
 def data_of(value: Any) -> Any:

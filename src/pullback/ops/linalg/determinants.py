@@ -16,7 +16,7 @@ from ...table.entry import constant, special
 from ...table.operands import plain, somewhere
 from ...table.results import result_type
 from ...table.samples import Differs, S, V
-from ..reduce.sums import quiet
+from ...tensor.arrays import quiet
 from .common import (
     adjoint,
     as_matrix,

@@ -16,9 +16,9 @@ from ...table.entry import composite, special
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
+from ...tensor.arrays import quiet
 from ...tensor.tensor import Tensor
 from ..products.matmul import with_axes
-from ..reduce.sums import quiet
 from .cholesky_qr import NO_MATRIX
 from .common import adjoint, check_matrix, check_same_dtype, data_of
 from .spectral import eigvalsh, refuse_not_finite, svdvals

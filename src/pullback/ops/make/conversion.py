@@ -11,7 +11,7 @@ from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table import narrow
 from ...table.calls import apply
-from ...table.entry import alias, composite, constant, linear
+from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
 from ...tensor.modes import LEVELS
@@ -247,7 +247,7 @@ def _conversion(name: str, dtype: dtypes.dtype) -> None:
     convert.__name__ = name
     convert.__qualname__ = f"Tensor.{name}"
     convert.__doc__ = f"The tensor as {dtype!r}."
-    setattr(Tensor, name, convert)
+    METHODS[name] = convert
 
 
 for _name in ("bool", "half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bfloat16"):
@@ -278,6 +278,7 @@ def _view_as_dtype(input: Any, dtype: Any) -> Any:
     return input.view(dtype)
 
 
+@method("type_as")
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor with the dtype of `other`."""
     if not isinstance(other, Tensor):
@@ -285,22 +286,18 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other)
 
 
+@method("cpu")
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: it lies on the CPU."""
     order_of(memory_format)
     return self
 
 
+@method("cuda")
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Refused: there is no GPU here."""
     dtypes.check_device("cuda" if device is None else device)
     return self
-
-
-for _name, _method in {"type_as": _type_as, "cpu": _cpu, "cuda": _cuda}.items():
-    _method.__name__ = _name
-    _method.__qualname__ = f"Tensor.{_name}"
-    setattr(Tensor, _name, _method)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
@@ -336,7 +333,7 @@ def _tensor(name: str, input: Any) -> Tensor:
 
 
 for _question in (is_nonzero, is_signed):
-    setattr(Tensor, _question.__name__, _question)
+    METHODS[_question.__name__] = _question
     alias(_question.__name__, _question)
 alias("result_type", result_type)
 

@@ -9,13 +9,11 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import write_out
-from ...table.entry import alias
+from ...table.entry import METHODS, alias
 from ...table.writing import refuse_write
 from ...tensor import dtypes
 from ...tensor.overrides import by_first_argument
 from ...tensor.tensor import Tensor, is_tracked, wrap
-from ..elementwise.limits import where
-from ..index.subscripts import write
 from .conversion import to
 from .of_size import factory, or_default, sizes_of
 from .random import drawn, exponential, extremes, integer_range, integers, need_kind, standard_normal, uniform, whole
@@ -33,7 +31,7 @@ def _finished(name: str, made: Tensor, input: Tensor, out: Any) -> Tensor:
     """What was drawn, in `out` if there is one. As in torch, it depends on `input`, with a derivative of zero."""
     if out is not None:
         return write_out(name, out, made)
-    return where(wrap(np.asarray(True)), made, input) if is_tracked(input) else made
+    return made.where(wrap(np.asarray(True)), input) if is_tracked(input) else made
 
 
 # Normal ---------------------------------------------------------------------------------------------------------------
@@ -342,8 +340,7 @@ def _random(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
 
 
 def _written(self: Tensor, values: Tensor) -> Tensor:
-    write(self, (Ellipsis,), values)
-    return self
+    return self.copy_(values)
 
 
 _METHODS: dict[str, Callable[..., Tensor]] = {
@@ -358,8 +355,8 @@ _METHODS: dict[str, Callable[..., Tensor]] = {
 }
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
-    setattr(Tensor, _name, by_first_argument(_method))
+    METHODS[_name] = by_first_argument(_method)
 for _function in (bernoulli, multinomial):
-    setattr(Tensor, _function.__name__, _function)
+    METHODS[_function.__name__] = _function
 for _function in (bernoulli, poisson, multinomial):
     alias(_function.__name__, _function)

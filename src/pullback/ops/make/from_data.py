@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.entry import alias
+from ...table.entry import alias, method
 from ...tensor import dtypes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
@@ -253,6 +253,7 @@ def _copied(source: Tensor, dtype: Any) -> Any:
     return to(found, found.dtype if dtype is None else dtype, copy=True)
 
 
+@method("new_tensor")
 @by_first_argument
 def _new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **place: Any
@@ -413,6 +414,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
 
 
+@method("__dlpack__")
 def _dlpack(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
@@ -427,17 +429,11 @@ def _dlpack(
     return capsule
 
 
+@method("__dlpack_device__")
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
     """DLPack's number for the CPU, and that of the device."""
     return 1, 0
 
 
-for _name, _method in {
-    "new_tensor": _new_tensor,
-    "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device,
-}.items():
-    _method.__name__ = _name
-    setattr(Tensor, _name, _method)
 for _function in (tensor, scalar_tensor, as_tensor, from_numpy, frombuffer, asarray, from_dlpack):
     alias(_function.__name__, _function)

@@ -18,12 +18,12 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import write_out
-from ...table.entry import alias
+from ...table.entry import METHODS, alias
 from ...tensor import dtypes
+from ...tensor.arrays import sizes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, chosen, dispatch, overriding
 from ...tensor.tensor import NUMPY, Lifted, Tensor, wrap
-from ..shape.reshape import sizes
 from .conversion import laid_out, order_of
 from .from_data import finish, fitting
 
@@ -276,7 +276,7 @@ def _new(make: Callable[..., Tensor]) -> Any:
 
 
 for _make in (zeros, ones, empty, full, empty_strided):
-    setattr(Tensor, f"new_{_make.__name__}", _new(_make))
+    METHODS[f"new_{_make.__name__}"] = _new(_make)
 
 
 # Evenly spaced --------------------------------------------------------------------------------------------------------

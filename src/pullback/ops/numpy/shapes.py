@@ -17,11 +17,11 @@ from ...tensor.protocol import without_rule
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
 from ..index.gather import index_select, take, take_along_dim
-from ..index.subscripts import _place
 from ..make.of_size import empty_like
 from ..shape.axes import movedim, transpose
 from ..shape.joining import cat, constants, stack
 from ..shape.reshape import broadcast_tensors, expand, flatten, reshape
+from ..shape.slices import _place
 from ..shape.splitting import tensor_split, unbind
 
 

@@ -14,8 +14,8 @@ from ... import errors
 from ...table.entry import composite, linear, special
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, inf
+from ...tensor.arrays import quiet
 from ...tensor.tensor import Tensor
-from ..reduce.sums import quiet
 from ..shape.joining import cat
 
 _AT_ONCE = 1 << 18  # differences to be held

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import apply
-from ...table.entry import bilinear, composite, titled
+from ...table.entry import bilinear, composite, method, titled
 from ...table.operands import number_of
 from ...table.samples import A, Differs, S, Sample, V, nan
 from ...tensor import dtypes
@@ -494,13 +494,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     return _plus("addr", input, outer(to(vec1, wanted), to(vec2, wanted)), beta, alpha)
 
 
+@method("__matmul__")
 def _operator(self: Tensor, other: Any) -> Any:
     return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else NotImplemented
 
 
+@method("__rmatmul__")
 def _reflected(self: Tensor, other: Any) -> Any:
     return matmul(wrap(other), self) if isinstance(other, np.ndarray) else NotImplemented
-
-
-Tensor.__matmul__ = _operator  # type: ignore[method-assign]
-Tensor.__rmatmul__ = _reflected  # type: ignore[attr-defined]

@@ -18,11 +18,10 @@ from ...table.nodes import dims_of
 from ...table.operands import plain
 from ...table.results import result_type
 from ...table.samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole
-from ...tensor.arrays import insert_axes, wrap_axes, wrap_axis
+from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import maximum, minimum
 from .picking import chosen, one_jvp, one_rule, refuse_unordered
-from .sums import quiet
 
 MaxResult = result_type("max", "values", "indices")
 MinResult = result_type("min", "values", "indices")

@@ -16,13 +16,13 @@ from ...table.entry import TABLE, composite, special
 from ...table.nodes import dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, whole
-from ...tensor.arrays import insert_axes, wrap_axes, wrap_axis
+from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis
 from ...tensor.dtypes import to_numpy
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import sign, where
 from ..make.conversion import to
 from .extremes import amax, amin
-from .sums import quiet, sum
+from .sums import sum
 
 
 def _total(input: Any, dim: Any, keepdim: bool) -> Any:

@@ -19,12 +19,12 @@ from ...table.nodes import dims_of
 from ...table.operands import number_of, plain
 from ...table.samples import EMPTY, NO_DIM, A, Differs, S, Sample, V, along, index, inf, nan, whole
 from ...tensor import dtypes
-from ...tensor.arrays import insert_axes, wrap_axes
+from ...tensor.arrays import insert_axes, quiet, wrap_axes
 from ...tensor.tensor import Tensor
 from ..make.conversion import to
 from ..products.matmul import matmul
 from ..shape.reshape import reshape
-from .sums import mean, quiet, sum
+from .sums import mean, sum
 
 
 def _size(shape: Any, axes: Any) -> int:

@@ -14,23 +14,9 @@ from ...table.nodes import OpNode, dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
-from ...tensor.arrays import insert_axes, summing, wrap_axes
+from ...tensor.arrays import insert_axes, quiet, summing, wrap_axes
 from ...tensor.tensor import Tensor
 from ..make.conversion import to
-
-
-def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
-    """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
-
-    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
-    then arise in a frame of this package, where they are silenced. Sums of half precision are found in single.
-    """
-    if type(input) is not np.ndarray:
-        return function(input, **how)
-    if input.dtype.char == "e" and fold == np.add.reduce:
-        return fold(input, dtype=np.float32, **how).astype(input.dtype)
-    return fold(input, **how)
-
 
 _LARGEST_HALF = 65504  # of half precision
 _LONG = 256  # elements in a row, from which on many rows are worked on one by one

@@ -9,12 +9,12 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, dims_only, moved
-from ...table.entry import composite, linear
+from ...table.entry import METHODS, composite, linear
 from ...table.samples import A, S
-from ...tensor.arrays import permuted, wrap_axis
+from ...tensor.arrays import permuted, sizes, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
-from .reshape import many, reshape, sizes
+from .reshape import many, reshape
 
 
 def _permute_rule(g: Any, dims: Any) -> Any:
@@ -244,10 +244,10 @@ def _conjugate_transposed(self: Tensor) -> Tensor:
     return adjoint(self)
 
 
-Tensor.T = property(_transposed)  # type: ignore[assignment, method-assign]
-Tensor.mT = property(_matrix_transposed)  # type: ignore[assignment, method-assign]
-Tensor.H = property(_conjugate_transposed)  # type: ignore[assignment, method-assign]
-Tensor.mH = property(lambda self: adjoint(self))  # type: ignore[assignment, method-assign]
+METHODS["T"] = property(_transposed)
+METHODS["mT"] = property(_matrix_transposed)
+METHODS["H"] = property(_conjugate_transposed)
+METHODS["mH"] = property(lambda self: adjoint(self))
 
 
 # At least so many axes ----------------------------------------------------------------------------------------------

@@ -13,12 +13,11 @@ import numpy as np
 
 from ... import errors
 from ...autograd.node import Node, begin, carry_retained, edge_of
-from ...table.entry import alias
+from ...table.entry import alias, method
 from ...table.writing import refuse_turn
 from ...tensor.memory import INFERENCE, View
 from ...tensor.modes import thread
 from ...tensor.tensor import Tensor, wrap
-from ..index.subscripts import twin
 from .axes import t as _t
 from .axes import transpose
 from .reshape import reshape, squeeze, unsqueeze
@@ -66,40 +65,47 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     return t
 
 
+@method("transpose_")
 def _transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose`, of this tensor itself, which is returned."""
     old = _before(self)
     return _turned(self, old, transpose(old, dim0, dim1), transpose.op, dim0, dim1)
 
 
+@method("swapaxes_")
 def _swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """`swapaxes`, of this tensor itself, which is returned."""
     return _transpose_(self, axis0, axis1)
 
 
+@method("swapdims_")
 def _swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`swapdims`, of this tensor itself, which is returned."""
     return _transpose_(self, dim0, dim1)
 
 
+@method("t_")
 def _t_(self: Tensor) -> Tensor:
     """`t`, of this tensor itself, which is returned."""
     old = _before(self)
     return _turned(self, old, _t(old), transpose.op, 0, int(self._data.ndim == 2))
 
 
+@method("squeeze_")
 def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """`squeeze`, of this tensor itself, which is returned."""
     old = _before(self)
     return _turned(self, old, squeeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
+@method("unsqueeze_")
 def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """`unsqueeze`, of this tensor itself, which is returned."""
     old = _before(self)
     return _turned(self, old, unsqueeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
+@method("as_strided_")
 def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`as_strided`, of this tensor itself, which is returned."""
     old = _before(self)
@@ -120,6 +126,7 @@ class SetBackward0(Node):
         )
 
 
+@method("set_")
 def _set_(
     self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
@@ -148,12 +155,4 @@ def _set_(
     return self
 
 
-twin("set", _set_)
-twin("transpose", _transpose_)
-twin("swapaxes", _swapaxes_)
-twin("swapdims", _swapdims_)
-twin("t", _t_)
-twin("squeeze", _squeeze_)
-twin("unsqueeze", _unsqueeze_)
-twin("as_strided", _as_strided_)
 alias("as_strided_", _as_strided_)

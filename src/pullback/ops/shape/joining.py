@@ -14,7 +14,6 @@ from ...table.entry import composite, joining
 from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor, wrap
-from ..index.gather import index_select
 from ..make.of_size import zeros
 from .axes import each, to_1d, to_2d, to_3d
 from .reshape import expand, flatten, many, reshape
@@ -397,10 +396,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     n = input._data.size
     if r == 2:  # the most usual, and no matter for Python's loops
         rows, columns = np.triu_indices(n, 0 if with_replacement else 1)
-        return stack([index_select(input, 0, wrap(rows)), index_select(input, 0, wrap(columns))], 1)
+        return stack([input.index_select(0, wrap(rows)), input.index_select(0, wrap(columns))], 1)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     if not r:
         return wrap(np.empty(0, input._data.dtype))
     chosen = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64)
-    found = index_select(input, 0, wrap(chosen))
+    found = input.index_select(0, wrap(chosen))
     return reshape(found, (chosen.size // r, r))

@@ -10,14 +10,13 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...table.calls import apply, on
-from ...table.entry import composite, constant, linear
+from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
-from ...tensor.arrays import wrap_axes, wrap_axis
+from ...tensor.arrays import sizes, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
-from ..index.gather import index_select
 from .axes import transpose
-from .reshape import clone, flatten, sizes
+from .reshape import clone, flatten
 
 
 def _flip_all(full: Any, dims: Any) -> Any:
@@ -339,7 +338,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     axis = wrap_axis(dim, input._data.ndim)
     n = input._data.shape[axis]
     if isinstance(repeats, Tensor):
-        return index_select(input, axis, _repeated(repeats, output_size, n))
+        return input.index_select(axis, _repeated(repeats, output_size, n))
     if not isinstance(repeats, int):
         raise TypeError(
             errors.message(
@@ -351,13 +350,10 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return _repeat_each(input, repeats, axis)
 
 
+@method("repeat_interleave")
 def _repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
     """Each element (each slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
     return repeat_interleave(self, repeats, dim, output_size=output_size)
-
-
-_repeat_interleave.__name__ = "repeat_interleave"
-Tensor.repeat_interleave = _repeat_interleave  # type: ignore[assignment, method-assign]
 
 
 def _numpy_repeat(a: Tensor, repeats: Any, axis: int | None) -> Tensor:
@@ -368,4 +364,4 @@ def _numpy_repeat(a: Tensor, repeats: Any, axis: int | None) -> Tensor:
     if not times.ndim:
         return repeat_interleave(a, int(times), axis)
     n = a._data.shape[wrap_axis(axis, a._data.ndim)]
-    return index_select(a, axis, wrap(np.repeat(np.arange(n), times)))
+    return a.index_select(axis, wrap(np.repeat(np.arange(n), times)))

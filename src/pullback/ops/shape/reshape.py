@@ -7,7 +7,6 @@ composite that makes them a tuple, in front of an entry that has the rule.
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -19,19 +18,10 @@ from ...table.entry import alias, composite, linear
 from ...table.samples import NO_UNARY, A, D, S
 from ...table.samples import unary as unary_samples
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to, repeated, reshaped, sum_to_shape, wrap_axes, wrap_axis
+from ...tensor.arrays import broadcasts_to, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
 from ...tensor.memory import Size, same_memory
 from ...tensor.tensor import Tensor, wrap
 from ..make.conversion import _view_as_dtype, contiguous_format, laid_out, order_of, preserve_format
-
-
-def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes given as separate integers or as one sequence, as a tuple of integers."""
-    found = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    try:
-        return tuple(map(operator.index, found))
-    except TypeError:
-        raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
 
 
 def _back_to_shape(g: Any, input_shape: Any) -> Any:

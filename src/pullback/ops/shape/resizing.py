@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.entry import alias
+from ...table.entry import alias, method
 from ...table.writing import refuse_turn
+from ...tensor.arrays import sizes
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..index.subscripts import twin
 from ..make.conversion import (
     channels_last,
     channels_last_3d,
@@ -28,7 +28,6 @@ from ..make.conversion import (
     preserve_format,
 )
 from .inplace_views import _as_strided_
-from .reshape import sizes
 from .strided import _address, _memory, geometry_of
 
 
@@ -102,6 +101,7 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
     return _as_strided_(t, shape, strides)
 
 
+@method("resize_")
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there.
 
@@ -115,6 +115,7 @@ def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     return _resized("resize_", self, sizes(size), memory_format)
 
 
+@method("resize_as_")
 def _resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
     if not isinstance(the_template, Tensor):
@@ -126,6 +127,4 @@ def _resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -
     return _resized("resize_as_", self, tuple(the_template._data.shape), memory_format)
 
 
-twin("resize", _resize_)
-twin("resize_as", _resize_as_)
 alias("resize_as_", _resize_as_)

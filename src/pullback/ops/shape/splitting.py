@@ -15,13 +15,13 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import apply, as_view, on
-from ...table.entry import composite, special, titled
+from ...table.entry import composite, method, special, titled
 from ...table.samples import A, S, V
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Lifted, Tensor
-from ..index.subscripts import _getitem
 from .reshape import clone
+from .slices import _getitem
 
 
 def _cut(dim: int, part: Any) -> tuple[Any, ...]:
@@ -472,6 +472,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return clone(narrow(input, dim, start, length))
 
 
+@method("__iter__")
 def _rows(self: Tensor) -> Iterator[Tensor]:
     """The slices along the first axis, whose gradients are put together once."""
     if not self._data.ndim:
@@ -479,14 +480,12 @@ def _rows(self: Tensor) -> Iterator[Tensor]:
     return iter(unbind(self))
 
 
+@method("__reversed__")
 def _from_the_last(self: Tensor) -> Tensor:
     """`reversed` of a tensor: a tensor, whose slices along the first axis are in the opposite order."""
     return self.flip(0) if self._data.ndim else self
 
 
+@method("__delitem__")
 def _no_deletion(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items.\n  What to do: select those to keep, or cat() them.")
-
-
-Tensor.__iter__ = _rows  # type: ignore[method-assign]
-Tensor.__reversed__, Tensor.__delitem__ = _from_the_last, _no_deletion  # type: ignore[attr-defined]

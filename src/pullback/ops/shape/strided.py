@@ -18,13 +18,11 @@ from ... import errors
 from ...interpreters.batch_rules import by, moved
 from ...kernels.positions import add_at
 from ...table.calls import apply, as_view, on
-from ...table.entry import composite, linear
-from ...table.samples import A, Differs, S
-from ...tensor.arrays import wrap_axis
+from ...table.entry import composite, linear, method
+from ...table.samples import A, S
+from ...tensor.arrays import sizes, wrap_axis
 from ...tensor.memory import innermost, same_memory
 from ...tensor.tensor import Lifted, Tensor
-from ..index.put import put_through
-from .reshape import sizes
 
 Geometry = tuple[tuple[int, ...], int]
 """How many elements lie between neighbours along each axis, and before the first."""
@@ -156,7 +154,7 @@ def geometry_of(t: Tensor) -> Geometry:
     return (t.stride(), 0) if isinstance(t, Lifted) else _geometry(t._data, _memory(t._data))
 
 
-def _arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
+def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
     """What the entry takes."""
     size, stride, geometry = sizes((size,)), sizes((stride,)), geometry_of(input)
     offset = geometry[1] if storage_offset is None else sizes((storage_offset,))[0]
@@ -218,32 +216,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [1, 2, 3],
             [2, 3, 4]])
     """
-    args = (input, *_arguments(input, size, stride, storage_offset))
+    args = (input, *strided_arguments(input, size, stride, storage_offset))
     return _viewed(apply(_as_strided.op, args, {}), _as_strided.op, args)
-
-
-@composite(
-    samples=lambda: [
-        S(A(3, 4), A(2, 2), (2, 2), (1, 2), 1),
-        S(A(3, 4), A(2), (2,), (3,)),
-        S(A(6), A(), (), (), storage_offset=3),
-    ],
-    refused=lambda: [
-        S(A(3, 4), A(2), (2, 2), (1, 2), 1),
-        S(A(3, 4), A(2, 2), (2, 2), (1, 20)),
-        S(A(3, 4), 1.0, (1,), (1,)),
-    ],
-    differs=lambda: [
-        Differs("torch keeps the part of the gradient that was replaced, not the rest of it", check)
-        for check in ("gradients", "second")
-    ],
-)
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """`input` with `src` in the place of what `as_strided` gives."""
-    args = _arguments(input, size, stride, storage_offset)
-    return put_through(
-        "as_strided_scatter", input, src, args[0], _as_strided.op, *args, title="AsStridedScatterBackward0"
-    )
 
 
 # Windows --------------------------------------------------------------------------------------------------------------
@@ -342,9 +316,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return _viewed(apply(_unfold.op, args, {}), _unfold.op, args)
 
 
+@method("storage_offset")
 def _storage_offset(self: Tensor) -> int:
     """How many elements of its memory lie before the first of this tensor."""
     return geometry_of(self)[1]
-
-
-Tensor.storage_offset = _storage_offset  # type: ignore[assignment, method-assign]

@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...table.entry import METHODS, method
 from ...tensor import dtypes
+from ...tensor.arrays import sizes
 from ...tensor.overrides import by_modes
 from ...tensor.tensor import Tensor
 from ..make.from_data import tensor
 from ..products import matmul
-from ..shape.reshape import sizes
 from .coo import Pattern, SparseTensor, at, layout, sparse_at, sparse_coo, strided
 
 __all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided", "sum"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 @by_modes
@@ -190,6 +195,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     return input.sum(dim, dtype=dtype)
 
 
+@method("to_sparse")
 def _to_sparse(
     self: Tensor,
     sparse_dim: int | None = None,
@@ -228,6 +234,7 @@ def _to_sparse(
     return sparse_at(self[places], Pattern(np.stack(places), self._data.shape, True))
 
 
+@method("sparse_mask")
 def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
     """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable.
 
@@ -251,12 +258,10 @@ def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
     return sparse_at(at(self, pattern), pattern)
 
 
+@method("to_dense")
 def _to_dense(self: Tensor) -> Tensor:
     """The tensor itself, which is dense."""
     return self
 
 
-for _name, _value in {"is_sparse": False, "layout": strided}.items():
-    setattr(Tensor, _name, _value)
-for _method in (_sparse_mask, _to_dense, _to_sparse):
-    setattr(Tensor, _method.__name__.removeprefix("_"), _method)
+METHODS["layout"] = strided

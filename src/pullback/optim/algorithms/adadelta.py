@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,18 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import average_square, descend
 
+__all__ = ["Adadelta"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class Adadelta(Elementwise):
     """p = p - lr * g * sqrt(u + eps) / sqrt(v + eps), with running averages v of g ** 2 and u of the squared steps.
 
@@ -46,32 +54,20 @@ class Adadelta(Elementwise):
     tensor([ 1.4711, -2.4489], requires_grad=True)
     """
 
-    _arrays = ("square_avg", "acc_delta")
+    params: Params
+    lr: float | Tensor = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    capturable: bool = False
+    maximize: bool = False
+    differentiable: bool = False
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+    _order = "lr rho eps weight_decay maximize capturable foreach differentiable"
+
+    _arrays = ("square_avg", "acc_delta")
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         return {"lr": number(group["lr"]), "rho": group["rho"], "eps": group["eps"]}

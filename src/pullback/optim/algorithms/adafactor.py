@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,18 @@ from ...tensor.dtypes import finfo
 from ...tensor.tensor import Tensor
 from ..elementwise import counter
 from ..optimizer import Group, Params
-from ..options import NOT_NEGATIVE, Domain, check_option, check_options, number
+from ..options import NOT_NEGATIVE, Domain, algorithm, check_option, check_options, number
 from ..sweep import Array
 from ..tensorwise import Tensorwise, wide, zeros_of
 
+__all__ = ["Adafactor"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class Adafactor(Tensorwise):
     """p = p - alpha * u, with the gradient u divided by the root of an average of squares that is kept in factors.
 
@@ -51,33 +59,25 @@ class Adafactor(Tensorwise):
     (tensor([ 1.2322, -2.2322], requires_grad=True), tensor([36., 64.]))
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-2,
-        beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-    ) -> None:
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        check_options("Adafactor", defaults)
-        check_option("Adafactor", "beta2_decay", beta2_decay, Domain("zero or less", lambda value: value <= 0))
-        check_option("Adafactor", "d", d, Domain("one or more", lambda value: value >= 1))
-        for i, one in enumerate(eps):
+    params: Params
+    lr: float | Tensor = 1e-2
+    beta2_decay: float = -0.8
+    eps: tuple[float | None, float] = (None, 1e-3)
+    d: float = 1.0
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+
+    _order = "lr beta2_decay d weight_decay foreach maximize eps"
+
+    def _prepare(self, options: Group) -> None:
+        check_options("Adafactor", {name: value for name, value in options.items() if name != "eps"})
+        check_option("Adafactor", "beta2_decay", options["beta2_decay"], Domain("zero or less", lambda v: v <= 0))
+        check_option("Adafactor", "d", options["d"], Domain("one or more", lambda v: v >= 1))
+        for i, one in enumerate(options["eps"]):
             if one is not None:
                 check_option("Adafactor", f"eps[{i}]", one, NOT_NEGATIVE)
-        super().__init__(params, {**defaults, "eps": eps})
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
         g = wide(grad._data)
@@ -116,7 +116,7 @@ def _variance(square: Array, state: dict[str, Any], weight: float, eps1: float) 
 
 
 def _moved(mean: Array, target: Array, weight: float) -> Array:
-    """``mean += weight * (target - mean)``, in place, and what it is then."""
+    """``mean += weight * (target - mean)``, in place; returns the new mean."""
     mean += (weight * (target - mean)).astype(mean.dtype)
     return wide(mean)
 

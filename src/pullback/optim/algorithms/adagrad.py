@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,18 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend, root
 
+__all__ = ["Adagrad"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class Adagrad(Elementwise):
     """p = p - lr * g / (sqrt(s) + eps), with the sum s of all g ** 2.
 
@@ -46,32 +54,21 @@ class Adagrad(Elementwise):
     (tensor([ 2.5000, -3.5000], requires_grad=True), tensor([36., 64.]))
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+    params: Params
+    lr: float | Tensor = 1e-2
+    lr_decay: float = 0
+    weight_decay: float = 0
+    initial_accumulator_value: float = 0
+    eps: float = 1e-10
+    foreach: bool | None = None
+    _: KW_ONLY
+    maximize: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+
+    _order = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
+
+    def __post_init__(self) -> None:
         for group in self.param_groups:
             for p in group["params"]:
                 self._begin(p, group)

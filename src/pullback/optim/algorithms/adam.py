@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,18 @@ from ...errors import message
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import average_square, descend, move, root
 
+__all__ = ["Adam", "AdamW"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class Adam(Elementwise):
     """p = p - lr * m / (sqrt(v) + eps), with unbiased running averages m of g and v of g ** 2.
 
@@ -50,42 +58,30 @@ class Adam(Elementwise):
     tensor([ 2.5000, -3.5000], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
+    params: Params
+    lr: float | Tensor = 1e-3
+    betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    amsgrad: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+    decoupled_weight_decay: bool = False
+
+    _order = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
+
+    def _prepare(self, options: Group) -> None:
+        betas = options["betas"]
         if not any(all(isinstance(beta, kind) for beta in betas) for kind in (float, Tensor)):
             raise ValueError(
                 message(
                     f"{type(self).__name__}: argument betas", expected="two floats or two Tensors", found=repr(betas)
                 )
             )
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
 
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         averages = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
@@ -126,6 +122,7 @@ class Adam(Elementwise):
         descend(param, spare, rate, spare)
 
 
+@algorithm
 class AdamW(Adam):
     """p = (1 - lr * weight_decay) * p, then a step of Adam: the weight decay is decoupled from the averages.
 
@@ -144,35 +141,22 @@ class AdamW(Adam):
     tensor([ 2.3500, -3.3000], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+    params: Params
+    lr: float | Tensor = 1e-3
+    betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 1e-2
+    amsgrad: bool = False
+    _: KW_ONLY
+    maximize: bool = False
+    foreach: bool | None = None
+    capturable: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+
+    def _prepare(self, options: Group) -> None:
+        super()._prepare(options)
+        options["decoupled_weight_decay"] = True
 
     def load_state_dict(self, state_dict: dict[str, object]) -> None:
         """As in `Optimizer`; a state saved by `Adam` goes on with decoupled decay."""

@@ -1,8 +1,9 @@
-"""Adamax: Adam with a running maximum of the gradient's size in place of the root of its mean square."""
+"""Adamax: Adam with a running maximum of the gradient's size instead of the root of its mean square."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,18 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend, move
 
+__all__ = ["Adamax"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class Adamax(Elementwise):
     """p = p - lr * m / u, with a running average m of g and a decaying maximum u of abs(g).
 
@@ -46,32 +54,18 @@ class Adamax(Elementwise):
     tensor([ 2.5000, -3.5000], requires_grad=True)
     """
 
-    _arrays = ("exp_avg", "exp_inf")
+    params: Params
+    lr: float | Tensor = 2e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    maximize: bool = False
+    differentiable: bool = False
+    capturable: bool = False
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+    _arrays = ("exp_avg", "exp_inf")
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])

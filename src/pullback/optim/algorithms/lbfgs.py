@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's method with what the last steps have shown of the curvature."""
+"""L-BFGS: Newton's method with the curvature that the last steps have shown."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from ...errors import message
 from ...tensor.tensor import Tensor, wrap
 from ..line_search import Point, strong_wolfe
 from ..optimizer import Group, Optimizer, Params
-from ..options import check_options, number
+from ..options import algorithm, check_options, number
 from ..sweep import Array
 
+__all__ = ["LBFGS"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class LBFGS(Optimizer):
     """p = p + t * d, with d = -H g and an approximation H of the inverse Hessian from the last steps: L-BFGS.
 
@@ -52,36 +59,27 @@ class LBFGS(Optimizer):
     tensor([1.0000, 1.0000], dtype=pullback.float64, requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
-        if line_search_fn not in (None, "strong_wolfe"):
+    params: Params
+    lr: float | Tensor = 1
+    max_iter: int = 20
+    max_eval: int | None = None
+    tolerance_grad: float = 1e-7
+    tolerance_change: float = 1e-9
+    history_size: int = 100
+    line_search_fn: str | None = None
+
+    def _prepare(self, options: Group) -> None:
+        if options["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError(
                 message(
                     "LBFGS: argument line_search_fn",
                     expected="None or 'strong_wolfe'; only 'strong_wolfe' is supported",
-                    found=repr(line_search_fn),
+                    found=repr(options["line_search_fn"]),
                 )
             )
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        check_options("LBFGS", defaults)
-        super().__init__(params, defaults)
+        if options["max_eval"] is None:
+            options["max_eval"] = options["max_iter"] * 5 // 4
+        check_options("LBFGS", options)
 
     def add_param_group(self, param_group: Group) -> None:
         """Refused, once there is a group: the curvature is that of all parameters together."""
@@ -135,7 +133,7 @@ class LBFGS(Optimizer):
                 state["t"] = step
             else:
                 self._add(step, direction)
-                if n_iter != group["max_iter"]:  # what it is at the end, the next call evaluates
+                if n_iter != group["max_iter"]:  # the next call evaluates it at the end point
                     _, loss, grad = self._at(closure)
                     spent = 1
             evals += spent
@@ -202,7 +200,7 @@ class LBFGS(Optimizer):
         return strong_wolfe(evaluate, start, step, float(np.abs(direction).max()), 1e-9, most)
 
     def _at(self, closure: Callable[[], Any]) -> tuple[Any, float, Array]:
-        """What the closure returns, as it is and as a number, and all gradients in one real vector."""
+        """The result of the closure, as it is and as a number, and all gradients in one real vector."""
         loss = self._evaluated(closure)
         parts = []
         for p in self.param_groups[0]["params"]:

@@ -1,4 +1,4 @@
-"""Muon: momentum for matrices, of which each step is made nearly orthogonal."""
+"""Muon: momentum for matrices, whose steps are made nearly orthogonal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import numpy as np
 from ...errors import message
 from ...tensor.tensor import Tensor
 from ..optimizer import Group, Params
-from ..options import check_options, number
+from ..options import algorithm, check_options, number
 from ..sweep import Array
 from ..tensorwise import Tensorwise, wide, zeros_of
+
+__all__ = ["Muon"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
+@algorithm
 class Muon(Tensorwise):
     """p = p - lr * c * O(m), with the momentum m made nearly orthogonal: all its singular values near 1.
 
@@ -52,42 +60,29 @@ class Muon(Tensorwise):
             [0.0000, 3.5000]], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
-        eps: float = 1e-7,
-        ns_steps: int = 5,
-        adjust_lr_fn: str | None = None,
-    ) -> None:
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        check_options("Muon", defaults)
-        if len(ns_coefficients) != 3:
+    params: Params
+    lr: float | Tensor = 1e-3
+    weight_decay: float = 0.1
+    momentum: float = 0.95
+    nesterov: bool = True
+    ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315)
+    eps: float = 1e-7
+    ns_steps: int = 5
+    adjust_lr_fn: str | None = None
+
+    def _prepare(self, options: Group) -> None:
+        check_options("Muon", options)
+        coefficients, steps, adjustment = (options[k] for k in ("ns_coefficients", "ns_steps", "adjust_lr_fn"))
+        if len(coefficients) != 3:
             raise ValueError(
-                message("Muon: argument ns_coefficients", expected="three numbers", found=str(ns_coefficients))
+                message("Muon: argument ns_coefficients", expected="three numbers", found=str(coefficients))
             )
-        if ns_steps >= 100:
-            raise ValueError(message("Muon: argument ns_steps", expected="less than 100", found=str(ns_steps)))
-        if adjust_lr_fn not in _ADJUSTMENTS:
+        if steps >= 100:
+            raise ValueError(message("Muon: argument ns_steps", expected="less than 100", found=str(steps)))
+        if adjustment not in _ADJUSTMENTS:
             raise ValueError(
-                message(
-                    "Muon: argument adjust_lr_fn", expected=f"one of {list(_ADJUSTMENTS)}", found=repr(adjust_lr_fn)
-                )
+                message("Muon: argument adjust_lr_fn", expected=f"one of {list(_ADJUSTMENTS)}", found=repr(adjustment))
             )
-        super().__init__(params, defaults)
 
     def _checked(self, param_group: Group) -> tuple[list[str] | None, list[Tensor]]:
         names, params = super()._checked(param_group)

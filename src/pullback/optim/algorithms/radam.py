@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,18 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import average_square, descend, move, root
 
+__all__ = ["RAdam"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class RAdam(Elementwise):
     """p = p - lr * m * r / (sqrt(v) + eps), and p = p - lr * m while the variance of v is not tractable.
 
@@ -50,34 +58,21 @@ class RAdam(Elementwise):
     tensor([ 2.2500, -3.0000], requires_grad=True)
     """
 
-    _arrays = ("exp_avg", "exp_avg_sq")
+    params: Params
+    lr: float | Tensor = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    decoupled_weight_decay: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+    _order = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
+
+    _arrays = ("exp_avg", "exp_avg_sq")
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])

@@ -10,11 +10,18 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import NOT_NEGATIVE, check_option, number
+from ..options import NOT_NEGATIVE, algorithm, check_option, number
 from ..sweep import Array
 from ..updates import average_square, descend, move, root
 
+__all__ = ["RMSprop"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class RMSprop(Elementwise):
     """p = p - lr * g / (sqrt(v) + eps), with a running average v of g ** 2.
 
@@ -49,34 +56,22 @@ class RMSprop(Elementwise):
     tensor([ 2.5000, -3.5000], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_option("RMSprop", "alpha", alpha, NOT_NEGATIVE)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+    params: Params
+    lr: float | Tensor = 1e-2
+    alpha: float = 0.99
+    eps: float = 1e-8
+    weight_decay: float = 0
+    momentum: float = 0
+    centered: bool = False
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
+
+    _order = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+
+    def _prepare(self, options: Group) -> None:
+        check_option("RMSprop", "alpha", options["alpha"], NOT_NEGATIVE)
 
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         arrays = {"square_avg": 0.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,17 @@ from ...errors import message
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 
+__all__ = ["Rprop"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class Rprop(Elementwise):
     """p = p - sign(g) * size, with a size for each element that grows while g keeps its sign.
 
@@ -49,32 +57,24 @@ class Rprop(Elementwise):
     (tensor([1.5000, 0.2500], requires_grad=True), tensor([1.0000, 0.2500]))
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
+    params: Params
+    lr: float | Tensor = 1e-2
+    etas: tuple[float, float] = (0.5, 1.2)
+    step_sizes: tuple[float, float] = (1e-6, 50)
+    _: KW_ONLY
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
+
+    _order = "lr etas step_sizes foreach maximize differentiable capturable"
+
+    def _prepare(self, options: Group) -> None:
+        etas = options["etas"]
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(
                 message("Rprop: argument etas", expected="two numbers with 0 < etas[0] < 1 < etas[1]", found=str(etas))
             )
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
 
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {"step": 0.0}, {"prev": 0.0, "step_size": number(group["lr"])}

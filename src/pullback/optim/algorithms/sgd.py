@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,18 @@ from ...errors import message
 from ...tensor.tensor import Tensor
 from ..elementwise import Elementwise
 from ..optimizer import Group, Params
-from ..options import number
+from ..options import algorithm, number
 from ..sweep import Array
 from ..updates import descend
 
+__all__ = ["SGD"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+@algorithm
 class SGD(Elementwise):
     """p = p - lr * b, along the running sum b of the gradients: stochastic gradient descent.
 
@@ -25,7 +33,7 @@ class SGD(Elementwise):
         b = momentum * b + (1 - dampening) * d    (b = d in the first step)
         p = p - lr * b
 
-    in place. `nesterov` follows d + momentum * b in place of b; without momentum, d itself is followed. `foreach` and
+    in place. `nesterov` follows d + momentum * b instead of b; without momentum, d itself is followed. `foreach` and
     `fused` choose among PyTorch's implementations of this one formula; they are accepted and make no difference.
 
     State: `momentum_buffer` (b, like p), if `momentum` is not zero.
@@ -47,21 +55,21 @@ class SGD(Elementwise):
     tensor([ 1.3800, -1.8400], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float | Tensor = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        if nesterov and (momentum <= 0 or dampening != 0):
+    params: Params
+    lr: float | Tensor = 1e-3
+    momentum: float = 0
+    dampening: float = 0
+    weight_decay: float | Tensor = 0
+    nesterov: bool = False
+    _: KW_ONLY
+    maximize: bool = False
+    foreach: bool | None = None
+    differentiable: bool = False
+    fused: bool | None = None
+
+    def _prepare(self, options: Group) -> None:
+        momentum, dampening = options["momentum"], options["dampening"]
+        if options["nesterov"] and (momentum <= 0 or dampening != 0):
             raise ValueError(
                 message(
                     "SGD: argument nesterov",
@@ -69,18 +77,6 @@ class SGD(Elementwise):
                     found=f"momentum={momentum}, dampening={dampening}",
                 )
             )
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
 
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {}, {"momentum_buffer": 0.0} if group["momentum"] else {}

@@ -11,12 +11,20 @@ from ...errors import message
 from ...ops.sparse.coo import SparseTensor
 from ...tensor.tensor import Tensor
 from ..optimizer import Group, Params
-from ..options import Domain, check_option, check_options, number
+from ..options import Domain, algorithm, check_option, check_options, number
 from ..tensorwise import Tensorwise, zeros_of
+
+__all__ = ["SparseAdam"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 _POSITIVE = Domain("more than zero", lambda value: value > 0)
 
 
+@algorithm
 class SparseAdam(Tensorwise):
     """Adam's step, taken where a sparse gradient has entries: elsewhere neither p nor its averages change.
 
@@ -48,19 +56,16 @@ class SparseAdam(Tensorwise):
             [2.5000]], requires_grad=True)
     """
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        maximize: bool = False,
-    ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
-        check_options("SparseAdam", defaults)
-        check_option("SparseAdam", "lr", lr, _POSITIVE)
-        check_option("SparseAdam", "eps", eps, _POSITIVE)
-        super().__init__(params, defaults)
+    params: Params
+    lr: float | Tensor = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    maximize: bool = False
+
+    def _prepare(self, options: Group) -> None:
+        check_options("SparseAdam", options)
+        for name in ("lr", "eps"):
+            check_option("SparseAdam", name, options[name], _POSITIVE)
 
     def _checked(self, param_group: Group) -> tuple[list[str] | None, list[Tensor]]:
         names, params = super()._checked(param_group)

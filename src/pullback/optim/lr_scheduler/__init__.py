@@ -1,6 +1,6 @@
 """Learning-rate schedules with PyTorch's names and arithmetic: what ``group["lr"]`` is to be in each epoch.
 
-A schedule is made for an optimiser; after each epoch (or batch), first `optimizer.step()` was called, then
+A schedule is made for an optimiser; after each epoch (or batch) call `optimizer.step()`, then
 `scheduler.step()`, which writes the next learning rate into the groups. Most are chainable: they change the rate that
 they find, so several may act on one optimiser.
 """
@@ -30,3 +30,7 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -62,7 +62,7 @@ class SequentialLR(_Composed):
     """One schedule after the other: from epoch ``milestones[i]`` on it is ``schedulers[i + 1]``, from its beginning.
 
     Raises `ValueError` unless there is one schedule more than milestones, and all belong to `optimizer`, or if one is a
-    `ReduceLROnPlateau`; `TypeError` for what is no schedule; `NotImplementedError` for a schedule made of others,
+    `ReduceLROnPlateau`; `TypeError` for anything but schedules; `NotImplementedError` for a schedule made of others,
     unless it is the first.
 
     See https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.SequentialLR.html.
@@ -107,7 +107,7 @@ class SequentialLR(_Composed):
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each schedule has set its first learning rate when it was made; only that of the first one counts.
+        # Each schedule set its first learning rate when it was made; only that of the first one counts.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -139,8 +139,8 @@ class SequentialLR(_Composed):
 class ChainedScheduler(_Composed):
     """All schedules at once: each changes the learning rate that it finds.
 
-    Raises `ValueError` for no schedule, for such of different optimisers, or for a `ReduceLROnPlateau`; `TypeError` for
-    what is no schedule.
+    Raises `ValueError` for no schedule, schedules of different optimisers, or a `ReduceLROnPlateau`; `TypeError` for
+    anything but schedules.
 
     See https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ChainedScheduler.html.
 

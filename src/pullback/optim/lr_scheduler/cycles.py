@@ -117,7 +117,7 @@ class CyclicLR(_Cycle):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """By what the triangle is scaled in cycle, or step, number `x`."""
+        """The factor of the triangle in cycle, or step, number `x`."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":

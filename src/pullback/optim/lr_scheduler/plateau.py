@@ -1,4 +1,4 @@
-"""A schedule that waits for the loss: it lowers the learning rate when that no longer improves."""
+"""A schedule that waits for the loss: it lowers the learning rate when the loss no longer improves."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class ReduceLROnPlateau(LRScheduler):
     """lr = max(lr * factor, min_lr) when a metric has not improved for more than `patience` epochs.
 
     To improve is, for ``mode="min"``, to be below ``best * (1 - threshold)``, or with ``threshold_mode="abs"`` below
-    ``best - threshold``; for ``mode="max"`` to be above the like. After a reduction `cooldown` epochs go uncounted. A
-    change of no more than `eps` is not made.
+    ``best - threshold``; for ``mode="max"`` to be above it by as much. After a reduction `cooldown` epochs are not
+    counted. A change of no more than `eps` is not made.
 
     Raises `ValueError` if `factor` is not below 1, for another `mode` or `threshold_mode`, or if the number of `min_lr`
     is not that of the groups.

@@ -1,4 +1,4 @@
-"""What all learning-rate schedules share: the epoch, the order of steps, saving and loading."""
+"""The base of all learning-rate schedules: the epoch, the order of steps, saving and loading."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LRScheduler:
     goes on, and the groups must have an `"initial_lr"`, which they do if the optimiser's state was saved with a
     schedule. `base_lrs` are these initial rates.
 
-    Raises `TypeError` for something that is no optimiser; `KeyError` for groups without `"initial_lr"`.
+    Raises `TypeError` for something that is not an optimiser; `KeyError` for groups without `"initial_lr"`.
 
     See https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate.
 
@@ -139,11 +139,11 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """What `LRScheduler` was called once."""
+    """The deprecated name of `LRScheduler`."""
 
 
 def check_optimizer(scheduler: LRScheduler, optimizer: Any) -> None:
-    """Refuse what is no optimiser."""
+    """Refuse anything but an optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
             message(
@@ -164,12 +164,12 @@ def warn_of_epoch() -> None:
 
 
 def copied(value: Any) -> Any:
-    """A learning rate that does not change with the group's: one that is a tensor is written in place."""
+    """A copy of a learning rate: one that is a tensor is written in place."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def values_of(optimizer: Optimizer, key: str) -> list[Any]:
-    """What each group has under `key`."""
+    """The value of each group under `key`."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
@@ -198,5 +198,5 @@ def per_group(who: str, name: str, value: Any, optimizer: Optimizer) -> list[Any
 
 
 def saved_function(function: Callable[..., Any] | None) -> dict[str, Any] | None:
-    """What can be saved of a function that a schedule was given: the attributes of an object, nothing of a function."""
+    """The part of a schedule's function that can be saved: the attributes of an object, nothing of a function."""
     return None if function is None or isinstance(function, types.FunctionType) else dict(vars(function))

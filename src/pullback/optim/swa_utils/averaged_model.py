@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over a training, and the learning rate that goes with them.
+"""Averages of a model's parameters over a training, and the statistics of batch norms that go with them.
 
 Source: Izmailov et al., Averaging weights leads to wider optima and better generalization, UAI 2018,
 https://arxiv.org/abs/1803.05407. See also https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema.
@@ -8,31 +8,18 @@ from __future__ import annotations
 
 import copy
 import functools
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..autograd.grad_mode import no_grad
-from ..errors import message
-from ..nn import Module
-from ..nn.layers.normalization import _BatchNorm
-from ..tensor.dtypes import check_device
-from ..tensor.tensor import Tensor, wrap
-from .lr_scheduler.scheduler import LRScheduler, PerGroup, per_group
-from .optimizer import Optimizer
-
-__all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
-    "update_bn",
-]
+from ...autograd.grad_mode import no_grad
+from ...errors import message
+from ...nn import Module
+from ...nn.layers.normalization import _BatchNorm
+from ...tensor.dtypes import check_device
+from ...tensor.tensor import Tensor, wrap
 
 AvgFn = Callable[[Tensor, Tensor, Any], Tensor]
 MultiAvgFn = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
@@ -155,7 +142,7 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the copy of the model computes with the averages."""
+        """The output of the copy of the model, which has the averages."""
         return self.module(*args, **kwargs)
 
     @no_grad()
@@ -179,7 +166,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Take the running statistics of all batch norms of a model anew, from one pass over some batches.
+    """Compute the running statistics of all batch norms of a model anew, from one pass over some batches.
 
     For an `AveragedModel`, whose parameters no batch has seen. loader: gives the model's input, or a tuple or list that
     begins with it. The statistics are the plain means over the batches, whatever the momentum of a layer.
@@ -206,64 +193,3 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         model.train(was_training)
-
-
-class SWALR(LRScheduler):
-    """From the present learning rate to `swa_lr` in `anneal_epochs` steps, and constant from then on.
-
-    `anneal_strategy` is the way between: "cos" or "linear". `swa_lr` is one value, or one for each group.
-
-    Raises `ValueError` for another `anneal_strategy`, or if `anneal_epochs` is not an integer of at least 0.
-
-    See https://docs.pytorch.org/docs/stable/generated/torch.optim.swa_utils.SWALR.html.
-
-    >>> import pullback
-    >>> opt = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = pullback.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
-    >>> lrs = []
-    >>> for _ in range(4):
-    ...     lrs += scheduler.get_last_lr()
-    ...     opt.step()
-    ...     scheduler.step()
-    >>> lrs
-    [1.0, 0.75, 0.5, 0.5]
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: PerGroup,
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
-        last_epoch: int = -1,
-    ) -> None:
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                message("SWALR: argument anneal_strategy", expected="'cos' or 'linear'", found=repr(anneal_strategy))
-            )
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(
-                message("SWALR: argument anneal_epochs", expected="an integer of at least 0", found=str(anneal_epochs))
-            )
-        self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
-        for group, rate in zip(optimizer.param_groups, per_group("SWALR", "swa_lr", swa_lr, optimizer), strict=True):
-            group["swa_lr"] = rate
-        super().__init__(optimizer, last_epoch)
-
-    def _way(self, step: int) -> float:
-        """The part of the way, from 0 to 1, that is behind at a step."""
-        part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
-
-    def _lrs(self) -> list[Any]:
-        step = self._step_count - 1
-        if self.anneal_epochs == 0:
-            step = max(1, step)
-        before, now = self._way(step - 1), self._way(step)
-        lrs = []
-        for group in self.optimizer.param_groups:
-            # The rate is one between the initial rate, which this gives back, and swa_lr.
-            swa_lr = group["swa_lr"]
-            initial = swa_lr if before == 1 else (group["lr"] - before * swa_lr) / (1 - before)
-            lrs.append(swa_lr * now + initial * (1 - now))
-        return lrs

@@ -1,0 +1,92 @@
+"""The part of an index that gives a view: integers, slices, None and Ellipsis. What reads whole subscripts is
+`index/subscripts.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ...interpreters.batch_rules import by, prefixed
+from ...table.calls import on
+from ...table.entry import linear
+
+_FULL = slice(None)
+
+
+@linear(
+    method=False,
+    batch=by(lambda full, index, shape: (*prefixed(full, index), (full[0], *shape))),
+    symbolic="call",
+    numbers="",
+    input=lambda g, index: on(_getitem, g, index),
+)
+def _place(input: Any, index: Any, shape: Any) -> Any:
+    """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
+    out = np.zeros(shape, dtype=input.dtype)
+    out[index] = input
+    return out
+
+
+def _last_step(index: Any, rank: int) -> tuple[Any, int]:
+    """The last of the steps that an index stands for, each of which is a node in torch, and its dimension there."""
+    steps = [i for i, part in enumerate(index) if part is not Ellipsis and part != _FULL]
+    last = steps[-1] if steps else index.index(_FULL) if _FULL in index else 0
+    taken = sum(part is not None and part is not Ellipsis for part in index)
+    widths = [rank - taken if part is Ellipsis else int(part is None or isinstance(part, slice)) for part in index]
+    return index[last] if index else Ellipsis, sum(widths[:last])
+
+
+def _node_of_getitem(node: Any) -> str:
+    """What torch calls the last step of an index."""
+    part, _ = _last_step(node.saved_as("index"), 0)
+    if part is None or part is Ellipsis:
+        return "AliasBackward0" if part is Ellipsis else "UnsqueezeBackward0"
+    return "SliceBackward0" if isinstance(part, slice) else "SelectBackward0"
+
+
+def _slice_of(index: Any) -> slice:
+    part, _ = _last_step(index, 0)
+    if not isinstance(part, slice):
+        raise AttributeError("the last step of the index is no slice: it has no start, end and step")
+    return part
+
+
+def outside(error: IndexError, input: Any) -> IndexError:
+    """NumPy's error about an index, in the words of torch."""
+    shape = f"; the tensor has shape {list(input.shape)}."
+    if not input.ndim:
+        return IndexError(
+            f"invalid index of a 0-dim tensor: {error}{shape}\n  What to do: take its number with .item()."
+        )
+    found = str(error).replace("for axis", "for dimension")
+    if "non-empty take from an empty" in found:
+        found = "a position is out of bounds for dimension with size 0"
+    return IndexError(f"index: {found}{shape}")
+
+
+@linear(
+    method=False,
+    view=True,
+    node=_node_of_getitem,
+    saved={
+        "dim": lambda index, input_shape: _last_step(index, len(input_shape))[1],
+        "index": lambda index: _last_step(index, 0)[0],
+        "start": lambda index: _slice_of(index).start or 0,
+        "end": lambda index: sys.maxsize if _slice_of(index).stop is None else _slice_of(index).stop,
+        "step": lambda index: _slice_of(index).step or 1,
+    },
+    batch=by(prefixed),
+    symbolic=lambda out, input, index: input[(*index, ...) if ... not in index else index],
+    input=lambda g, index, input_shape: on(_place, g, index, input_shape),
+)
+def _getitem(input: Any, index: Any) -> Any:
+    """`input[index]`, for an index that gives a view."""
+    try:
+        found = input[index]
+        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
+        return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
+    except IndexError as error:
+        raise outside(error, input) from None
