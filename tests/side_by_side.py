@@ -20,11 +20,14 @@ import pullback
 Program = Callable[[Any], Any]
 
 
-def plain(value: Any) -> Any:
-    """A value of either library without the library: a tensor as shape, dtype, requires_grad and rounded elements."""
+def plain(value: Any, rounded: bool = True) -> Any:
+    """A value of either library without the library: a tensor as shape, dtype, requires_grad and elements.
+
+    rounded: elements have five digits, so that what differs by rounding only is equal.
+    """
     if hasattr(value, "grad_fn"):
         elements = np.asarray(value.detach().numpy())
-        if elements.dtype.kind in "fc":
+        if rounded and elements.dtype.kind in "fc":
             elements = np.array([float(f"{z:.5g}") for z in elements.real.ravel()]).reshape(elements.shape) + (
                 1j * elements.imag if elements.dtype.kind == "c" else 0
             )
@@ -33,14 +36,14 @@ def plain(value: Any) -> Any:
     if hasattr(value, "next_functions"):
         return ("node", value.name().rpartition("::")[2])
     if isinstance(value, dict):
-        return {key: plain(element) for key, element in value.items()}
+        return {key: plain(element, rounded) for key, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value).__name__, [plain(element) for element in value]
+        return type(value).__name__, [plain(element, rounded) for element in value]
     assert value is None or isinstance(value, (bool, int, float, complex, str)), f"cannot compare {value!r}"
     return value
 
 
-def outcome(program: Program, lib: ModuleType) -> Any:
+def outcome(program: Program, lib: ModuleType, rounded: bool = True) -> Any:
     """What the program returns in one library, as plain values, or the type of what it raises."""
     with warnings.catch_warnings():
         if lib is not pullback:
@@ -49,7 +52,7 @@ def outcome(program: Program, lib: ModuleType) -> Any:
             found = program(lib)
         except Exception as error:
             return ("raises", type(error).__name__)
-    return plain(found)
+    return plain(found, rounded)
 
 
 def outcomes(program: Program) -> tuple[Any, Any]:
@@ -66,6 +69,12 @@ def programs() -> tuple[list[Program], Callable[[Program], Program]]:
         return fn
 
     return found, program
+
+
+def named(name: str, program: Program) -> Program:
+    """The program under a name, for those that are made in a loop."""
+    program.__name__ = name
+    return program
 
 
 def name_of(program: Program) -> str:

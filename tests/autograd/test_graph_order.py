@@ -91,39 +91,6 @@ def test_a_chain_of_a_million_nodes() -> None:
         gc.enable()
 
 
-@pytest.mark.torch
-@pytest.mark.parametrize("wanted", [None, "x z", "z"])
-@pytest.mark.parametrize("kind", ["tensor", "after accumulation", "node"])
-def test_a_leaf_with_hooks_has_its_turn_as_soon_as_its_last_consumer_has_run(kind: str, wanted: str | None) -> None:
-    torch = pytest.importorskip("torch")
-    orders = []
-    for lib in (pullback, torch):
-        order: list[str] = []
-        x, y, z = (lib.tensor([float(i)], requires_grad=True) for i in (1, 2, 3))
-        (x * 2).backward()  # a use in a graph that is gone does not count
-        first = y * z
-        second = x * z
-        third = x * first
-        total = second + third
-        leaves = {"x": x, "y": y, "z": z}
-        for name, t in {**leaves, "first": first, "second": second, "third": third}.items():
-
-            def note(*_: Any, name: str = name, order: list[str] = order) -> None:
-                order.append(name)
-
-            if name not in leaves:
-                t.grad_fn.register_prehook(note)
-            elif kind == "tensor":
-                t.register_hook(note)
-            elif kind == "after accumulation":
-                t.register_post_accumulate_grad_hook(note)
-            else:
-                (t * 1).grad_fn.next_functions[0][0].register_hook(note)
-        total.backward(inputs=None if wanted is None else [leaves[name] for name in wanted.split()])
-        orders.append((order, [None if t.grad is None else t.grad.tolist() for t in (x, y, z)]))
-    assert orders[0] == orders[1]
-
-
 def test_a_hook_that_comes_while_a_gradient_waits_is_called() -> None:
     x = pullback.tensor([1.0], requires_grad=True)
     seen: list[Any] = []

@@ -502,3 +502,26 @@ def test_importing_the_package_sets_that_filter_and_no_other() -> None:
     found = [f for f in warnings.filters if f[3] is not None and "pullback" in getattr(f[3], "pattern", str(f[3]))]
     assert all(f[0] == "ignore" and f[2] is RuntimeWarning for f in found)
     assert found
+
+
+def test_numpy_code_on_tensors() -> None:
+    """NumPy's functions give the gradients that the library's own give, which are compared with torch's elsewhere."""
+    torch = pullback
+
+    def leaf() -> pullback.Tensor:
+        return torch.tensor([[2.0, 1.0], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+
+    x, b = leaf(), np.array([1.0, 2.0])
+    by_numpy = (
+        np.sin(x).sum() + np.linalg.solve(x, b).sum() + np.where(x > 1.5, x, -x).prod() + np.max(np.cumsum(x, axis=0))
+        + np.var(np.outer(x[0], b)) + np.linalg.norm(np.linalg.inv(x)) + np.abs(np.fft.fft(x)).sum()
+    )  # fmt: skip
+    by_numpy.backward()
+    y, c = leaf(), torch.from_numpy(b)
+    ours = (
+        torch.sin(y).sum() + torch.linalg.solve(y, c).sum() + torch.where(y > 1.5, y, -y).prod() + y.cumsum(0).max()
+        + torch.outer(y[0], c).var(correction=0) + torch.linalg.inv(y).norm() + torch.fft.fft(y).abs().sum()
+    )  # fmt: skip
+    ours.backward()
+    np.testing.assert_allclose(by_numpy.detach().numpy(), ours.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-12)

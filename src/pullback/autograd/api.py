@@ -1,4 +1,4 @@
-"""`backward` and `grad`, and what the heart adds to Tensor: the methods that ask for gradients and hooks."""
+"""`backward` and `grad`, and the methods that the heart adds to Tensor: they ask for gradients and set hooks."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def backward(
         `create_graph`.
         create_graph: record this pass itself, for higher derivatives.
         grad_variables: the old name of `grad_tensors`.
-        inputs: accumulate only into these: leaves, or others, which retain their gradients from then on. Nodes that
-        neither lead to them nor made them do not run.
+        inputs: accumulate only into these tensors. Those that are not leaves retain their gradients from then on. Nodes
+        that do not lead to them do not run.
 
     Raises:
-        RuntimeError: an output does not require grad; a gradient is missing or has another shape; what the graph
-            saved was freed by an earlier backward or changed in place.
+        RuntimeError: an output does not require grad; a gradient is missing or has another shape; saved tensors
+            were freed by an earlier backward or changed in place.
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 3.0], requires_grad=True)
@@ -167,7 +167,7 @@ def grad(
                 f"The differentiated Tensor at index {len(found)} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
-        # a broadcast view is read-only and repeats its memory; what a caller gets can be written to
+        # a broadcast view is read-only and repeats its memory; the caller gets an array that can be written to
         if type(g) is _ndarray and (g.base is None or g.flags.writeable):
             found.append(wrap(g))
         else:
@@ -191,7 +191,7 @@ def _edges_of(wanted: Sequence[Any]) -> list[Edge]:
 def _gradients(
     outputs: Sequence[Tensor], vectors: Sequence[Any], wanted: Sequence[Any], keep: bool, taped: bool
 ) -> list[Any]:
-    """One pass, only for `wanted`: their gradients, or None."""
+    """Run one pass for the gradients of `wanted` alone; None where none arrived."""
     edges = _edges_of(wanted)
     captures: Captures = {}
     targets = set()
@@ -254,7 +254,7 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
 
 
 class Batches:
-    """Runs a function of one for many at once: `func.vmap`, which is imported after the heart and puts itself here."""
+    """Runs a function of one example for a batch: `func.vmap`, which sets itself here when it is imported."""
 
     vmap: Callable[..., Any]
 
@@ -281,7 +281,7 @@ def _backward(
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, unless None, replaces the gradient."""
+    """Call ``hook(grad)`` when this tensor's gradient is known; a result other than None replaces the gradient."""
     if not self._requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
@@ -299,7 +299,7 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], N
 
 
 def _retain_grad(self: Tensor) -> None:
-    """Have this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
+    """Make this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
     if not self._requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self._edge is not None:
@@ -315,9 +315,9 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
 
 
 def _grad_dtype(self: Tensor) -> Any:
-    """The dtype of this leaf's gradient, into which what arrives is converted; None: it stays what it is.
+    """The dtype to which gradients that arrive at this leaf are converted; None: they keep their own.
 
-    It is the leaf's own dtype unless it is set. A new value counts for what is computed from the leaf afterwards.
+    It is the leaf's own dtype unless it is set. A new value counts for later uses of the leaf.
     RuntimeError if the tensor is not a leaf, or has a gradient of another dtype.
 
     >>> import pullback

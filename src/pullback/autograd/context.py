@@ -24,14 +24,14 @@ _ndarray = np.ndarray
 class FunctionNode(Node):
     """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
 
-    needs_input_grad: for each argument of forward, whether a gradient for it is wanted; in a backward pass that only
-    has to reach some inputs, only for those.
+    needs_input_grad: for each argument of forward, whether its gradient is wanted. In a backward pass towards some
+    inputs only, it is wanted for those.
     """
 
     __slots__ = ("__dict__", "_constants", "_others")
 
     _constants: int  # a bit for each argument that is a tensor which can have no gradient, e.g. one of integers
-    _others: int  # a bit for each argument that is no tensor
+    _others: int  # a bit for each argument that is not a tensor
     _forward_cls: ClassVar[Any]  # the `Function`
     _saved: Any = ()
     _saved_outputs: dict[int, int] | None = None
@@ -41,14 +41,14 @@ class FunctionNode(Node):
     _marked = False  # whether any tensor is in one of these
     _materialize = True
     _output_types: Sequence[Any] | None = (
-        None  # (shape, dtype) of each, None for no tensor; None if the output is one tensor
+        None  # (shape, dtype) of each tensor, else None; None as a whole if the output is one tensor
     )
     _door: Door | None = None  # how arguments and outputs nest, where they do
 
     # What forward calls -----------------------------------------------------------------------------------------
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep inputs, outputs or intermediate tensors for backward, where `saved_tensors` gives them back.
+        """Keep inputs, outputs or intermediate tensors for backward, which reads them from `saved_tensors`.
 
         Unlike a plain attribute it is checked for writes in between, freed after backward, and never keeps an output
         alive.
@@ -68,7 +68,7 @@ class FunctionNode(Node):
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for a `jvp`, apart from what `save_for_backward` keeps."""
+        """Keep tensors for a `jvp`, apart from those that `save_for_backward` keeps."""
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
@@ -91,7 +91,7 @@ class FunctionNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """As of any node; an argument that is no tensor has no place in it."""
+        """As for any node; an argument that is not a tensor has no place in it."""
         return tuple((e[0], e[1]) if e else (None, 0) for _, e in self._tensor_edges())
 
     def _tensor_edges(self) -> list[tuple[int, Edge | None]]:
@@ -102,7 +102,7 @@ class FunctionNode(Node):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` was given. RuntimeError if it was freed by a backward pass or written to since."""
+        """The tensors given to `save_for_backward`. RuntimeError if they were freed by a pass, or written to since."""
         saved = self._saved
         if saved is FREED:
             raise second_backward(self)
@@ -119,14 +119,14 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
-        """Of each of `saved_tensors`, that by which hooks are registered on it."""
+        """For each of `saved_tensors`, the handle on which hooks are registered."""
         if self._saved is FREED:
             raise second_backward(self)
         return tuple(SavedTensor(self, i) for i in range(len(self._saved)))
 
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
-        """`saved_tensors` under its name of old."""
+        """`saved_tensors` under its deprecated name."""
         warnings.warn(
             "'saved_variables' is deprecated; use 'saved_tensors'",
             DeprecationWarning,
@@ -135,7 +135,7 @@ class FunctionNode(Node):
         return self.saved_tensors
 
     def apply(self, *grad_outputs: Any) -> Any:
-        """What backward returns for these gradients of the outputs; no hook is called, and nothing is freed."""
+        """The result of backward for these gradients of the outputs. No hook is called, and nothing is freed."""
         return self._forward_cls.backward(self, *grad_outputs)
 
     def get_saved_variables(self) -> tuple[Tensor | None, ...]:
@@ -144,20 +144,20 @@ class FunctionNode(Node):
 
     @property
     def needs_input_grad(self) -> tuple[Any, ...]:
-        """For each argument of forward, whether a gradient for it is wanted."""
+        """For each argument of forward, whether its gradient is wanted."""
         needed = thread.modes.needed
-        if needed is not None and self not in needed:  # the pass that is going on is about other nodes
+        if needed is not None and self not in needed:  # the running pass does not visit this node
             needed = None
         wanted = [edge is not None and (needed is None or edge[0] in needed) for edge in self._edges]
         door = self._door
         return tuple(wanted) if door is None or door.arguments is None else door.arguments.any_of_each(wanted)
 
     def _kept(self) -> Any:
-        """What was saved, however it is kept; FREED once it was dropped."""
+        """The saved values, packed or not; FREED once they were dropped."""
         return self._saved
 
     def _pack(self, pack: Any, unpack: Any, only: int | None = None) -> None:
-        """Have hooks pack what was saved, or `only` one of it; its versions are then theirs to look after."""
+        """Have hooks pack the saved values, or `only` one of them. The hooks then answer for the versions."""
         if self._saved:
             outputs = self._saved_outputs or {}
             self._saved = pack_all(self._saved, lambda i, t: outputs.get(i), pack, unpack, only)
@@ -165,7 +165,7 @@ class FunctionNode(Node):
                 self._versions = None
 
     def _output(self, t: Tensor, i: int) -> Tensor:
-        """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
+        """A saved output with its place in the graph. It is kept without one, so that it and the node form no cycle."""
         assert self._saved_outputs is not None
         if i not in self._saved_outputs:
             return t
@@ -190,7 +190,7 @@ class FunctionNode(Node):
         if len(grads) != len(edges):
             grads = self._counted(grads)
         sent: list[Any] = []
-        i = 0  # neither zip nor enumerate, which cost on the hot path
+        i = 0  # no zip and no enumerate: they cost on the hot path
         for grad in grads:
             if grad is None:
                 sent.append(None)
@@ -216,7 +216,7 @@ class FunctionNode(Node):
         return [g._data if isinstance(g, Tensor) and not taped else g for g in self._run(None, True, needed, keep)]
 
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
-        """The gradients as backward gets them: zeros or None for what did not arrive."""
+        """The gradients as backward gets them: zeros or None where none arrived."""
         given: list[Any] = []
         for value, kind in zip(g, self._output_types or (), strict=True):
             if value is None and self._materialize and kind is not None:  # of an output that is a tensor
@@ -242,7 +242,7 @@ class FunctionNode(Node):
         )
 
     def _refuse(self, i: int, grad: Any) -> None:
-        """Refuse a gradient that is no tensor, or that is one for an argument that can have none."""
+        """Refuse a gradient that is not a tensor, or a gradient for an argument that cannot have one."""
         if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
             return
         name = self._argument(i)
@@ -266,7 +266,7 @@ class FunctionNode(Node):
         return name
 
     def _check_gradient(self, data: Any, edge: Any) -> None:
-        """Refuse a gradient whose shape or kind cannot be that of its argument; say so where it merely broadcasts."""
+        """Refuse a gradient whose shape or kind does not fit its argument; warn where it merely broadcasts."""
         cls, (_, _, shape, dtype) = self._forward_cls, edge
         i, *same = (i for i, e in enumerate(self._edges) if e is edge)  # one tensor may be several arguments
         name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)
@@ -291,13 +291,13 @@ class FunctionNode(Node):
 
 
 class ClearingNode(FunctionNode):
-    """One call of a Function with `clear_saved_tensors_on_access`: what was saved is let go as it is looked at."""
+    """One call of a Function with `clear_saved_tensors_on_access`: saved tensors are dropped when they are read."""
 
     __slots__ = ()
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` was given, once. RuntimeError if it was written to since, or asked for before."""
+        """The tensors given to `save_for_backward`, once. RuntimeError if they were written to or read before."""
         if self._saved is FREED:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on "

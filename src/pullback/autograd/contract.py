@@ -1,4 +1,4 @@
-"""What the definition of a Function must satisfy, checked when its class is made.
+"""The rules for defining a Function, checked when its class is made.
 
 Everything that can be known from the class alone is refused here, with the place and the corrected line: methods that
 are not static, an `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it
@@ -18,7 +18,7 @@ STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
 
 
 class Contract:
-    """What calls of one Function need to know about its methods."""
+    """The facts about a Function's methods that its calls need."""
 
     __slots__ = ("_cls", "_takes", "counts", "names", "separate", "signature")
 
@@ -43,7 +43,7 @@ class Contract:
         return bound.args[len(lead) :], bound.kwargs
 
     def accept(self, gradients: int) -> None:
-        """Refuse a number of results other than that of the gradients that backward can take."""
+        """Refuse a number of results for which backward cannot take the gradients."""
         least, most = self._takes
         if gradients < least or (most is not None and gradients > most):
             raise wrong_parameters(self._cls, self._cls.backward, gradients)
@@ -59,7 +59,7 @@ class Contract:
 
 
 def _methods(cls: type) -> dict[str, Any]:
-    """A class's methods as they are called, inherited ones too, but not the base's placeholders."""
+    """A class's methods as they are called, inherited ones included, without the placeholders of the base."""
     found = {}
     for name in STATIC:
         for base in _own(cls):
@@ -77,7 +77,7 @@ def _own(cls: type) -> list[type]:
 
 
 def _positional(fn: Any, lead: int) -> tuple[int, int | None]:
-    """How many positional arguments a function takes after its first `lead`: at least, at most (None: any number)."""
+    """The least and the most positional arguments that a function takes after its first `lead` (None: any number)."""
     try:
         parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
@@ -94,7 +94,7 @@ def place(fn: Any) -> str:
 
 
 def _line(name: str, fn: Any, first: str | None) -> str:
-    """The ``def`` line as it should be: with `first`, if any, in the place of ``self``."""
+    """The corrected ``def`` line: with `first`, if any, instead of ``self``."""
     try:
         parameters = [p.replace(annotation=p.empty) for p in inspect.signature(fn).parameters.values()]
     except (TypeError, ValueError):
@@ -108,7 +108,7 @@ def _line(name: str, fn: Any, first: str | None) -> str:
 
 
 def _first(cls: type, name: str) -> str | None:
-    """What the first parameter of a method is called by convention."""
+    """The conventional name of the first parameter of a method."""
     if name == "forward":
         return None if "setup_context" in _methods(cls) else "ctx"
     return {"vmap": "info"}.get(name, "ctx")
@@ -153,7 +153,7 @@ def check(cls: type) -> None:
 
 
 def adopt_vjp(cls: type) -> None:
-    """Have a class's `vjp` be its `backward`, of which it is another name; TypeError if it has both."""
+    """Make a class's `vjp` its `backward`: they are two names of one method. TypeError if it has both."""
     if "backward" in cls.__dict__:
         found = _methods(cls)
         raise TypeError(
@@ -165,7 +165,7 @@ def adopt_vjp(cls: type) -> None:
 
 
 def box_gradients(cls: type) -> None:
-    """Have a class's backward, which takes the gradients in one list, be called as others are."""
+    """Wrap a backward that takes the gradients in one list, so that it is called as every other."""
     backward = cls.__dict__.get("backward")
     if not isinstance(backward, staticmethod):
         return
@@ -180,7 +180,7 @@ def box_gradients(cls: type) -> None:
 
 
 def _takes_ctx_after_cls(cls: type, name: str, method: Any) -> bool:
-    """Whether a class method can take all that it is given: the class, and then what a static method gets."""
+    """Whether a class method can take the class and then the arguments of a static method."""
     if not isinstance(method, classmethod) or next(iter(inspect.signature(method.__func__).parameters)) == "ctx":
         return False
     most = _positional(method.__get__(None, cls), 0)[1]
@@ -241,9 +241,9 @@ def _grad_names(n: int) -> str:
 
 
 def _tuples(forward: Any) -> set[int]:
-    """The lengths of the tuples that forward makes: what it returns is among them, if it is a tuple written out.
+    """The lengths of the tuples that forward makes. The tuple it returns is among them, if it is written out.
 
-    They are read off its code, which takes a fraction of the time that its source does.
+    They are read off the compiled code, which takes a fraction of the time of reading the source.
     """
     code = getattr(forward, "__code__", None)
     if code is None:

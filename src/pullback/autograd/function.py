@@ -1,11 +1,11 @@
-"""Function: the plug-in interface, by which anyone adds a node to the graph.
+"""Function: the plug-in interface for adding a node of one's own to the graph.
 
 A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call
-of `apply` makes one `FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. What
-one call needs to remember lives there.
+of `apply` makes one `FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. It
+holds everything that one call has to remember.
 
-`apply` is also the door for values that nest. `_enter` makes the arguments flat, `_leave` makes the results flat and
-nests them again when they have become outputs of the node. In between there are only leaves.
+`apply` is also the door for values that nest. `_enter` flattens the arguments. `_leave` flattens the results and nests
+them again once they are outputs of the node. In between there are only leaves.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradient of each argument of forward, given that of each output: for a subclass to define."""
+        """The gradient of each argument of forward, from that of each output; a subclass defines it."""
         name = ctx._forward_cls.__name__
         raise NotImplementedError(
             f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the "
@@ -103,7 +103,7 @@ class Function:
             )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
-        """A Function has no use for instances; what looks like a call is told to use `apply`."""
+        """A Function has no instances; a call of the class is refused and pointed to `apply`."""
         if args or kwargs:
             raise _use_apply(cls)
         return super().__new__(cls)
@@ -126,7 +126,7 @@ class Function:
             if type(a) is not Tensor or a._requires_grad:
                 node, flat, wanted = _enter(cls._node_class(), inputs)
                 break
-        else:  # nothing that could require a gradient
+        else:  # no argument can require a gradient
             node, flat, wanted = begin(cls._node_class(), (None,) * len(inputs)), inputs, False
             node._constants = node._others = 0
         modes = thread.modes
@@ -194,7 +194,7 @@ def _enter(node: FunctionNode, inputs: Sequence[Any]) -> tuple[FunctionNode, Seq
 
 
 def _leave(node: FunctionNode, out: Any, inputs: Sequence[Any], recorded: bool) -> Any:
-    """What forward returned as `apply` returns it: outputs of the node if the call is recorded."""
+    """Forward's results as `apply` returns them: outputs of the node if the call is recorded."""
     given: Sequence[Any] = out if type(out) is tuple else (out,)
     for part in given:
         if type(part) is not Tensor and isinstance(part, CONTAINERS) and holds_tensors(part):
@@ -208,7 +208,7 @@ def _leave(node: FunctionNode, out: Any, inputs: Sequence[Any], recorded: bool) 
 
 
 def _leave_nested(node: FunctionNode, parts: Sequence[Any], inputs: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """`_leave` for results that nest. Those without a tensor stay as they are, for a gradient of None."""
+    """`_leave` for results that nest. Results without a tensor stay unchanged; their gradient is None."""
     opened = [part if isinstance(part, Tensor) or holds_tensors(part) else None for part in parts]
     flat, results = list(leaves(opened)), Nesting(opened)
     if recorded:
@@ -223,7 +223,7 @@ def _leave_nested(node: FunctionNode, parts: Sequence[Any], inputs: Sequence[Any
 def _forward(
     cls: type[Function], node: FunctionNode, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What forward returns, where it takes keywords, or where `setup_context` looks after the context."""
+    """Call a forward that takes keywords, or one whose context is filled in by `setup_context`."""
     if not cls._contract.separate:
         return cls.forward(node, *args, **kwargs)
     out = cls.forward(*args, **kwargs)
@@ -238,7 +238,7 @@ def _level_of(values: Sequence[Any]) -> Any:
 
 
 def _edges_at(level: Any, edges: Sequence[Edge | None], inputs: Sequence[Any]) -> Sequence[Edge | None]:
-    """The edges to arguments of a level; what is tracked below is recorded there."""
+    """The edges to arguments of a level; arguments tracked on a lower level are recorded there."""
     if level.shares_graph:
         return edges
     of_level = [isinstance(t, Lifted) and t._data.level is level for t in inputs]
@@ -253,7 +253,7 @@ def _use_apply(cls: type) -> TypeError:
 
 
 class _OnceNode(Node):
-    """Stands behind the result of a backward that cannot be differentiated again, and says so when it is reached."""
+    """The node behind a backward that cannot be differentiated again; it raises when a gradient reaches it."""
 
     __slots__ = ("_name",)
 
@@ -270,8 +270,8 @@ class _OnceNode(Node):
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that calls code which is not recorded (NumPy, C): differentiating it again is an error, not a
-    silent zero.
+    """Mark a backward that calls code that is not recorded (NumPy, C): differentiating it again raises an error
+    instead of giving a silent zero.
 
     >>> import numpy as np, pullback
     >>> class Sine(pullback.autograd.Function):
@@ -285,7 +285,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     ...         return pullback.from_numpy(g.numpy() * np.cos(ctx.x))
     """
 
-    if isinstance(fn, staticmethod):  # the decorators in the other order mean the same
+    if isinstance(fn, staticmethod):  # the other order of the two decorators means the same
         return staticmethod(once_differentiable(fn.__func__))
 
     def once(ctx: Any, *grads: Any) -> Any:
@@ -327,8 +327,8 @@ BackwardCFunction = FunctionNode
 
 
 class InplaceFunction(Function, abstract=True):
-    """A `Function` under a name of old, when the classes for writing in place and for nested arguments were others."""
+    """A `Function` under its deprecated name: there once was a class of its own for writing in place."""
 
 
 class NestedIOFunction(Function, abstract=True):
-    """A `Function` under a name of old; each of them takes and returns nested dicts, lists and tuples of tensors."""
+    """A `Function` under its deprecated name: every Function takes nested dicts, lists and tuples of tensors."""

@@ -1,8 +1,8 @@
 """Backward passes within backward passes, to any depth.
 
-A backward that calls `backward` runs the inner pass at once, on top of the outer one, and Python's stack holds some
-hundred of them. Where it is half full, the next pass runs in a thread of its own, whose stack is empty, while this one
-waits: it has the modes and the context variables of the thread that waits, and no two of them ever run at a time.
+A backward that calls `backward` runs the inner pass at once, on top of the outer one. Python's stack holds about a
+hundred of them. When it is half full, the next pass runs in a new thread with an empty stack while this thread waits.
+The new thread has the modes and the context variables of the waiting one, and only one of them runs at any time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_deep() -> bool:
 
 
 def on_an_empty_stack(work: Callable[[], T]) -> T:
-    """The result of some work, done in a thread of its own that takes the place of this one; it may raise."""
+    """Do some work in a new thread while this one waits; its result is returned, its error raised."""
     result: list[T] = []
     raised: list[BaseException] = []
     begin, done = threading.Event(), threading.Event()
@@ -48,11 +48,11 @@ def on_an_empty_stack(work: Callable[[], T]) -> T:
     other = threading.Thread(target=run, name="pullback, nested backward", daemon=True)
     other.start()
     interrupted: BaseException | None = None
-    while not done.is_set():  # `join` may take a thread for ended that goes on, where it is interrupted
+    while not done.is_set():  # an interrupted `join` may take a running thread for ended
         try:
             begin.set()
             done.wait()
-        except BaseException as error:  # Ctrl-C: but the modes of this thread are the other's until that ends
+        except BaseException as error:  # Ctrl-C: the other thread uses the modes of this one until it ends
             interrupted = error
     if interrupted is not None:
         raised[:] = [interrupted]
@@ -60,5 +60,5 @@ def on_an_empty_stack(work: Callable[[], T]) -> T:
         try:
             raise raised[0]
         finally:
-            raised.clear()  # the traceback has this frame, which would have the error
+            raised.clear()  # the traceback refers to this frame, which would refer to the error
     return result[0]

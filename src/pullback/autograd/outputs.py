@@ -1,4 +1,4 @@
-"""How forward's outputs become those of its node: their places in the graph, and what is kept of what was saved."""
+"""Makes forward's results the outputs of its node: gives them their places in the graph, and keeps saved tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .node import carry_retained
 
 
 def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], gradients: int) -> Sequence[Any]:
-    """What forward gave, its tensors made the outputs of `node`, which keeps what forward saved.
+    """Make the tensors among forward's results the outputs of `node`, which keeps what forward saved.
 
     inputs: the arguments of the call. gradients: how many backward will be given.
     """
@@ -36,7 +36,7 @@ def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], grad
         node._outputs, node._output_types = len(types), types
     if node._dirty:
         _check_dirty(node, given, inputs)
-    # an output that requires no grad can only be one of the inputs that do not either
+    # an output that requires no grad can only be an input that requires none
     passive: Sequence[Any] = ()
     if None in node._edges:
         passive = [a for a, e in zip(inputs, node._edges, strict=True) if e is None and isinstance(a, Tensor)]
@@ -59,7 +59,7 @@ def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], grad
 
 
 def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
-    """Outputs among which there is no tensor have no gradient; an array among them was meant to have one."""
+    """Refuse an array among outputs without a tensor: it was meant to have a gradient."""
     for o in given:
         if isinstance(o, (np.ndarray, np.generic)):
             cls = node._forward_cls
@@ -82,7 +82,7 @@ def is_among(t: Any, others: Sequence[Any]) -> bool:
 
 
 def _check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
-    """Refuse to save, in `setup_context`, an input that forward returned as it is: it may be meant as the output."""
+    """Refuse to save, in `setup_context`, an input that forward returned itself: the output may have been meant."""
     for t in node._saved:
         if t is not None and is_among(t, given) and is_among(t, inputs) and not is_among(t, node._dirty):
             raise RuntimeError(
@@ -126,7 +126,7 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
 
 
 def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -> Tensor:
-    """`t` as output `nr` of `node`; if it has a place in the graph already, an alias takes this one."""
+    """`t` as output `nr` of `node`. If `t` has a place in the graph already, an alias of it becomes the output."""
     data = t._data
     differentiable = data.dtype.kind in "fcV"
     if node._marked:
@@ -159,7 +159,7 @@ def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
     if t._view is not None or (memory is not None and any(view() is not None for view in memory.views)):
         new = wrap(t._data)
         new._edge, new._requires_grad = edge, True
-        t.copy_(new)  # of itself: which gives all that look at this memory their new places in the graph
+        t.copy_(new)  # a copy of itself: it gives every view of this memory its new place in the graph
         t._share_version().n -= 1  # forward's write was counted
         return t
     if t._edge is not None:
@@ -169,13 +169,13 @@ def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
 
 
 def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> None:
-    """Turn what forward saved into what the node keeps: outputs without their history, and the versions of all."""
+    """Keep the tensors that forward saved: outputs without their history, and the versions of all."""
     saved = list(node._saved)
     outputs: dict[int, int] = {}
     for nr, (o, a) in enumerate(zip(given, attached, strict=True)):
         if isinstance(o, Tensor):
             for i, t in enumerate(saved):
-                # the place in the graph of a view that was written to leads to this node by that of its base
+                # a view that was written to leads to this node through its base
                 if t is o and a._edge is not None and (a._edge[0] is node or is_among(t, node._dirty)):
                     saved[i] = alias = wrap(t._data)
                     alias._version_of = t._share_version()
@@ -197,8 +197,7 @@ def _references_of_an_element() -> int:
     return getrefcount(value) if elements else 0
 
 
-# What getrefcount says of an object that one local variable refers to, and of one that a tuple refers to as well, in
-# this version of Python.
+# The reference counts, in this version of Python, of an object held by one local variable, and by a tuple besides.
 ONE_LOCAL, _NEW = _references_of_a_local(), _references_of_an_element()
 
 
@@ -206,7 +205,7 @@ def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> 
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
     found = given
     for o in given:
-        if getrefcount(o) > _NEW:  # somebody may hold it but who has just returned it
+        if getrefcount(o) > _NEW:  # someone else may hold it besides forward, which returned it
             for a in inputs:
                 if a is o:
                     found = []

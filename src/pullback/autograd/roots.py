@@ -1,4 +1,4 @@
-"""Where a backward pass starts: the outputs whose gradients are given, checked, and the edges that lead to them."""
+"""The start of a backward pass: outputs and their gradients are checked, and edges lead to them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .node import edge_of
 
 
 class GradientEdge(NamedTuple):
-    """Where a gradient is computed: an output of a node. `backward` and `grad` take it in the place of a tensor.
+    """An output of a node, as a place where a gradient is computed. `backward` and `grad` take it instead of a tensor.
 
-    ownership_token: what `get_gradient_edge` knows besides, of the tensor; without it a gradient has to be given.
+    ownership_token: set by `get_gradient_edge`, which knows the tensor; without it a gradient must be given.
     """
 
     node: Any
@@ -26,7 +26,7 @@ class GradientEdge(NamedTuple):
 
 
 def edge_at(root: Any) -> Edge:
-    """The edge to a tensor or at a `GradientEdge`; None for its shape and dtype where they are not known."""
+    """The edge to a tensor or of a `GradientEdge`; its shape and dtype are None where they are not known."""
     if isinstance(root, GradientEdge):
         edge: Any = root.ownership_token or (root.node, root.output_nr, None, None)
         return edge
@@ -34,7 +34,7 @@ def edge_at(root: Any) -> Edge:
 
 
 def root_gradient(i: int, tensor: Any, g: Any) -> Any:
-    """The gradient a backward pass starts with at `tensor`, the i-th output: `g`, or 1 for a scalar."""
+    """The first gradient of a backward pass at `tensor`, the i-th output: `g`, or 1 for a scalar."""
     if not isinstance(tensor, GradientEdge):
         data = tensor._data
         if not tensor._requires_grad:
@@ -78,7 +78,7 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
 
 
 def as_sequence(value: Any, what: str, missing: bool = False) -> list[Any]:
-    """A Tensor (or a GradientEdge) or a sequence of them, as a list; missing: there may be None among them."""
+    """A Tensor (or a GradientEdge) or a sequence of them, as a list. missing: None is allowed among them."""
     if value is None:
         raise TypeError(errors.message(what, expected="a Tensor or a sequence of them", found="None"))
     values = [value] if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)) else list(value)

@@ -1,7 +1,7 @@
-"""How the arguments and the results of one call of a Function nest.
+"""The nesting of the arguments and the results of one call of a Function.
 
-A user's `forward` and `backward` may take and return nested dicts, lists and tuples of tensors. These are made flat as
-they come in, and nested again as they go back to the user: the node of a call and the engine know of leaves alone.
+A user's `forward` and `backward` may take and return nested dicts, lists and tuples of tensors. These are flattened on
+entry and nested again on the way back to the user. The node of a call and the engine see only leaves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def holds_tensors(value: Any) -> bool:
 
 
 class Nesting:
-    """How the values of a call nest: its arguments, or its results."""
+    """The nesting of the arguments or of the results of a call."""
 
     __slots__ = ("_trees",)
 
@@ -37,16 +37,16 @@ class Nesting:
         return [rebuild(tree, each) for tree in self._trees]
 
     def any_of_each(self, flags: Iterable[bool]) -> tuple[bool, ...]:
-        """For each value whether a flag is set of one of its leaves."""
+        """For each value, whether the flag of one of its leaves is set."""
         found = [False] * len(self._trees)
         for owner, flag in zip(self.owners, flags, strict=True):
             found[owner] |= flag
         return tuple(found)
 
     def gradients(self, found: Any, ctx: Any) -> list[Any]:
-        """What the backward of `ctx` returned for these values, as one gradient for each of their leaves."""
+        """The gradients that backward returned for these values, one for each leaf."""
         trees = self._trees
-        one = len(trees) == 1 and matches(found, trees[0])  # not a row of gradients
+        one = len(trees) == 1 and matches(found, trees[0])  # it is not a sequence of gradients
         if one or not isinstance(found, (tuple, list)):
             found = (found,)
         while len(found) > len(trees) and found[-1] is None:
@@ -60,12 +60,12 @@ class Nesting:
         return flat
 
     def after(self, count: int) -> Nesting:
-        """How the values after the first ones nest."""
+        """The nesting of the values after the first ones."""
         return Nesting(self._trees[count:])
 
 
 class Door:
-    """How the arguments and the results of one call of a Function nest; None for those that do not."""
+    """The nesting of the arguments and of the results of one call; None where nothing nests."""
 
     __slots__ = ("arguments", "results")
 

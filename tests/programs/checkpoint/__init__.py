@@ -1,0 +1,1 @@
+"""Programs about checkpoints: parts of a graph that are run again."""

@@ -1,0 +1,1 @@
+"""Programs about backward passes: order, what arrives, what is refused, leaves, threads."""

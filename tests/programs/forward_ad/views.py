@@ -1,0 +1,127 @@
+"""Duals, views and writes in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.programs.forward_ad.common import dual_of, fw, tangent_of, within_a_level
+from tests.side_by_side import constant, programs
+
+PROGRAMS, program = programs()
+
+
+@program
+@within_a_level
+def a_view_of_a_dual_has_a_view_of_the_tangent(lib: Any) -> Any:
+    v = dual_of(lib)[0]
+    return tangent_of(lib, v), v._is_view(), tangent_of(lib, v)._is_view()
+
+
+@program
+@within_a_level
+def a_write_to_a_view_of_a_dual(lib: Any) -> Any:
+    y = dual_of(lib) * 1
+    y[0].mul_(5.0)
+    return y, tangent_of(lib, y)
+
+
+@program
+@within_a_level
+def a_dual_written_into_a_tensor(lib: Any) -> Any:
+    z = constant(lib, [0.0, 0.0])
+    z[0] = dual_of(lib, 1.0, 3.0)
+    return z, tangent_of(lib, z)
+
+
+@program
+@within_a_level
+def a_dual_written_into_a_view(lib: Any) -> Any:
+    z = constant(lib, [0.0, 0.0])
+    v = z[0]
+    v.copy_(dual_of(lib, 1.0, 3.0))
+    return tangent_of(lib, z), tangent_of(lib, v)
+
+
+@program
+@within_a_level
+def a_dual_written_into_the_base_of_a_view(lib: Any) -> Any:
+    z = constant(lib, [0.0, 0.0])
+    v = z[0]
+    z.copy_(dual_of(lib))
+    return tangent_of(lib, z), tangent_of(lib, v)
+
+
+@program
+@within_a_level
+def a_dual_of_a_view_that_is_written_to(lib: Any) -> Any:
+    z = constant(lib, [1.0, 2.0])
+    x = fw(lib).make_dual(z[:1], constant(lib, [3.0]))
+    x.mul_(2.0)
+    return z, tangent_of(lib, x), tangent_of(lib, z)
+
+
+@program
+@within_a_level
+def constants_written_into_a_dual(lib: Any) -> Any:
+    x, y, z = dual_of(lib).clone(), dual_of(lib).clone(), dual_of(lib).clone()
+    x.copy_(constant(lib, [7.0, 8.0]))
+    y[0] = 5.0
+    z.zero_()
+    return [(t, tangent_of(lib, t)) for t in (x, y, z)]
+
+
+@program
+@within_a_level
+def a_chain_of_writes(lib: Any) -> Any:
+    x = dual_of(lib)
+    y = x.clone()
+    y.add_(x)
+    y.mul_(x)
+    y.sin_()
+    z = constant(lib, [1.0, 2.0])
+    z.add_(x)
+    return tangent_of(lib, y), tangent_of(lib, z)
+
+
+@program
+@within_a_level
+def out_is_refused(lib: Any) -> Any:
+    lib.add(dual_of(lib), 1, out=constant(lib, [0.0, 0.0]))
+
+
+@program
+@within_a_level
+def tangents_in_the_modes(lib: Any) -> Any:
+    x = dual_of(lib)
+    with lib.no_grad():
+        y = x * 2
+    return tangent_of(lib, y), y.requires_grad, tangent_of(lib, x.detach())
+
+
+@program
+@within_a_level
+def forward_mode_switched_off(lib: Any) -> Any:
+    mode, x = fw(lib), dual_of(lib)
+    with mode._set_fwd_grad_enabled(False):
+        off, told = tangent_of(lib, x * 2), mode._is_fwd_grad_enabled()
+    return off, told, tangent_of(lib, x * 2), mode._is_fwd_grad_enabled()
+
+
+@program
+@within_a_level
+def pieces_and_stacks(lib: Any) -> Any:
+    x = dual_of(lib, [1.0, 2.0, 3.0], [3.0, 4.0, 5.0])
+    a, b, _ = x.unbind()
+    return [tangent_of(lib, t) for t in (a, b, *x.split(2), lib.stack([a, b]), x.expand(2, 3), x > 2, x.argmax())]
+
+
+@program
+@within_a_level
+def versions_of_a_dual_and_its_primal(lib: Any) -> Any:
+    p = constant(lib, [1.0, 2.0])
+    x = fw(lib).make_dual(p, constant(lib, [3.0, 4.0]))
+    x.add_(1)
+    x[0] = 5.0
+    found = x._version, p._version
+    p.mul_(2)
+    return found, x._version, p._version, x, p

@@ -1,0 +1,1 @@
+"""Programs about `Function`, and about gradients of gradients."""

@@ -1,0 +1,1 @@
+"""Programs about `autograd.functional`, and batches of vectors."""

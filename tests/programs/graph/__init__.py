@@ -1,0 +1,1 @@
+"""Programs about nodes: edges, names, hooks, what they save."""

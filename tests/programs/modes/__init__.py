@@ -1,0 +1,1 @@
+"""Programs about modes: of gradients, of functions, and PyTorch's switches."""

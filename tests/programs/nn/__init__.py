@@ -1,0 +1,1 @@
+"""Programs about modules and parameters."""

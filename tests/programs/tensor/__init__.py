@@ -1,0 +1,1 @@
+"""Programs about what happens to tensors besides mathematics."""

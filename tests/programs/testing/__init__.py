@@ -1,0 +1,1 @@
+"""Programs about what tests: `assert_close`."""
