@@ -293,7 +293,7 @@ def conv1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding:
 def conv2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
     """The convolution of `conv1d` along two axes: ``(N, C, H, W)`` and ``(O, C / groups, K, L)``."""
 def conv3d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
-    """The convolution of `conv1d` along three axes."""
+    """The convolution of `conv1d` along three axes: ``(N, C, D, H, W)`` and ``(O, C / groups, J, K, L)``."""
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = ...) -> Tensor:
     """`conv1d` of ``(L, N, C)`` with a weight ``(K, C, O)``: time first, channels last."""
 def conv_transpose1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: Any = ..., dilation: Any = ...) -> Tensor:
@@ -491,7 +491,7 @@ def greater_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def greater_equal_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`greater_equal`, written into this tensor, which is returned."""
 def group_norm(input: Any, num_groups: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
-    """The channels of ``(N, C, ...)`` in `num_groups` groups, each of mean 0 and variance 1; then a scale and a shift."""
+    """The channels of ``(N, C, ...)`` in `num_groups` groups with mean 0 and variance 1; then a scale and a shift."""
 def gt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input > other``, elementwise."""
 def gt_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -883,7 +883,7 @@ def round_(input: Any, decimals: Any = ...) -> Tensor:
 def row_stack(tensors: Any, *, out: Any = ...) -> Tensor:
     """One below the other: along the first axis, where what has one axis is a row."""
 def rrelu(input: Any, lower: Any = ..., upper: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
-    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
+    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training, else with the mean of the two bounds."""
 def rrelu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`rrelu`, written into `input`, which is returned."""
 def rsqrt(input: Any, *, out: Any = ...) -> Tensor:

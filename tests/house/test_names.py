@@ -119,7 +119,7 @@ def test_a_planted_name_is_found(path: str, fault: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ['KNOWN = {"_expand": 1}', 'if op.name == "_permute": pass', 'WORDS = "sgn softmax".split()']
+    "fault", ['KNOWN = {"expand": 1}', 'if op.name == "_place": pass', 'WORDS = "sgn softmax".split()']
 )
 def test_a_planted_name_is_found_in_compile(fault: str) -> None:
     assert found_in(fault, "compile/trace/symbols.py")

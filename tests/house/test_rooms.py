@@ -5,6 +5,7 @@ Where a function or a rule comes from is read off its code object, so a decorato
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
@@ -70,6 +71,13 @@ def test_no_file_of_the_table_defines_an_operation() -> None:
 
 def test_kernels_enter_nothing() -> None:
     assert set(_files("kernels")) & files_behind(entered()) == set()
+
+
+@pytest.mark.parametrize("path", _files("kernels"))
+def test_kernels_know_arrays_alone(path: str) -> None:
+    tree = ast.parse(Path(path).read_text("utf-8"))
+    outside = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level > 1}
+    assert outside <= {None, "tensor.arrays"}  # None: `from .. import errors`
 
 
 def test_where_a_function_comes_from_is_found_behind_what_wraps_it() -> None:

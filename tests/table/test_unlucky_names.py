@@ -20,7 +20,7 @@ from pullback.func import jvp, vmap
 from pullback.interpreters.batch_rules import by_positions, by_row, dims
 from pullback.table import entry
 from pullback.table.calls import on
-from pullback.table.inplace import enter_twins
+from pullback.table.tensor_methods import enter_methods
 from pullback.tensor.tensor import NUMPY
 
 AXES = "axis axes dim dims dim0 dim1 dimension keepdim keepdims"
@@ -336,7 +336,7 @@ def test_positions_along_an_axis(name: str) -> None:
 def test_a_twin_with_an_argument_called_self() -> None:
     forward = written("def f(x, self): return np.multiply(x, self)")
     entry.pointwise(x=lambda u, self: u * self)(forward)
-    enter_twins()
+    enter_methods()
     x: Any = pullback.tensor(ROWS)
     assert x.unlucky_(self=2.0) is x
     np.testing.assert_allclose(x.numpy(), 2 * ROWS)

@@ -132,16 +132,14 @@ def _no_rule(g: Any) -> Any:
     )
 
 
-@special(method=False, batch="leading", input=_no_rule)
-def _geqrf(input: Any) -> Any:
-    *batch, m, n = input.shape
-    if not input.size:
-        return GeqrfResult(np.copy(input), np.zeros((*batch, min(m, n)), input.dtype))
-    found, tau = np.linalg.qr(input, "raw")
-    return GeqrfResult(np.swapaxes(found, -1, -2), tau)
+def _check_geqrf(input: Tensor) -> Any:
+    check_matrix("geqrf", input)
 
 
-@composite(
+@special(
+    checks=_check_geqrf,
+    batch="leading",
+    input=_no_rule,
     samples=lambda: [
         S(M(4, 3, domain="regular")),
         S(M(2, 3, domain="regular")),
@@ -152,12 +150,15 @@ def _geqrf(input: Any) -> Any:
     refused=[S(M(3)), S(M(2, 2, dtype="int64")), S([[1.0]]), S()],
     differs=[Differs("as in torch, it has no derivative", check) for check in ("slopes", "forward")],
 )
-def geqrf(input: Tensor) -> Any:
+def geqrf(input: Any) -> Any:
     """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their
     ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
     """
-    check_matrix("geqrf", input)
-    return _geqrf(input)
+    *batch, m, n = input.shape
+    if not input.size:
+        return GeqrfResult(np.copy(input), np.zeros((*batch, min(m, n)), input.dtype))
+    found, tau = np.linalg.qr(input, "raw")
+    return GeqrfResult(np.swapaxes(found, -1, -2), tau)
 
 
 @composite(

@@ -44,7 +44,7 @@ def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args,
     found = change(value._data.shape, *rest)
     if found is None:
         return looped(level, op, args, kwargs)
-    out = op.call(value, *found, **kwargs)
+    out = op.unchecked(value, *found, **kwargs)
     return out if tied is None else tied(out, op, (value, *found))
 
 
@@ -96,7 +96,7 @@ def expanded(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
         return looped(level, op, args, kwargs)
     if lead > 0:
         value = value.reshape((level.size, *(1,) * lead, *source._data.shape))
-    return op.call(value, (level.size, *shape))
+    return op.unchecked(value, (level.size, *shape))
 
 
 def joined(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
@@ -105,13 +105,13 @@ def joined(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     rank = max(t._data.ndim for t in tensors)
     if any(t._data.ndim != rank for t in tensors) or not -rank <= dim < rank:
         return looped(level, op, args, kwargs)
-    return op.call([level.lower(t) for t in tensors], dim % rank + 1)
+    return op.unchecked([level.lower(t) for t in tensors], dim % rank + 1)
 
 
 def stacked(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """For `stack`."""
     tensors, dim = op.padded(args, kwargs)
-    return op.call([level.lower(t) for t in tensors], wrap_axis(dim, tensors[0]._data.ndim + 1) + 1)
+    return op.unchecked([level.lower(t) for t in tensors], wrap_axis(dim, tensors[0]._data.ndim + 1) + 1)
 
 
 class dims:  # noqa: N801 - written as a fact in an entry
@@ -167,7 +167,7 @@ def _called(op: Op, given: dict[str, Any]) -> Any:
     """The operation of arguments by their names."""
     places = len(op.params) - len(op.keyword_only)
     values = [given[name] for name in op.params]
-    return op.call(*values[:places], **dict(zip(op.keyword_only, values[places:], strict=True)))
+    return op.unchecked(*values[:places], **dict(zip(op.keyword_only, values[places:], strict=True)))
 
 
 class by_positions:  # noqa: N801 - written as a fact in an entry
@@ -231,12 +231,12 @@ def read(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     rank = max(indices[a].ndim for a in axes)
     varying = [a for a in axes if isinstance(indices[a], Tensor) and level.varies(indices[a])]
     if not varying:
-        out = op.call(value, (None, *indices))
+        out = op.unchecked(value, (None, *indices))
         return out if adjacent else np.moveaxis(out, rank, 0)
     places = [p if p is None else _aligned(level, p, rank) for p in indices]
     if not own:
-        return np.moveaxis(op.call(value, tuple(places)), lead, 0)
-    out = op.call(value, (_each(level, rank), *places))
+        return np.moveaxis(op.unchecked(value, tuple(places)), lead, 0)
+    out = op.unchecked(value, (_each(level, rank), *places))
     if not lead:
         return out
     # the axes of the arrays come first, as they are not next to the batch's axis: put them where they belong
@@ -255,10 +255,10 @@ def added_up(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     rank = max(indices[a].ndim for a in axes)
     places = [p if p is None else _aligned(level, p, rank) for p in indices]
     if not any(isinstance(p, Tensor) and level.varies(p) for p in indices):
-        return op.call(value if adjacent else np.moveaxis(value, 0, rank), (None, *places), whole)
+        return op.unchecked(value if adjacent else np.moveaxis(value, 0, rank), (None, *places), whole)
     if lead:
         value = np.moveaxis(value, tuple(range(1 + lead, 1 + lead + rank)), tuple(range(1, rank + 1)))
-    return op.call(value, (_each(level, rank), *places), whole)
+    return op.unchecked(value, (_each(level, rank), *places), whole)
 
 
 def in_rows(level: Vmap, index: Any) -> Args:
@@ -295,7 +295,7 @@ def written(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
         values = np.reshape(level.value(values), (level.size, *(1,) * lead, *shape))
     elif isinstance(values, Tensor):
         values = level.value(values)
-    return op.call(level.lower(source), values, (slice(None), *first), (each, *places))
+    return op.unchecked(level.lower(source), values, (slice(None), *first), (each, *places))
 
 
 def in_order(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
@@ -306,11 +306,13 @@ def in_order(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     if not level.varies(sequence):
         if sequence._data.ndim != 1 or any_instance([sorter], Tensor):
             return looped(level, op, args, kwargs)
-        return op.call(level.value(sequence), level.value(values), *rest, sorter)
+        return op.unchecked(level.value(sequence), level.value(values), *rest, sorter)
     ranks = {t._data.ndim for t in (sequence, values, sorter) if isinstance(t, Tensor)}
     if len(ranks) > 1 or 0 in ranks or sequence._data.shape[:-1] != values._data.shape[:-1]:
         return looped(level, op, args, kwargs)
-    return op.call(level.lower(sequence), level.lower(values), *rest, sorter if sorter is None else level.lower(sorter))
+    return op.unchecked(
+        level.lower(sequence), level.lower(values), *rest, sorter if sorter is None else level.lower(sorter)
+    )
 
 
 def _aligned(level: Vmap, index: Any, rank: int) -> Any:
@@ -327,7 +329,7 @@ def through(level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     whole = level.lower(source).clone()
     view = level.lift(whole)
     for step, rest in steps:
-        view = step.call(view, *rest)
+        view = step.unchecked(view, *rest)
     target = level.value(view)
     if not same_memory(target._data, whole._data):
         return looped(level, op, args, kwargs)

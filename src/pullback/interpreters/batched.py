@@ -119,7 +119,7 @@ class Vmap(Level):
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         rule = op.about.batch or (_aligned if op.elementwise else looped)
         if not self.any_varies((*args, *kwargs.values())) or len(args) > len(op.params) - len(op.keyword_only):
-            found = op.call(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
+            found = op.unchecked(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
             return _payloads(self, found, False)
         if isinstance(rule, str):
             rule = _NAMED[rule]
@@ -171,7 +171,7 @@ def looped(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         def pick(t: Tensor) -> Tensor:
             return level.value(t)[i] if level.varies(t) else level.value(t)
 
-        return op.call(*mapped(pick, args), **{k: mapped(pick, v) for k, v in kwargs.items()})
+        return op.unchecked(*mapped(pick, args), **{k: mapped(pick, v) for k, v in kwargs.items()})
 
     if not level.size:
         raise RuntimeError(
@@ -221,7 +221,7 @@ def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
                 value = value.to(dtype)
             a = value
         whole.append(a)
-    return op.call(*whole, **kwargs)
+    return op.unchecked(*whole, **kwargs)
 
 
 def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

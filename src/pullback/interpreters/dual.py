@@ -150,7 +150,7 @@ class Jvp(Level):
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals = mapped(self.primal, args)
-        out = op.call(*primals, **{k: mapped(self.primal, v) for k, v in kwargs.items()})
+        out = op.unchecked(*primals, **{k: mapped(self.primal, v) for k, v in kwargs.items()})
         try:
             tangents = self._tangents(op, args, primals, kwargs, out)
         except NotImplementedError as error:
@@ -194,7 +194,7 @@ class Jvp(Level):
             if all(t is None for t in given):
                 return [None]
             filled = [np.zeros_like(p) if t is None else t for t, p in zip(given, primals[0], strict=True)]
-            return [op.call(filled, *primals[1:])]
+            return [op.unchecked(filled, *primals[1:])]
         tangents: dict[int, Tensor] = {}
         for i, _ in op.bits:
             t = self.lower(args[i])[1] if i < len(args) and isinstance(args[i], Tensor) else None
@@ -246,7 +246,7 @@ def _views_of(base: Tensor) -> list[Tensor]:
 def _same_view(t: Tensor, whole: Tensor) -> Tensor:
     """The view of `whole` that `t` is of its base."""
     view = t._view
-    return whole if view is None else view.op.call(_same_view(view.parent, whole), *view.args)
+    return whole if view is None else view.op.unchecked(_same_view(view.parent, whole), *view.args)
 
 
 def _zeros(value: Any) -> Any:
@@ -262,7 +262,7 @@ def _total(terms: list[Tensor]) -> Tensor:
 
 def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
     """The operation with some of its arguments replaced."""
-    return op.call(*(by.get(i, p) for i, p in enumerate(primals)), **kwargs)
+    return op.unchecked(*(by.get(i, p) for i, p in enumerate(primals)), **kwargs)
 
 
 def _shaped(tangent: Tensor, out: Tensor) -> Tensor:

@@ -263,7 +263,7 @@ class Trace(Level):
 
     def _again(self, t: Tensor, base: Tensor) -> Tensor:
         view = t._view
-        return wrap(base._data) if view is None else view.op.call(self._again(view.parent, base), *view.args)
+        return wrap(base._data) if view is None else view.op.unchecked(self._again(view.parent, base), *view.args)
 
     def refuse_random(self) -> None:
         raise refused(
@@ -290,7 +290,7 @@ class Trace(Level):
             {k: mapped(lambda t: Ref(self.number_of(t)), v) for k, v in kwargs.items()},
         )
         with recording(False):
-            out = op.call(*mapped(self.example, args), **{k: mapped(self.example, v) for k, v in kwargs.items()})
+            out = op.unchecked(*mapped(self.example, args), **{k: mapped(self.example, v) for k, v in kwargs.items()})
         if not isinstance(out, (Tensor, tuple, list)):
             raise refused(
                 f"{op.name}() gives a {type(out).__name__}, which depends on the values of tensors",

@@ -1,7 +1,7 @@
-"""Windows that slide over arrays: what convolutions, foldings and poolings see, and its adjoint.
+"""Windows that slide over arrays, for convolutions, foldings and poolings, and their adjoint.
 
-Plain arrays only, no derivatives. An image is an array whose last axes are its spatial ones; however many axes come
-before them, they are carried along. A `Slide` says how a window moves over the spatial axes.
+Plain arrays only, no derivatives. An image is an array whose last axes are its spatial ones. There may be any number of
+axes before them. A `Slide` says how a window moves over the spatial axes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Ints = tuple[int, ...]
 
 
 class Slide(NamedTuple):
-    """How a window moves over spatial axes, a number for each: `padding` holds the zeros before and after.
+    """How a window moves over spatial axes, with a number for each; `padding` holds the zeros before and after.
 
-    Padding after of less than zero: the window does not reach the last elements.
+    Where the padding after is negative, the window does not reach the last elements.
     """
 
     stride: Ints
@@ -29,18 +29,18 @@ class Slide(NamedTuple):
     dilation: Ints
 
     def places(self, shape: Ints, kernel: Ints) -> Ints:
-        """How many places a window of size `kernel` has on an image of size `shape`; below 1 where it does not fit."""
+        """The number of places of a window of size `kernel` on an image of size `shape`; below 1 if it does not fit."""
         return tuple(
             (n + low + high - d * (k - 1) - 1) // s + 1
             for n, k, s, (low, high), d in zip(shape, kernel, self.stride, self.padding, self.dilation, strict=True)
         )
 
     def padded(self, shape: Ints) -> Ints:
-        """The size of an image of size `shape` with its padding, in which the image lies whole."""
+        """The size of an image of size `shape` with its padding, large enough to hold the whole image."""
         return tuple(n + low + max(high, 0) for n, (low, high) in zip(shape, self.padding, strict=True))
 
     def inside(self, shape: Ints) -> tuple[Any, ...]:
-        """The index of the image in its padded self."""
+        """The index of the image in the padded one."""
         return (..., *(slice(low, low + n) for n, (low, _) in zip(shape, self.padding, strict=True)))
 
     def apart(self, kernel: Ints) -> bool:
@@ -48,16 +48,8 @@ class Slide(NamedTuple):
         return all(s > d * (k - 1) for k, s, d in zip(kernel, self.stride, self.dilation, strict=True))
 
 
-# What the nodes of windows that slide have saved, under torch's names.
-SAVED = {
-    "stride": lambda slide: slide.stride,
-    "padding": lambda slide: tuple(low for low, _ in slide.padding),
-    "dilation": lambda slide: slide.dilation,
-}
-
-
 def pad(image: Array, slide: Slide, value: Any = 0) -> Array:
-    """The image with its padding, the image itself where there is none."""
+    """The image with its padding; the image itself where there is no padding."""
     if not any(low > 0 or high > 0 for low, high in slide.padding):
         return image
     shape = image.shape[-len(slide.stride) :]
@@ -67,7 +59,7 @@ def pad(image: Array, slide: Slide, value: Any = 0) -> Array:
 
 
 def windows(padded: Array, slide: Slide, kernel: Ints, places: Ints) -> Array:
-    """A view of a padded image, of shape ``(..., *kernel, *places)``: what each element of the window sees."""
+    """A view of a padded image, of shape ``(..., *kernel, *places)``: the elements under the window."""
     lead = padded.ndim - len(kernel)
     steps = padded.strides[lead:]
     return as_strided(
@@ -83,7 +75,7 @@ def windows(padded: Array, slide: Slide, kernel: Ints, places: Ints) -> Array:
 
 @functools.lru_cache(64)
 def offsets(slide: Slide, kernel: Ints, places: Ints) -> list[tuple[Ints, tuple[Any, ...]]]:
-    """Each position in the window, and the index of what it sees in a padded image, an array of size `places`."""
+    """Each position in the window, and the index, in a padded image, of the elements under it at all places."""
     found = []
     for position in itertools.product(*map(range, kernel)):
         parts = zip(position, slide.stride, slide.dilation, places, strict=True)
@@ -92,7 +84,7 @@ def offsets(slide: Slide, kernel: Ints, places: Ints) -> list[tuple[Ints, tuple[
 
 
 def _at(position: Ints, after: int = 0) -> Any:
-    """The index of a position in some axes, with so many axes after them."""
+    """The index of a position in some axes, with `after` axes after them."""
     return (..., *position, *[slice(None)] * after)
 
 

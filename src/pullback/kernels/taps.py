@@ -1,30 +1,29 @@
-"""Linear maps along axes of which each output takes a few inputs: averages of windows, resampling, mirrored borders.
+"""Linear maps along one axis, each output from a few inputs: averages of windows, resampling, mirrored borders.
 
-`_resample` applies one to each of the last axes; its adjoint is the same with the maps transposed.
+`applied` applies one map to each of the last axes. Its adjoint is the same with the maps transposed.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..table.calls import on
-from ..table.entry import linear
 from .sliding import Array
 
-_BLOCK = 1 << 16  # elements that are worked on at a time, to stay in the processor's cache
+_BLOCK = 1 << 16  # elements computed at a time, so that they stay in the processor's cache
 _RUNS = 16  # more runs of consecutive positions than this are not worth a slice each
-_MANY = 8  # more inputs for an output than this are gathered at once and added up by segments
+_MANY = 8  # above this number of inputs for an output, they are gathered at once and added up by segments
 
 
 class Taps:
     """A sparse matrix ``(outputs, inputs)`` along an axis: ``y[rows[i]] += weights[i] * x[columns[i]]`` for all i.
 
-    The rows are sorted. Without weights they are all 1. groups: a number for each i, such that no row and no column
-    occurs twice with one number; unless given, the place of a column in its row. It never changes.
+    The rows are sorted. Without weights, all weights are 1. groups: a number for each i, such that no row and no column
+    occurs twice with the same number; by default, the place of a column in its row. A Taps never changes.
     """
 
     def __init__(
@@ -50,9 +49,9 @@ class Taps:
 
     @functools.cached_property
     def terms(self) -> list[tuple[Any, Any, Array | None]]:
-        """A sum of maps with one input an output at most: where it goes, where it comes from, the weights.
+        """Maps with at most one input for an output, which add up to this one: its rows, its columns, the weights.
 
-        The fullest first; without memory of their own where a slice will do.
+        The fullest map comes first. Rows and columns are slices where possible.
         """
         groups = np.arange(self.rows.size) - np.searchsorted(self.rows, self.rows)
         groups = groups if self.groups is None else self.groups
@@ -66,7 +65,7 @@ class Taps:
 
     @functools.cached_property
     def full(self) -> bool:
-        """Whether every output has an input, and the first of the terms gives it one, or it has no other."""
+        """Whether the first of the terms writes every output, so that none has to begin as 0."""
         if not self.terms:
             return not self.outputs
         rows = self.terms[0][0]
@@ -126,7 +125,7 @@ class Taps:
 
 
 def _selection(positions: Array) -> Any:
-    """Positions along an axis as a slice, if they are one; a position repeated is one of length 1, which broadcasts."""
+    """Positions along an axis as a slice, if possible; a repeated position is a slice of length 1, which broadcasts."""
     if not positions.size:
         return positions
     steps = np.diff(positions) if positions.size > 1 else np.ones(1, np.int64)
@@ -139,14 +138,14 @@ def _selection(positions: Array) -> Any:
 
 
 def of_rows(outputs: int, inputs: int, columns: Array, weights: Array) -> Taps:
-    """Taps from arrays ``(outputs, k)`` of inputs and weights; those of weight zero are left out."""
+    """Taps from arrays ``(outputs, k)`` of inputs and weights; inputs of weight zero are left out."""
     kept = weights != 0
     rows = np.broadcast_to(np.arange(outputs)[:, None], columns.shape)
     return Taps(outputs, inputs, rows[kept], columns[kept], weights[kept])
 
 
 def picked(inputs: int, columns: Array) -> Taps:
-    """One input for each output: the one at that position."""
+    """One input for each output: the input at the position in `columns`."""
     steps = np.diff(columns)
     turns = np.abs(steps) != 1
     turns[1:] |= steps[1:] != steps[:-1]
@@ -157,9 +156,9 @@ def picked(inputs: int, columns: Array) -> Taps:
 
 
 def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
-    """The sum of consecutive inputs for each output, from a start to before an end, as far as there are inputs.
+    """The sum of consecutive inputs for each output, from its start to before its end, within the inputs.
 
-    evenly: the starts are at equal distances.
+    evenly: the starts have equal distances.
     """
     lengths = ends - starts
     rows = np.repeat(np.arange(starts.size), lengths)
@@ -169,19 +168,12 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
     return Taps(starts.size, inputs, rows[there], columns[there], None, groups[there] if evenly else None)
 
 
-@linear(
-    home="nn.functional",
-    saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
-    batch="leading",
-    numbers="maps",
-    input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
-)
-def _resample(input: Any, maps: Any) -> Any:
-    """Maps, or None, applied to the last axes of x: first those that make it smaller."""
-    first, dtype = input.ndim - len(maps), input.dtype
+def applied(maps: Sequence[Taps | None], values: Array) -> Array:
+    """The maps applied to the last axes, one each (None: that axis stays), those that make an axis shorter first."""
+    first, dtype = values.ndim - len(maps), values.dtype
     todo = [(first + i, m) for i, m in enumerate(maps) if m is not None]
     totals = tuple(axis for axis, m in todo if m.total)
-    out = input.astype(np.float32) if dtype == np.float16 else input
+    out: Array = values.astype(np.float32) if dtype == np.float16 else values
     if totals:
         out = np.add.reduce(out, axis=totals, keepdims=True)
     todo = [(axis, m) for axis, m in todo if not m.total]
@@ -189,4 +181,4 @@ def _resample(input: Any, maps: Any) -> Any:
         out = m(out, axis)
     for axis, m in [(axis, m) for axis, m in reversed(todo) if m.outputs >= m.inputs]:
         out = m(out, axis)
-    return np.array(input) if out is input else out.astype(dtype, copy=False)
+    return np.array(values) if out is values else out.astype(dtype, copy=False)

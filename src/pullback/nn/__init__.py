@@ -1,4 +1,4 @@
-"""The everyday part: layers, and functions of neural networks."""
+"""Neural networks: layers, functions, first values of parameters, and helpers for training."""
 
 import importlib as _importlib
 from typing import Any as _Any

@@ -2,9 +2,9 @@
 
     pre-hooks -> [identity] -> forward -> hooks -> [identity]
 
-Hooks on the backward pass stand on two nodes that compute nothing, one behind the inputs and one behind the outputs:
-what passes the second is the gradient of the outputs, what passes the first is that of the inputs. They are put there
-only if there are such hooks.
+Hooks on the backward pass stand on two nodes that compute nothing, one behind the inputs and one behind the outputs.
+The gradient of the outputs passes the second node, the gradient of the inputs the first. Both nodes are made only if
+there are such hooks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _PreHook:
     with_kwargs: bool
 
     def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """The arguments for forward, which are those given unless the hook returns others."""
+        """The arguments for forward: those of the call, unless the hook returns others."""
         found = self.fn(module, args, kwargs) if self.with_kwargs else self.fn(module, args)
         if found is None:
             return args, kwargs
@@ -49,21 +49,21 @@ class _PreHook:
 
 @dataclass(frozen=True, slots=True)
 class _ForwardHook:
-    """A forward hook, whether it wants the keyword arguments, and whether it is called if forward fails, too."""
+    """A forward hook, whether it wants the keyword arguments, and whether it is called also where forward fails."""
 
     fn: Hook
     with_kwargs: bool
     always_call: bool
 
     def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        """The result of the call, which is that of forward unless the hook returns another."""
+        """The result of the call: that of forward, unless the hook returns another."""
         extra = (kwargs,) if self.with_kwargs else ()
         found = self.fn(module, args, *extra, result)
         return result if found is None else found
 
 
 class BackwardHookFunction(Function):
-    """The tensors it is given, behind a node that hooks can stand on."""
+    """Its arguments, behind a node that hooks can stand on."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Any:
@@ -77,10 +77,10 @@ class BackwardHookFunction(Function):
 
 
 class _Crossing:
-    """One call of a module with backward hooks: what connects the gradients at its two ends.
+    """One call of a module with backward hooks: it brings together the gradients at the two ends.
 
-    A place is where a tensor that requires grad stands among the inputs, or the outputs; None if there is none. As in
-    torch, a hook gets zeros for the input tensors that require none.
+    A place is the position, among the inputs or the outputs, of a tensor that requires grad; None if there is no such
+    tensor. As in torch, a hook gets zeros for the input tensors that do not require grad.
     """
 
     def __init__(self, module: Any, pre_hooks: Sequence[Hook], hooks: Sequence[Hook]) -> None:
@@ -89,7 +89,7 @@ class _Crossing:
         self.passive: dict[int, Any] = {}
         self.input_places: list[int] | None = None
         self.output_places: list[int] | None = None
-        self.grad_outputs: Sequence[Any] | None = None  # between the moments at which the two ends are passed
+        self.grad_outputs: Sequence[Any] | None = None  # set while the backward pass is between the two ends
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments for forward, behind the first node."""
@@ -114,7 +114,7 @@ class _Crossing:
         return values if isinstance(result, tuple) else values[0]
 
     def _at_outputs(self, _: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The pre-hooks; and, where no input has a gradient to wait for, the hooks."""
+        """Call the pre-hooks; and, where no input waits for a gradient, the hooks."""
         assert self.output_places is not None
         at = dict(zip(self.output_places, grad_outputs, strict=True))
         grads: Sequence[Any] = tuple(at.get(i) for i in range(self.outputs))
@@ -144,7 +144,7 @@ class _Crossing:
                 )
 
     def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
-        """The hooks, now that the gradients of both ends are known."""
+        """Call the hooks: the gradients of both ends are known."""
         assert self.input_places is not None
         if self.grad_outputs is None:  # the gradient did not come through the outputs, as in a second backward pass
             return None
@@ -160,7 +160,7 @@ class _Crossing:
 
 
 def _behind_a_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
-    """`values` with the tensors that require grad behind a node that calls `hook` once it ran; and their places."""
+    """`values`, with the tensors that require grad behind a node that calls `hook` after it ran; and their places."""
     places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
     if not places or not thread.modes.grad_enabled:
         return values, None
@@ -185,7 +185,7 @@ def _of_length(found: Any, count: int, problem: str) -> Sequence[Any]:
 
 
 class HookedCall:
-    """What Module is as a function: `forward`, and the hooks around it."""
+    """The part of Module that calls: `forward`, and the hooks around it."""
 
     forward: Hook
     _backward_hooks: OrderedDict[int, Hook]
@@ -198,8 +198,8 @@ class HookedCall:
     ) -> RemovableHandle:
         """Call ``hook(module, args)``, with `with_kwargs` ``hook(module, args, kwargs)``, before `forward`.
 
-        What it returns, unless None, are the arguments for forward: a value or a tuple, with `with_kwargs` a tuple of
-        the two. `prepend`: before those that are registered already.
+        Unless it returns None, it returns the arguments for forward: a value or a tuple; with `with_kwargs` a tuple and
+        a dict. `prepend`: call it before the hooks that are registered already.
         """
         return _register(self._forward_pre_hooks, hook, _PreHook(hook, with_kwargs), prepend)
 
@@ -208,8 +208,8 @@ class HookedCall:
     ) -> RemovableHandle:
         """Call ``hook(module, args, result)``, or ``hook(module, args, kwargs, result)``, after `forward`.
 
-        What it returns, unless None, is the result of the call. `always_call`: also if forward or another hook raises;
-        what is not known then is None, and what the hook raises is only a warning.
+        Unless it returns None, it returns the result of the call. `always_call`: call it also if forward or another
+        hook raises; a result that is not known is None then, and an error in the hook becomes a warning.
 
         >>> import pullback
         >>> layer = pullback.nn.Identity()
@@ -223,17 +223,17 @@ class HookedCall:
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_outputs)`` when the gradient of the result is known, before it goes on.
 
-        What it returns, unless None, replaces it: a tuple with one gradient for each output. An input or a result that
-        requires grad may not be written in place then.
+        Unless it returns None, it returns the gradients to use instead: a tuple, one for each output. An input or a
+        result that requires grad may then not be written in place.
         """
         return _register(self._backward_pre_hooks, hook, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_inputs, grad_outputs)`` when the gradients of the inputs are known.
 
-        There is one for each positional argument and each output, None where there is none. What the hook returns,
-        unless None, replaces those of the inputs: a tuple. An input or a result that requires grad may not be written
-        in place then.
+        There is a gradient, or None, for each positional argument and each output. Unless the hook returns None, it
+        returns the gradients to use for the inputs: a tuple. An input or a result that requires grad may then not be
+        written in place.
         """
         return _register(self._backward_hooks, hook, hook, prepend)
 
@@ -262,7 +262,7 @@ class HookedCall:
             raise
 
     def _call_those_left(self, called: set[int], args: Any, kwargs: Any, result: Any) -> None:
-        """After a failure, the hooks that are to be called even so."""
+        """After a failure, call the hooks that were registered with `always_call`."""
         for number, hook in list(self._forward_hooks.items()):
             if hook.always_call and number not in called:
                 try:

@@ -1,4 +1,4 @@
-"""A compiled module as a module: what `pullback.compile` makes of one, and `Module.compile`.
+"""A compiled module as a module: the result of `pullback.compile` for a module, and `Module.compile`.
 
 `pullback.compile` lies below this package and asks a class for `__compile__`; `Module` has it from here.
 """
@@ -14,8 +14,8 @@ from .module import Module
 class CompiledModule(Module):
     """A module whose call is compiled; made by ``pullback.compile(module)``.
 
-    It holds the module as `_orig_mod`, so that it can be part of others, be listed, converted and saved (under
-    ``_orig_mod.``, as in torch). What not every module has (``weight``) is the attribute of the module it holds.
+    It holds the module as `_orig_mod`, so it can be part of others, be listed, converted and saved (under
+    ``_orig_mod.``, as in torch). Attributes that not every module has (``weight``) are those of the module it holds.
 
     >>> import pullback
     >>> net = pullback.nn.Sequential(pullback.compile(pullback.nn.Linear(2, 1)), pullback.nn.ReLU())
@@ -37,11 +37,11 @@ class CompiledModule(Module):
         return self._orig_mod
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes."""
+        """The result of the compiled module."""
         return vars(self)["_compiled"](*args, **kwargs)
 
     def explain(self) -> str:
-        """What was compiled, for each signature so far; see docs/compile.md."""
+        """The compiled programs, one for each signature so far; see docs/compile.md."""
         return str(vars(self)["_compiled"].explain())
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Modules that hold others: in a row, in a list, by name. And lists of parameters, and the module that does nothing."""
+"""Modules that hold others: in a row, in a list, by name. Also lists of parameters, and a module that does nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .parameter import Parameter
 
 
 class Identity(Module):
-    """``y = x``: stands where a module is expected and nothing is to be done. Takes any arguments and ignores them.
+    """``y = x``: for places that need a module which does nothing. Takes any arguments and ignores them.
 
     >>> import pullback
     >>> pullback.nn.Identity(54, unused=True)(pullback.ones(1))
@@ -33,7 +33,7 @@ class Identity(Module):
 
 
 class DataParallel(Module):
-    """A module, as `module`: PyTorch spreads its work over GPUs, and without one calls it as it is, which is done here.
+    """A module around `module`. PyTorch spreads the work over GPUs, and without one just calls `module`, as this does.
 
     >>> import pullback
     >>> list(pullback.nn.DataParallel(pullback.nn.Linear(1, 1)).state_dict())
@@ -47,12 +47,12 @@ class DataParallel(Module):
         self.module = module
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module makes of the inputs."""
+        """The result of the module."""
         return self.module(*inputs, **kwargs)
 
 
 class _Row(Module):
-    """Modules by number: what Sequential and ModuleList have in common."""
+    """Modules by number: the common part of Sequential and ModuleList."""
 
     _modules: dict[str, Module]
 
@@ -105,8 +105,8 @@ class _Row(Module):
 class Sequential(_Row):
     """Modules one after the other: each is called with the result of the one before.
 
-    They are given as arguments, or by name as one OrderedDict. A Sequential is indexed, sliced, added to and cut as a
-    list.
+    They are given as arguments, or by name as one OrderedDict. A Sequential can be indexed, sliced, added to and cut
+    like a list.
 
     >>> import pullback
     >>> nn = pullback.nn
@@ -185,7 +185,7 @@ def _factor(cls: type, other: Any) -> int:
 
 
 class ModuleList(_Row):
-    """Modules in a list, which is no module to call: a `forward` goes through them as it likes.
+    """Modules in a list, which is not called itself: the `forward` of a module calls its members.
 
     >>> import pullback
     >>> nn = pullback.nn
@@ -238,7 +238,7 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """Modules by name, in the order in which they were added; no module to call.
+    """Modules by name, in the order in which they were added. It is not called itself.
 
     >>> import pullback
     >>> nn = pullback.nn
@@ -295,13 +295,13 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add modules from a mapping, another ModuleDict, or pairs; those of the same names are replaced."""
+        """Add modules from a mapping, another ModuleDict, or pairs; they replace modules of the same names."""
         for key, module in _pairs("ModuleDict", modules):
             self[key] = module
 
 
 class ParameterList(Module):
-    """Values in a list: tensors become Parameters and are the module's, anything else is kept as it is.
+    """Values in a list: tensors become Parameters of the module, other values are kept as they are.
 
     >>> import pullback
     >>> coefficients = pullback.nn.ParameterList([pullback.zeros(2), pullback.ones(3)])
@@ -362,9 +362,9 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Values by name: tensors become Parameters and are the module's, anything else is kept as it is.
+    """Values by name: tensors become Parameters of the module, other values are kept as they are.
 
-    They are in the order in which they were added; those of a plain dict are added in the order of their names.
+    They stay in the order in which they were added; values from a plain dict are added in the order of their names.
 
     >>> import pullback
     >>> bounds = pullback.nn.ParameterDict({"low": pullback.zeros(1), "high": pullback.ones(1)})
@@ -408,7 +408,7 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of that name, which is `default` from now on if there was none."""
+        """The value of that name; if there is none, `default` is added and returned."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -425,7 +425,7 @@ class ParameterDict(Module):
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Take out what was added last, and return its name and value."""
+        """Take out the value that was added last, and return its name and value."""
         key = next(reversed(self._keys), None)
         if key is None:
             raise KeyError("popitem(): the ParameterDict is empty")
@@ -438,7 +438,7 @@ class ParameterDict(Module):
         return default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Another dict, of one value under several names."""
+        """A new dict with one value under several names."""
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> KeysView[str]:
@@ -454,7 +454,7 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add values from a mapping, another ParameterDict, or pairs; those of the same names are replaced."""
+        """Add values from a mapping, another ParameterDict, or pairs; they replace values of the same names."""
         pairs = _pairs("ParameterDict", parameters)
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             pairs.sort(key=lambda pair: pair[0])
@@ -484,7 +484,7 @@ class ParameterDict(Module):
 
 
 def _as_parameter(value: Any) -> Any:
-    """A tensor as a Parameter, anything else as it is."""
+    """A tensor as a Parameter, any other value as it is."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
@@ -503,7 +503,7 @@ def _refuse_all_but_iterables(where: str, values: Any) -> None:
 
 
 def _pairs(where: str, values: Any) -> list[tuple[str, Any]]:
-    """What a mapping, a dict of modules or parameters, or a sequence of pairs has, as pairs."""
+    """The pairs of a mapping, of a dict of modules or parameters, or of a sequence of pairs."""
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
         return list(values.items())
     if not isinstance(values, Iterable):
@@ -522,7 +522,7 @@ def _pairs(where: str, values: Any) -> list[tuple[str, Any]]:
 
 
 def _listed(items: Iterable[tuple[Any, Any]]) -> str:
-    """A line for each value: a tensor by dtype and shape, anything else by its type."""
+    """A line for each value: a tensor by dtype and shape, other values by their type."""
     lines = []
     for key, value in items:
         what = f"Object of type: {type(value).__name__}"

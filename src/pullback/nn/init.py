@@ -1,8 +1,8 @@
 """First values for parameters, written in place, outside of any graph.
 
-Where a bound or a spread is computed from the shape, the fans are those of a matrix or a convolution's kernel:
-``fan_in`` is the number of inputs of one output, ``shape[1]`` times the size of the kernel, and ``fan_out`` the number
-of outputs of one input, with ``shape[0]``. Random numbers are drawn from `generator`, or else from pullback's.
+Bounds and spreads that follow from the shape use the fans of a matrix or of a convolution's kernel: ``fan_in`` is the
+number of inputs of one output, ``shape[1]`` times the size of the kernel, and ``fan_out`` the number of outputs of one
+input, with ``shape[0]``. Random numbers are drawn from `generator`, by default from pullback's own.
 
 See https://docs.pytorch.org/docs/stable/nn.init.html.
 """
@@ -60,10 +60,10 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much a nonlinearity's input is to be scaled up for the variance of its output to stay that of the input.
+    """The factor for the input of a nonlinearity that keeps the variance of its output equal to that of the input.
 
     `param` is the slope of ``"leaky_relu"`` below 0, 0.01 unless given: the gain is ``sqrt(2 / (1 + slope ** 2))``.
-    ValueError for a nonlinearity that is not known.
+    ValueError for an unknown nonlinearity.
 
     >>> import pullback
     >>> pullback.nn.init.calculate_gain("tanh")
@@ -103,7 +103,7 @@ def _fill(name: str, tensor: Any, value: float) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix, so that a linear layer passes on as many inputs as it can; for a matrix."""
+    """The identity matrix: a linear layer passes on as many inputs as it can. `tensor` must be a matrix."""
     _refuse_all_but("eye_", tensor, (2,), "2 dimensions")
     return _write(tensor, np.eye(*tensor.shape))
 
@@ -111,7 +111,7 @@ def eye_(tensor: Tensor) -> Tensor:
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """A kernel that passes on as many channels as it can: 1 in the middle for input i and output i, else 0.
 
-    For a kernel of 1, 2 or 3 dimensions after those of outputs and inputs; in each of `groups` groups of outputs.
+    `tensor` must be a kernel: outputs, inputs and 1, 2 or 3 dimensions. Each of `groups` groups of outputs is set so.
     """
     _refuse_all_but("dirac_", tensor, (3, 4, 5), "3, 4, or 5 dimensions")
     outputs, inputs, *kernel = tensor.shape
@@ -145,7 +145,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal, with that mean and standard deviation."""
+    """Normal, with mean `mean` and standard deviation `std`."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     with no_grad():
@@ -160,7 +160,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal, with that mean and standard deviation, given that the value lies in [a, b].
+    """Normal, with mean `mean` and standard deviation `std`, restricted to [a, b].
 
     Values outside are drawn again; where most would lie outside, they are drawn uniformly from [a, b] and kept with a
     probability in proportion to the density. RuntimeError if `std` is not positive, or a > b.
@@ -178,7 +178,7 @@ def trunc_normal_(
     low, high = (a - mean) / std, (b - mean) / std
     likely = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2 > 0.3
     peak = min(max(low, 0.0), high)  # where the density is highest
-    if not likely:  # leave out where the density is less than e**-40 of that; the interval may be without end
+    if not likely:  # leave out densities below e**-40 of the peak: the interval may be infinite
         reach = min(9.0, 40 / abs(peak)) if peak else 9.0
         low, high = max(low, peak - reach), min(high, peak + reach)
     values = np.empty(tensor.numel())
@@ -217,7 +217,7 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Uniform on [-b, b) with ``b = gain * sqrt(3 / fan)`` (He et al., 2015).
 
-    `mode` says which fan, ``"fan_in"`` or ``"fan_out"``; the gain is `calculate_gain` of `nonlinearity` and `a`.
+    `mode` chooses the fan, ``"fan_in"`` or ``"fan_out"``; the gain is `calculate_gain` of `nonlinearity` and `a`.
     """
     std = _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
     if std is None:
@@ -241,8 +241,8 @@ def kaiming_normal_(
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """``gain`` times a random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2013).
 
-    A tensor of more dimensions is taken as a matrix with ``shape[0]`` rows. The matrix is the Q of a random one, with
-    signs chosen for its distribution to be uniform (Mezzadri, 2007).
+    A tensor of more dimensions is read as a matrix with ``shape[0]`` rows. The matrix is the Q of a random one, with
+    signs that make its distribution uniform (Mezzadri, 2007).
     """
     if _checked("orthogonal_", tensor).ndim < 2:
         raise ValueError(_dimensions("orthogonal_", tensor, "2 or more dimensions"))
@@ -259,7 +259,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal with mean 0 and standard deviation `std`, and in each column a fraction `sparsity` of zeros, rounded up.
 
-    For a matrix (Martens, 2010).
+    `tensor` must be a matrix (Martens, 2010).
     """
     _refuse_all_but("sparse_", tensor, (2,), "2 dimensions")
     zeros = math.ceil(sparsity * tensor.shape[0])
@@ -269,7 +269,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         return tensor.masked_fill_(wrap(order < zeros), 0)
 
 
-# What they share ------------------------------------------------------------------------------------------------------
+# Shared helpers -------------------------------------------------------------------------------------------------------
 
 
 def _write(tensor: Tensor, values: np.ndarray[Any, Any]) -> Tensor:
@@ -310,7 +310,7 @@ def _xavier_std(name: str, tensor: Any, gain: float) -> float:
 
 
 def _kaiming_std(name: str, tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
-    """The standard deviation, or None for a tensor without elements, in which there is nothing to be written."""
+    """The standard deviation; None for a tensor without elements, which needs no values."""
     if not _checked(name, tensor).numel():
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=errors.callers_level())
         return None

@@ -1,8 +1,8 @@
-"""Module: what all layers are.
+"""Module: the base class of all layers.
 
-A module has parameters (trained), buffers (part of its state, not trained) and modules within it, each in a dict of its
-own: that is how a whole network is listed, converted, saved and loaded. `__setattr__` puts what is set as an attribute
-into the right dict. The call of a module is in `_hooks.py`, saving and loading in `_state_dict.py`.
+A module has parameters (trained), buffers (part of its state, not trained) and modules within it, each kind in its own
+dict. So a whole network can be listed, converted, saved and loaded. `__setattr__` puts an attribute into the right
+dict. The call of a module is in `calling.py`, saving and loading in `state_dict.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .state_dict import Stateful
 
 
 def _forward_unimplemented(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    """What the module computes: for every subclass to define."""
+    """The computation of the module: every subclass defines it."""
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function.\n'
         "  What to do: define forward(self, ...); it is what calling the module calls."
@@ -32,10 +32,10 @@ def _forward_unimplemented(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 class Module(HookedCall, Stateful):
     """The base class of all layers and networks.
 
-    A subclass calls ``super().__init__()``, sets its parameters, buffers and the modules it is made of as attributes,
-    and defines `forward`. It is used by calling it.
+    A subclass calls ``super().__init__()``, sets its parameters, buffers and inner modules as attributes, and defines
+    `forward`. To use a module, call it.
 
-    `training` says whether it is being trained (`train`) or used (`eval`).
+    `training` is True after `train()`, and False after `eval()`.
 
     >>> import pullback
     >>> class Scale(pullback.nn.Module):
@@ -56,10 +56,10 @@ class Module(HookedCall, Stateful):
 
     training: bool
     forward: Callable[..., Any] = _forward_unimplemented
-    __compile__: ClassVar[Callable[[Any, Any], Any]]  # what `pullback.compile` makes of a module: see `compiled.py`
+    __compile__: ClassVar[Callable[[Any, Any], Any]]  # used by `pullback.compile`: see `compiled_module.py`
 
     def __init__(self) -> None:
-        # not through __setattr__, which needs what is made here
+        # not through __setattr__, which needs these dicts
         vars(self).update(
             training=True,
             _parameters={},
@@ -79,12 +79,12 @@ class Module(HookedCall, Stateful):
     # Taking in ------------------------------------------------------------------------------------------------
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter that is then the attribute `name`; None is a parameter that there could be."""
+        """Add a parameter as the attribute `name`; None stands for a parameter that is absent."""
         self._check_name("parameter", name, "_parameters")
         self._set_parameter(name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is not trained, the attribute `name`; it is in the `state_dict` if it is `persistent`."""
+        """Add a tensor that is not trained as the attribute `name`; if `persistent`, the `state_dict` holds it."""
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise _cannot_assign(tensor, f"object to buffer '{name}'", "a Tensor or None")
@@ -92,7 +92,7 @@ class Module(HookedCall, Stateful):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a module within this one, the attribute `name`."""
+        """Add a module within this one, as the attribute `name`."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_class_of(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
@@ -103,7 +103,7 @@ class Module(HookedCall, Stateful):
         self.add_module(name, module)
 
     def _check_name(self, kind: str, name: str, where: str) -> None:
-        """Refuse a name for what is to be added to the dict `where`."""
+        """Refuse a name for a new member of the dict `where`."""
         if where not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
@@ -136,7 +136,7 @@ class Module(HookedCall, Stateful):
                     )
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
-            # a property may still be without a value
+            # a property may have no value yet
             if name not in self._parameters and hasattr(type(self), name) and hasattr(self, name):
                 raise KeyError(f"attribute '{name}' already exists")
             self._set_parameter(name, value)
@@ -169,7 +169,7 @@ class Module(HookedCall, Stateful):
             object.__setattr__(self, name, value)
 
     def _forget(self, name: str, *places: dict[str, Any]) -> None:
-        """Take `name` out of the places where it is no longer."""
+        """Take `name` out of the other dicts."""
         for place in places:
             place.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
@@ -199,14 +199,14 @@ class Module(HookedCall, Stateful):
     # Listing --------------------------------------------------------------------------------------------------
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once; with `recurse` also those of the modules within."""
+        """The parameters, each once; with `recurse` also the parameters of the modules within."""
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their full names; one that is there twice, unless `remove_duplicate`, by both."""
+        """The parameters with their full names; one with two names is listed once if `remove_duplicate`, else twice."""
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -227,7 +227,7 @@ class Module(HookedCall, Stateful):
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        """What a function lists for every module, with full names and without the Nones."""
+        """The members that a function lists for every module, with full names and without None."""
         seen: set[int] = set()
         modules = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
@@ -238,12 +238,12 @@ class Module(HookedCall, Stateful):
                     yield (f"{path}.{name}" if path else name), member
 
     def children(self) -> Iterator[Module]:
-        """The modules right within this one, each once."""
+        """The modules directly within this one, each once."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules right within this one, with their names."""
+        """The modules directly within this one, with their names."""
         seen: set[int] = set()
         for name, module in self._modules.items():
             if module is not None and id(module) not in seen:
@@ -258,7 +258,7 @@ class Module(HookedCall, Stateful):
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all within, with their full names; its own is `prefix`. `memo`: those to leave out."""
+        """This module and all within, with their full names; its own name is `prefix`. `memo`: modules to leave out."""
         memo = set() if memo is None else memo
         if self not in memo:
             if remove_duplicate:
@@ -304,7 +304,7 @@ class Module(HookedCall, Stateful):
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace the data of all parameters and their gradients, and all buffers, by what `fn` makes of them."""
+        """Replace the data of all parameters and their gradients, and all buffers, by `fn` of it."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -330,8 +330,8 @@ class Module(HookedCall, Stateful):
     ) -> Self:
         """Convert floating point and complex parameters and buffers in place: ``to(dtype)``, ``to(tensor)``.
 
-        A device may be given and has to be the CPU. TypeError for a dtype that is neither. memory_format: how those of
-        4 or 5 axes are to lie in memory.
+        A device may be given, and must be the CPU. TypeError for a dtype that is neither. memory_format: the order in
+        memory of tensors of 4 or 5 axes.
         """
         for arg in (*args, tensor):
             if isinstance(arg, Tensor):
@@ -353,7 +353,7 @@ class Module(HookedCall, Stateful):
         return self._apply(lambda t: t.to(found) if t.is_floating_point() or t.is_complex() else t)
 
     def type(self, dst_type: Any) -> Self:
-        """Convert all parameters and buffers, those of integers too, to a dtype, in place."""
+        """Convert all parameters and buffers, also those of integers, to a dtype, in place."""
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
@@ -373,7 +373,7 @@ class Module(HookedCall, Stateful):
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self) -> Self:
-        """The module itself: it lies on the CPU."""
+        """The module itself, which is on the CPU."""
         return self
 
     def cuda(self, device: Any = None) -> Self:
@@ -382,7 +382,7 @@ class Module(HookedCall, Stateful):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Say to this module and all within that they are being trained; or with False, that they are used."""
+        """Set `training` to `mode`, for this module and all modules within."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -395,7 +395,7 @@ class Module(HookedCall, Stateful):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say of all parameters whether operations on them are recorded: False freezes the module."""
+        """Set `requires_grad` of all parameters: False freezes the module."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
@@ -423,7 +423,7 @@ class Module(HookedCall, Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands in the parentheses of the repr: for a subclass to define, e.g. ``"in_features=2"``."""
+        """The text in the parentheses of the repr; a subclass may define it, e.g. ``"in_features=2"``."""
         return ""
 
     def __repr__(self) -> str:
@@ -436,7 +436,7 @@ class Module(HookedCall, Stateful):
 
 
 def enclosed(name: str, lines: list[str]) -> str:
-    """``name(...)`` around lines that are indented by two spaces; ``name()`` around none."""
+    """``name(...)`` around lines indented by two spaces; ``name()`` if there are no lines."""
     return f"{name}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{name}()"
 
 

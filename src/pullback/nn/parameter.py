@@ -22,8 +22,8 @@ def __dir__() -> list[str]:
 class Parameter(Tensor):
     """A leaf that is trained: set as an attribute of a Module, it is among the module's `parameters()`.
 
-    It lies on the memory of `data`, outside of any graph `data` is in, and requires a gradient also if it is made under
-    `no_grad`. Without `data` it is empty. Results of operations on it are plain Tensors.
+    It shares the memory of `data`, outside of any graph that `data` is in. It requires a gradient even if it is made
+    under `no_grad`. Without `data` it is empty. Results of operations on it are plain Tensors.
 
     Raises:
         TypeError: `data` is not a Tensor.
@@ -49,10 +49,10 @@ class Parameter(Tensor):
             made._version_of = data._share_version()
         return made
 
-    # A Tensor's make tensors of its own class; what they make of a Parameter is none.
+    # Tensor's own methods make tensors of the same class; here they make plain Tensors.
 
     def detach(self) -> Tensor:
-        """A plain Tensor on the same memory that is not part of the graph; a write to one is counted by both."""
+        """A plain Tensor on the same memory that is not part of the graph; the two share their version counter."""
         alias = wrap(self._data)
         alias._version_of = self._share_version()
         return alias
@@ -90,8 +90,8 @@ class _Marked(type):
 class Buffer(Tensor, metaclass=_Marked):
     """A tensor that is part of a module's state and not trained; set as an attribute, it is among the `buffers()`.
 
-    What is made is a plain Tensor on the memory of `data`, with a mark. `persistent` says whether it belongs to the
-    module's `state_dict`.
+    It is a plain Tensor on the memory of `data`, with a mark. `persistent` says whether it belongs to the module's
+    `state_dict`.
 
     >>> import pullback
     >>> module = pullback.nn.Module()
@@ -116,7 +116,7 @@ class Buffer(Tensor, metaclass=_Marked):
 
 
 def _payload(where: str, data: Any) -> Any:
-    """What a tensor with elements in memory holds."""
+    """The payload of a tensor with elements in memory."""
     if not isinstance(data, Tensor):
         raise TypeError(
             errors.message(where, expected="a Tensor", found=errors.describe(data), do="write pullback.tensor(...)")

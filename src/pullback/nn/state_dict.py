@@ -1,8 +1,8 @@
 """A module's state as a flat dict of tensors, and back: `state_dict` and `load_state_dict`.
 
-Loading has two halves. First every module says, through `_load_from_state_dict`, what does not fit and what it would
-take; then, if all fits, the tensors are written. So a state that is refused has changed nothing. The two halves are
-connected by a list of assignments that stand in each module's `local_metadata`.
+Loading has two halves. First every module lists, through `_load_from_state_dict`, the problems that it finds and the
+values that it would take. Then, if there are no problems, the tensors are written. So a state that is refused has
+changed nothing. A list of assignments in each module's `local_metadata` connects the two halves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PENDING = "_pending"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` returns: the keys that the module has and the state has not, and the other way round."""
+    """The result of `load_state_dict`: the keys that only the module has, and the keys that only the state has."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -38,10 +38,10 @@ class _IncompatibleKeys(NamedTuple):
 
 
 class Stateful:
-    """What Module is as something that is saved and loaded."""
+    """The part of Module that saves and loads."""
 
     _version: int = 1
-    """The version of what a class saves, kept in the state's metadata for `_load_from_state_dict` to look at."""
+    """The version of the state of a class, kept in the metadata, where `_load_from_state_dict` finds it."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -53,11 +53,11 @@ class Stateful:
     _load_state_dict_post_hooks: OrderedDict[int, Hook]
 
     def get_extra_state(self) -> Any:
-        """What else a subclass wants in its `state_dict`; to be defined together with `set_extra_state`."""
+        """Further state of a subclass for the `state_dict`; define it together with `set_extra_state`."""
         raise RuntimeError(f"{type(self).__name__} does not define get_extra_state(); there is nothing to call it for.")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over what `get_extra_state` returned."""
+        """Load the result of `get_extra_state`."""
         raise RuntimeError(f"{type(self).__name__} does not define set_extra_state(state), so it has no extra state.")
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
@@ -65,7 +65,7 @@ class Stateful:
         return RemovableHandle(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after that; it may change the dict in place."""
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after it is put there; it may change the dict."""
         return RemovableHandle(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
@@ -84,8 +84,8 @@ class Stateful:
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """The parameters and persistent buffers of this module and all within, by their full names.
 
-        The tensors are those of the module, not copies: outside the graph, or with `keep_vars` the very objects. They
-        are put into `destination`, a dict, if there is one.
+        The tensors share the memory of the module's tensors, outside the graph; with `keep_vars` they are the very
+        objects. They are put into `destination`, a dict, if it is given.
 
         >>> import pullback
         >>> module = pullback.nn.ParameterDict({"scale": pullback.ones(2)})
@@ -110,7 +110,7 @@ class Stateful:
         return destination
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Put the state of this module, without those within, into `destination`; for subclasses to extend."""
+        """Put the state of this module, without modules within, into `destination`; subclasses may extend it."""
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
@@ -127,14 +127,14 @@ class Stateful:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Take over what `state_dict` returned for a module of the same structure, and return the keys that differ.
+        """Load the result of `state_dict` of a module of the same structure, and return the keys that differ.
 
         Values are copied into the parameters and buffers, whose dtypes stay; with `assign` the tensors of the state
-        take their places. Unless `strict`, keys may be missing, and there may be others.
+        replace them. Unless `strict`, keys may be missing, and there may be further keys.
 
         Raises:
             TypeError: `state_dict` is not a mapping.
-            RuntimeError: keys or shapes that do not fit. The module is unchanged then, unless a hook or an override of
+            RuntimeError: keys or shapes do not fit. The module is unchanged then, unless a hook or an override of
                 `_load_from_state_dict` changed it.
         """
         if not isinstance(state_dict, Mapping):
@@ -147,7 +147,7 @@ class Stateful:
             state._metadata = metadata
         visited: list[tuple[Any, list[Callable[[], None]]]] = []
         _collect(self, state, "", metadata or {}, assign, keys, problems, visited)
-        # A hook after loading may forgive keys, so there loading comes before the verdict on them.
+        # A hook after loading may accept keys that differ, so such keys are refused after loading.
         hooked = any(module._load_state_dict_post_hooks for module, _ in visited)
         if not problems and (hooked or not (strict and any(keys))):
             for module, assignments in visited:
@@ -179,9 +179,9 @@ class Stateful:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Find the state of this module, without those within, in `state_dict`; for subclasses to extend.
+        """Find the state of this module, without modules within, in `state_dict`; subclasses may extend it.
 
-        What is amiss is added to the three lists. The values are written when all modules have found theirs.
+        Problems are added to the three lists. The values are written once all modules have found theirs.
         """
         for hook in list(self._load_state_dict_pre_hooks.values()):
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -216,7 +216,7 @@ class Stateful:
                 assignment()
 
     def _take(self, name: str, target: Tensor, value: Tensor, assign: bool) -> None:
-        """Write `value` into `target`, the parameter or buffer `name`, or put it in its place."""
+        """Write `value` into `target`, the parameter or buffer `name`, or replace it by `value`."""
         if not assign:
             with no_grad():
                 target.copy_(value)
@@ -239,7 +239,7 @@ def _collect(
     problems: list[str],
     visited: list[tuple[Any, list[Callable[[], None]]]],
 ) -> None:
-    """Have `module` and all within find their state; they are added to `visited`, each after those within."""
+    """Let `module` and all modules within find their state; each is added to `visited` after the modules within it."""
     local: dict[str, Any] = {**metadata.get(prefix[:-1], {}), _PENDING: []}
     if assign:
         local[_ASSIGN] = True
@@ -253,14 +253,14 @@ def _collect(
 
 
 def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tensor | None:
-    """`value`, if it can be written into `target`; else None, and a sentence among the problems."""
+    """`value`, if it can be written into `target`; else None, and the problem is noted."""
     if not isinstance(value, Tensor):
         problems.append(
             f'While copying the parameter named "{key}", expected pullback.Tensor from checkpoint but received '
             f"{type(value)}"
         )
         return None
-    if not target.ndim and value.shape == (1,):  # what some old checkpoints have for a number
+    if not target.ndim and value.shape == (1,):  # old checkpoints may store a number so
         value = value[0]
     if value.shape != target.shape:
         problems.append(

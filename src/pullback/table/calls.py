@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .entry import Op
 
 _ndarray = np.ndarray
+_NO_NAMES: dict[str, Any] = {}  # never written to
 
 
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edge | None] = ()) -> Tensor:
@@ -138,7 +139,7 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
     return view
 
 
-def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> Any:
     """Call an entry: forward on the payloads, then a record. The way of all but elementwise operations."""
     if kwargs:
         if "out" in kwargs and "out" not in op.params:
@@ -197,7 +198,7 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with tensors of a transform among its arguments: as the highest of their levels reads it."""
     kinds = overriding((*args, *kwargs.values()))
     if kinds:
-        return dispatch(kinds, op.call, args, kwargs)
+        return dispatch(kinds, op.unchecked, args, kwargs)
     level = highest((*args, *kwargs.values()))
     assert level is not None
     if kwargs:
@@ -239,13 +240,13 @@ def any_narrow(values: Iterable[Any]) -> bool:
 def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
     """Argument `i` as a Tensor (an array among tensors is a constant one), or the error that it is none."""
     if not args:
-        raise TypeError(f"{op.name}() missing required argument {op.params[0]!r}")
+        raise TypeError(f"{op.name}() missing required argument {op.public[0]!r}")
     if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
         return wrap(args[i])
     raise TypeError(
         errors.message(
             f"{op.name}()",
-            expected=f"argument {op.params[i]!r} to be a Tensor",
+            expected=f"argument {op.public[i]!r} to be a Tensor",
             found=errors.describe(args[i]),
             do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
         )
@@ -256,7 +257,7 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
     """Call an operation from inside a rule: recorded if any argument is a Tensor, else its forward on the payloads."""
     for a in args:
         if isinstance(a, Tensor):
-            return call(*args)
+            return call.op.unchecked(*args)  # type: ignore[attr-defined]
     return call.op.forward(*args)  # type: ignore[attr-defined]
 
 

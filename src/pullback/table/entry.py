@@ -8,6 +8,9 @@ and the NumPy functions whose rule it is.
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions. It may return a
 tuple, of which the outputs of floating point or complex numbers are differentiable.
 
+**Checks** look at the Tensors of a public call before anything is computed, raise where it is wrong, and give the
+forward its arguments; where they differ from the public ones, the checks have the public signature (see `checks.py`).
+
 A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs:
 the cotangent ``g`` (of a tuple: a list, with None where none came), any argument of the forward, the result ``out``
 (of a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only what the wanted rules name is saved. It returns the
@@ -38,12 +41,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import errors
-from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
-from .calls import any_narrow, apply, binary, general, into, join, operand, unary, write_out
-from .levels import call_body
+from .calls import apply, binary, general, into, join, unary
+from .checks import SPELLINGS, checked_call, composite_call
 from .nodes import ComplexNode, ComplexTupleNode, CutNode, LateNode, ManyNode, OpNode, TupleNode, saved_attributes
 from .operands import older_form, scaled
 from .plans import OUTPUT, Plans, Rule, needs
@@ -65,9 +67,6 @@ KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant"
 
 BATCHES = ("leading", "matrices", "loop", "refused")
 """The ways of `vmap` that an entry may name as its `batch`; the others are functions."""
-
-SPELLINGS: dict[str, str] = {}
-"""Arguments that callers may spell otherwise, whatever the operation: `ops` hands over NumPy's for torch's."""
 
 FACTS_OF_HOMES: dict[str, dict[str, Any]] = {
     "linalg": {"narrow": "one dtype"},
@@ -127,6 +126,10 @@ class About:
     where the forward itself asks an array for what only an array has: a function of the result, as an example, and
     of the arguments; "call": the forward is one call of the program.
 
+    checks: what looks at the arguments of a public call before anything is computed, a function with the public
+    signature, which may differ from the computation's (see `checks.py`). It raises, and returns the arguments of the
+    computation, all of them, or None where they are those it was given.
+
     samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
     """
 
@@ -151,6 +154,7 @@ class About:
     conjugate: bool = True
     cut: bool = False
     batch: Any = None
+    checks: Callable[..., Any] | None = None
     symbolic: str | Callable[..., Any] = ""
     samples: Any = ()
     kinks: Any = ()
@@ -200,6 +204,9 @@ class Op:
         self.params = tuple(params)
         self.rules = rules
         self.call: Callable[..., Any] = forward  # what a user calls, once it is entered
+        self.unchecked: Callable[..., Any] = forward  # the same with the arguments of `forward`, checked before
+        self.public = self.params  # the names of a user's arguments
+        self.factors: tuple[str, ...] = ()  # numbers that once stood among the tensors, and now have names
         self.view = about.view
         self.exact = {"exact": True, "converted": False}.get(str(about.out))  # what `out=` means, where that is said
         self.written_by = ""  # the operator behind which its in-place twin stands
@@ -407,19 +414,28 @@ def _publish(
     call: Callable[..., Any],
     model: Callable[..., Any],
     made: Callable[[Op], Callable[..., Any]] | None = None,
+    unchecked: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Put the finished operation where people look for it, with the name, signature and words of `model`.
 
-    made: what makes the function `call` of an entry like this one, for `Op.titled`.
+    made: what makes the function that calls an entry like this one, for `Op.titled`. unchecked: that function, the
+    call with arguments that are checked, where `call` checks them.
     """
     op.made = made or op.made
     about, name = op.about, op.name.rpartition(".")[2]
     call.__name__ = call.__qualname__ = name
-    errors.called(call, name if op.kind == "composite" else op.name, elementwise=op.elementwise)
+    title = name if op.kind == "composite" or about.checks is not None else op.name
+    errors.called(call, title, elementwise=op.elementwise)
     call.__doc__ = model.__doc__
     call.__module__ = "pullback" + f".{about.home}" * bool(about.home)
     call.op = op  # type: ignore[attr-defined]
-    op.call = call
+    if unchecked is None:
+        op.call = op.unchecked = call
+    else:
+        unchecked.__name__ = unchecked.__qualname__ = name
+        errors.called(unchecked, title, elementwise=op.elementwise)
+        unchecked.op = op  # type: ignore[attr-defined]
+        op.call, op.unchecked = call, unchecked
     TABLE[op.name] = op
     method = not about.home if about.method is None else about.method
     if about.function and not name.startswith("_"):
@@ -497,7 +513,9 @@ def elementwise(
     if about.numpy is None and isinstance(forward, np.ufunc):
         about.numpy = {forward: call}
     call.__doc__ = doc
-    return _publish(op, call, call, made)
+    if about.checks is None:
+        return _publish(op, call, call, made)
+    return _publish(op, checked_call(op, general), call, made, call)
 
 
 def _with_alpha(op: Op, plain: Callable[..., Any], product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -554,7 +572,10 @@ def pointwise(**given: Any) -> Any:
 
             return call
 
-        return _publish(op, made(op), forward, made)
+        unchecked = made(op)
+        if op.about.checks is None:
+            return _publish(op, unchecked, forward, made)
+        return _publish(op, checked_call(op, general), forward, made, unchecked)
 
     return enter
 
@@ -579,43 +600,9 @@ def composite(**given: Any) -> Any:
 
     def enter(body: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("composite", body, given)
-        annotations = body.__annotations__
-        tensors = [i for i, p in enumerate(op.params) if annotations.get(p) == "Tensor"]
-        older, whole = op.about.older, bool(op.about.narrow)
-
-        @functools.wraps(body)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if not (kwargs or LEVELS.n or NARROW.n):
-                for i in tensors:
-                    if i < len(args) and not isinstance(args[i], Tensor):
-                        break
-                else:
-                    return body(*args)
-            return unusual(args, kwargs)
-
-        def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if older and len(args) > len(tensors):
-                args, numbers = older_form(op.name, len(tensors), op.keyword_only, args)
-                kwargs = {**numbers, **kwargs}
-            if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
-                return dispatch(kinds, call, args, kwargs)
-            out = None
-            if kwargs:
-                out = kwargs.pop("out", None) if "out" not in op.params else None
-                named = {k if k in op.params else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
-                if len(named) < len(kwargs):
-                    raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
-                kwargs = named
-            if NARROW.n and whole and any_narrow((*args, *kwargs.values())):
-                found = NARROW.compute(op, args, kwargs)
-                return found if out is None else write_out(op.name, out, found, op.exact)
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    args = (*args[:i], operand(op, args, i), *args[i + 1 :])
-            found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
-            return found if out is None else write_out(op.name, out, found, op.exact)
-
-        return _publish(op, call, body)
+        if op.about.checks is not None:
+            raise TypeError(f"table entry {op.name!r}: the body of a composite checks its own arguments")
+        return _publish(op, composite_call(op, body), body)
 
     return enter
 
@@ -653,7 +640,10 @@ def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], C
 
             return call
 
-        return _publish(op, made(op), forward, made)
+        unchecked = made(op)
+        if op.about.checks is None:
+            return _publish(op, unchecked, forward, made)
+        return _publish(op, checked_call(op, apply), forward, made, unchecked)
 
     return enter
 

@@ -16,6 +16,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS
+from .checks import WRITER
 from .entry import Op
 from .writing import before_write, put, refuse_write, take_history
 
@@ -49,6 +50,19 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
     errors.called(twin, f"{name}_")
     twin.__doc__ = f"`{name}`, written into this tensor, which is returned."
     return twin
+
+
+@functools.cache
+def _writer(op: Op) -> Callable[..., Tensor]:
+    return twin_of(op, method=op.unchecked)
+
+
+def _write(op: Op, args: tuple[Any, ...]) -> Tensor:
+    """The computation of `op`, written into the first of its arguments, which are checked."""
+    return _writer(op)(*args)
+
+
+WRITER.write = _write
 
 
 def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:

@@ -39,13 +39,17 @@ def _narrowed(op: Op, t: Tensor) -> Tensor:
     return _conversion(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
-def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operation on tensors of which some are of bfloat16: so is its result, unless another float takes part."""
+def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
+    """An operation on tensors of which some are of bfloat16: so is its result, unless another float takes part.
+
+    public: the arguments are those of a user's call, which are not checked yet.
+    """
     tensors: list[Tensor] = []
     mapped(tensors.append, (*args, *kwargs.values()))
     given = (*args, *kwargs.values())
     if callable(op.about.narrow):
-        args, kwargs = (), op.about.narrow(dict(zip(op.params, args, strict=False)) | kwargs)
+        names = op.public if public else op.params
+        args, kwargs = (), op.about.narrow(dict(zip(names, args, strict=False)) | kwargs)
     same = op.kind == "bilinear" or op.about.narrow == "one dtype"
     if same and len({t.dtype for t in tensors if t._data.dtype.kind in "fcV"}) > 1:
         raise RuntimeError(
@@ -56,7 +60,8 @@ def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 do="convert one of them, e.g. w.to(x.dtype)",
             )
         )
-    found = op.call(*mapped(_widened, args), **{k: mapped(_widened, v) for k, v in kwargs.items()})
+    call = op.call if public else op.unchecked
+    found = call(*mapped(_widened, args), **{k: mapped(_widened, v) for k, v in kwargs.items()})
     if any(isinstance(v, (dtype, np.dtype, type)) for v in given) or any(
         t._data.dtype.kind in ("f", "c") and t._data.ndim for t in tensors
     ):

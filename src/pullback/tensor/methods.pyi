@@ -802,7 +802,7 @@ class Methods:
     def reciprocal_(self, *, out: Any = ...) -> Tensor:
         """`reciprocal`, written into this tensor, which is returned."""
     def register_hook(self, hook: Any) -> Any:
-        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, unless None, replaces the gradient."""
+        """Call ``hook(grad)`` when this tensor's gradient is known; a result other than None replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
         """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
     def relu(self, *, out: Any = ...) -> Tensor:
@@ -834,7 +834,7 @@ class Methods:
     def resolve_neg(self, *, out: Any = ...) -> Tensor:
         """The tensor itself: its negation, if there was one, has been done."""
     def retain_grad(self) -> Any:
-        """Have this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
+        """Make this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
     def roll(self, shifts: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
         """The elements moved on by `shifts` along `dims` (without dims: of the flattened tensor), the last to the front."""
     def rot90(self, k: Any = ..., dims: Any = ..., *, out: Any = ...) -> Tensor:

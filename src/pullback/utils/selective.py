@@ -197,7 +197,7 @@ class Watching(Level):
         return self._held(self._again(op, args, kwargs) if self.again else self._first(op, args, kwargs))
 
     def _first(self, op: Op, args: Any, kwargs: Any) -> Any:
-        out = op.call(*args, **kwargs)
+        out = op.unchecked(*args, **kwargs)
         if self._counted(op, args, kwargs):
             wanted = self.keeps_all or self._asked(op, args, kwargs, out)
             kept = _Result(out) if wanted and all(isinstance(t, Tensor) for t in leaves(out)) else None
@@ -206,10 +206,10 @@ class Watching(Level):
 
     def _again(self, op: Op, args: Any, kwargs: Any) -> Any:
         if not self._counted(op, args, kwargs) or not self.left.get(op):
-            return op.call(*args, **kwargs)
+            return op.unchecked(*args, **kwargs)
         result = self.left[op].popleft()
         if result is None:
-            return op.call(*args, **kwargs)
+            return op.unchecked(*args, **kwargs)
         if not self.mutable and result.changed():
             raise RuntimeError(
                 f"A result of {op.name}() that is kept by selective checkpointing has been mutated.\n"

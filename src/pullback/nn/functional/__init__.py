@@ -7,6 +7,7 @@ from ...table.tensor_methods import enter_methods as _enter_methods
 from . import (
     activation,
     attention,
+    borders,
     distance,
     dropout,
     embedding,
@@ -15,7 +16,7 @@ from . import (
     normalization,
     softmaxes,
 )
-from .images import averages, convolution, folding, grid_sample, padding, pooling, resampling, unpooling
+from .images import averages, convolution, folding, grid_sample, pooling, resampling, unpooling
 from .losses import classes, ctc, likelihoods, pairs, regression
 
 _enter_methods()

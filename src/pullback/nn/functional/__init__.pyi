@@ -24,7 +24,7 @@ def avg_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = .
 def avg_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> Tensor:
     """The average of each window on volumes, as `avg_pool1d`; or the sum divided by `divisor_override`."""
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = ..., bias: Any = ..., training: Any = ..., momentum: Any = ..., eps: Any = ...) -> Tensor:
-    """``(x - mean) / sqrt(variance + eps) * weight + bias`` of each channel, over the batch and what follows."""
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` of each channel, over the batch and the axes that follow."""
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = ...) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``."""
 def binary_cross_entropy(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
@@ -42,7 +42,7 @@ def conv1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding:
 def conv2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
     """The convolution of `conv1d` along two axes: ``(N, C, H, W)`` and ``(O, C / groups, K, L)``."""
 def conv3d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
-    """The convolution of `conv1d` along three axes."""
+    """The convolution of `conv1d` along three axes: ``(N, C, D, H, W)`` and ``(O, C / groups, J, K, L)``."""
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = ...) -> Tensor:
     """`conv1d` of ``(L, N, C)`` with a weight ``(K, C, O)``: time first, channels last."""
 def conv_transpose1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: Any = ..., dilation: Any = ...) -> Tensor:
@@ -60,7 +60,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = ..., size_average: Any 
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any = ..., reduction: Any = ..., zero_infinity: Any = ...) -> Tensor:
     """The negative log likelihood of label sequences, summed over their alignments in time (Graves et al. 2006)."""
 def dropout(input: Any, p: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
-    """Each element 0 with probability `p`, else over ``1 - p``; `input` itself unless `training`."""
+    """Each element set to 0 with probability `p`, else divided by ``1 - p``; `input` itself unless `training`."""
 def dropout1d(input: Any, p: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
     """`dropout` of whole channels: ``(N, C, L)`` or ``(C, L)``."""
 def dropout2d(input: Any, p: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
@@ -72,15 +72,15 @@ def elu(input: Any, alpha: Any = ..., inplace: Any = ...) -> Tensor:
 def elu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`elu`, written into `input`, which is returned."""
 def embedding(input: Any, weight: Any, padding_idx: Any = ..., max_norm: Any = ..., norm_type: Any = ..., scale_grad_by_freq: Any = ..., sparse: Any = ...) -> Tensor:
-    """``weight[input]``: the rows of a matrix ``(n, d)`` at integers of any shape, which gains an axis of length d."""
+    """``weight[input]``: the rows of a matrix ``(n, d)`` at integers of any shape, with a new last axis."""
 def embedding_bag(input: Any, weight: Any, offsets: Any = ..., max_norm: Any = ..., norm_type: Any = ..., scale_grad_by_freq: Any = ..., mode: Any = ..., sparse: Any = ..., per_sample_weights: Any = ..., include_last_offset: Any = ..., padding_idx: Any = ...) -> Tensor:
-    """The sum, mean or maximum of the rows of `weight` at the indices of each bag, ``(bags, d)``; 0 of an empty bag."""
+    """The sum, mean or maximum of the rows of `weight` at the indices of each bag, ``(bags, d)``; 0 for an empty bag."""
 def feature_alpha_dropout(input: Any, p: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
     """`alpha_dropout` of whole channels: ``(N, C, ...)``."""
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The sum of columns ``(N, C * kernel, L)`` as images ``(N, C, *output_size)``: the adjoint of `unfold`."""
 def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Tensor:
-    """The largest element of windows at pseudorandom places, as many as `output_size` or that part of the input's."""
+    """The largest element of each of `output_size` windows, or of `output_ratio` times the input's, at random places."""
 def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Tensor:
     """As `fractional_max_pool2d`, of volumes."""
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: Any = ..., eps: Any = ..., reduction: Any = ...) -> Tensor:
@@ -92,9 +92,9 @@ def glu(input: Any, dim: Any = ...) -> Tensor:
 def grid_sample(input: Any, grid: Any, mode: Any = ..., padding_mode: Any = ..., align_corners: Any = ...) -> Tensor:
     """`input`, ``(N, C, H, W)``, at the places that ``grid``, ``(N, h, w, 2)``, holds as x and y from -1 to 1."""
 def group_norm(input: Any, num_groups: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
-    """The channels of ``(N, C, ...)`` in `num_groups` groups, each of mean 0 and variance 1; then a scale and a shift."""
+    """The channels of ``(N, C, ...)`` in `num_groups` groups with mean 0 and variance 1; then a scale and a shift."""
 def gumbel_softmax(logits: Any, tau: Any = ..., hard: Any = ..., eps: Any = ..., dim: Any = ...) -> Any:
-    """A choice along `dim`, drawn with the probabilities ``softmax(logits)``, that has a derivative."""
+    """A differentiable choice along `dim`, drawn with the probabilities ``softmax(logits)``."""
 def hardshrink(input: Any, lambd: Any = ...) -> Tensor:
     """`input` where ``|input| > lambd``, else 0."""
 def hardsigmoid(input: Any, inplace: Any = ...) -> Tensor:
@@ -110,7 +110,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: Any = ..., size_averag
 def huber_loss(input: Any, target: Any, reduction: Any = ..., delta: Any = ..., weight: Any = ...) -> Tensor:
     """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``."""
 def instance_norm(input: Any, running_mean: Any = ..., running_var: Any = ..., weight: Any = ..., bias: Any = ..., use_input_stats: Any = ..., momentum: Any = ..., eps: Any = ...) -> Tensor:
-    """`batch_norm` of each channel of each element of the batch on its own, over what follows ``(N, C)``."""
+    """`batch_norm` of each channel of each element of the batch on its own, over the axes after ``(N, C)``."""
 def interpolate(input: Any, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ..., recompute_scale_factor: Any = ..., antialias: Any = ...) -> Tensor:
     """`input`, ``(N, C, L)``, ``(N, C, H, W)`` or ``(N, C, D, H, W)``, in another `size`, or `scale_factor` as large."""
 def kl_div(input: Any, target: Any, size_average: Any = ..., reduce: Any = ..., reduction: Any = ..., log_target: Any = ...) -> Tensor:
@@ -132,7 +132,7 @@ def local_response_norm(input: Any, size: Any, alpha: Any = ..., beta: Any = ...
 def log_softmax(input: Any, dim: Any = ..., _stacklevel: Any = ..., dtype: Any = ...) -> Tensor:
     """``x - log(sum(exp(x)))`` along `dim`."""
 def logsigmoid(input: Any) -> Tensor:
-    """``log(sigmoid(input))``, which does not round to 0 or overflow."""
+    """``log(sigmoid(input))``, which neither rounds to 0 nor overflows."""
 def lp_pool1d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> Tensor:
     """``(sum of x ** p) ** (1 / p)`` over each window along the last axis, where p is `norm_type`."""
 def lp_pool2d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> Tensor:
@@ -140,7 +140,7 @@ def lp_pool2d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., c
 def lp_pool3d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> Tensor:
     """As `lp_pool1d`, of windows on volumes."""
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``: 1 where the first is to be the larger, -1 where the second."""
+    """``max(0, -target * (input1 - input2) + margin)``: target 1 if the first should be larger, -1 if the second."""
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
@@ -162,17 +162,17 @@ def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_
 def multi_margin_loss(input: Any, target: Any, p: Any = ..., margin: Any = ..., weight: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``sum over i != y of max(0, margin - input[y] + input[i])**p``, over the number of classes; p is 1 or 2."""
 def multilabel_margin_loss(input: Any, target: Any, size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
-    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y among the targets and i not, over the number of classes."""
+    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y a target and i none, over the number of classes."""
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
-    """The binary cross entropy of ``sigmoid(input)``, averaged over the last axis: of each class, yes or no."""
+    """The binary cross entropy of ``sigmoid(input)``, averaged over the last axis: each class is present or not."""
 def nll_loss(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., ignore_index: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """The negative log likelihood ``-input[n, target[n]]`` of classes, from log probabilities."""
 def normalize(input: Any, p: Any = ..., dim: Any = ..., eps: Any = ..., out: Any = ...) -> Tensor:
     """``input / max(|input|, eps)``, with the p-norm along `dim`: vectors of length 1."""
 def one_hot(tensor: Any, num_classes: Any = ...) -> Tensor:
-    """For each index a vector of zeros with a 1 at it, along a new last axis; int64."""
+    """For each index a vector of zeros with a 1 at that position, along a new last axis; int64."""
 def pad(input: Any, pad: Any, mode: Any = ..., value: Any = ...) -> Tensor:
-    """`input` with borders: `pad` says how much before and after, the last axis first, ``(left, right, top, ...)``."""
+    """`input` with borders: `pad` holds their lengths, the last axis first, ``(left, right, top, bottom, ...)``."""
 def pairwise_distance(x1: Any, x2: Any, p: Any = ..., eps: Any = ..., keepdim: Any = ...) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
 def pdist(input: Any, p: Any = ...) -> Tensor:
@@ -186,7 +186,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: Any = ..., full: Any = 
 def prelu(input: Any, weight: Any) -> Tensor:
     """`input` where it is positive, else ``weight * input``; one weight for all, or one for each channel (axis 1)."""
 def relu(input: Any, inplace: Any = ...) -> Tensor:
-    """``max(input, 0)``, written into `input` if so asked; its derivative at 0 is 0."""
+    """``max(input, 0)``, written into `input` with `inplace`; its derivative at 0 is 0."""
 def relu6(input: Any, inplace: Any = ...) -> Tensor:
     """``min(max(input, 0), 6)``."""
 def relu_(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -194,7 +194,7 @@ def relu_(input: Any, *args: Any, **kwargs: Any) -> Any:
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = ..., eps: Any = ...) -> Tensor:
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axes, which have `normalized_shape`."""
 def rrelu(input: Any, lower: Any = ..., upper: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
-    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
+    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training, else with the mean of the two bounds."""
 def rrelu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`rrelu`, written into `input`, which is returned."""
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = ..., dropout_p: Any = ..., is_causal: Any = ..., *, scale: Any = ..., enable_gqa: Any = ...) -> Tensor:
@@ -208,7 +208,7 @@ def sigmoid(input: Any, *, out: Any = ...) -> Tensor:
 def silu(input: Any, inplace: Any = ...) -> Tensor:
     """``input * sigmoid(input)``, also called Swish."""
 def smooth_l1_loss(input: Any, target: Any, size_average: Any = ..., reduce: Any = ..., reduction: Any = ..., beta: Any = ...) -> Tensor:
-    """``|input - target| - beta / 2``, and below `beta` the parabola that joins it: `huber_loss` over `beta`."""
+    """``|input - target| - beta / 2``, and below `beta` the parabola that meets it: `huber_loss` divided by `beta`."""
 def soft_margin_loss(input: Any, target: Any, size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``log(1 + exp(-target * input))``, for targets 1 and -1."""
 def softmax(input: Any, dim: Any = ..., _stacklevel: Any = ..., dtype: Any = ...) -> Tensor:
@@ -218,7 +218,7 @@ def softmin(input: Any, dim: Any = ..., _stacklevel: Any = ..., dtype: Any = ...
 def softplus(input: Any, beta: Any = ..., threshold: Any = ...) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``; `input` itself where ``beta * input > threshold``."""
 def softshrink(input: Any, lambd: Any = ...) -> Tensor:
-    """`input` moved towards 0 by `lambd`, and 0 where that would pass it."""
+    """`input` moved towards 0 by `lambd`, but not past it."""
 def softsign(input: Any) -> Tensor:
     """``input / (1 + |input|)``."""
 def tanh(input: Any, *, out: Any = ...) -> Tensor:
@@ -232,9 +232,9 @@ def threshold_(input: Any, *args: Any, **kwargs: Any) -> Any:
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = ..., p: Any = ..., eps: Any = ..., swap: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``max(0, margin + |anchor - positive| - |anchor - negative|)``, in p-norms."""
 def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Any = ..., margin: Any = ..., swap: Any = ..., reduction: Any = ...) -> Tensor:
-    """`triplet_margin_loss` with a distance of the caller's, by default `pairwise_distance`."""
+    """`triplet_margin_loss` with a distance that the caller gives, by default `pairwise_distance`."""
 def unfold(input: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
-    """What a sliding window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``."""
+    """The elements that a window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``."""
 def upsample(input: Any, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ...) -> Any:
     """The older name of `interpolate`."""
 def upsample_bilinear(input: Any, size: Any = ..., scale_factor: Any = ...) -> Any:

@@ -1,12 +1,12 @@
 """Activations: the nonlinear functions between layers.
 
-Those that are bent rather than curved choose by a mask what the slope is (`either`, `only`), so that what is not
-chosen may be infinite; torch's choice at the bends themselves. Those with exponentials are written so that nothing
-overflows.
+Those with bends choose their slope by a mask (`either`, `only`), so that the slope that is not chosen may be infinite;
+at the bends themselves the slope is torch's. Those with exponentials are written so that nothing overflows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,49 @@ from ...ops.elementwise.limits import relu as rectified
 from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
 from ...ops.make.random import uniform
 from ...table.calls import on
-from ...table.entry import alias, composite, pointwise, titled
+from ...table.checks import WRITER, Written
+from ...table.entry import Op, alias, composite, pointwise, titled
 from ...table.operands import need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
-from .arguments import floating, refuse
-from .checks import applied, floats_only, with_twin
+from .arguments import floating, floats_only, refuse
+
+
+def _asked(inplace: bool, *args: Any) -> tuple[Any, ...]:
+    """The arguments of a computation, which is written into the first of them with `inplace`."""
+    return Written(args) if inplace else args
+
+
+def _input_alone() -> Callable[..., Any]:
+    """The checks of an activation without other arguments."""
+
+    def checks(input: Tensor, inplace: bool = False) -> Any:
+        return _asked(inplace, input)
+
+    return checks
+
+
+def _applied(inplace: bool, call: Callable[..., Any], *args: Any) -> Tensor:
+    """The computation of another activation, with arguments that are checked; written into the first with `inplace`."""
+    op: Op = call.op  # type: ignore[attr-defined]
+    found: Tensor = WRITER.write(op, args) if inplace else op.unchecked(*args)
+    return found
+
+
+def with_twin(call: Callable[..., Any], also: str = "") -> None:
+    """Publish the form of an activation with an underscore, which writes into its input. also: its further paths."""
+    name = call.__name__
+
+    def twin(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return call(input, *args, inplace=True, **kwargs)
+
+    twin.__name__ = twin.__qualname__ = f"{name}_"
+    errors.called(twin, f"{name}_")
+    twin.__doc__ = f"`{name}`, written into `input`, which is returned."
+    for path in (f"nn.functional.{name}_", *also.split()):
+        alias(path, twin)
+
 
 alias("nn.functional.tanh", tanh)
 alias("nn.functional.sigmoid", sigmoid)
@@ -32,8 +68,8 @@ alias("nn.functional.sigmoid", sigmoid)
 
 @composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(input, 0)``, written into `input` if so asked; its derivative at 0 is 0."""
-    return applied(inplace, rectified, input)
+    """``max(input, 0)``, written into `input` with `inplace`; its derivative at 0 is 0."""
+    return _applied(inplace, rectified, input)
 
 
 # Bounded on both sides --------------------------------------------------------------------------------------------
@@ -44,8 +80,23 @@ def _hardtanh_rule(g: Any, input: Any, min_val: float, max_val: float) -> Any:
     return only(np.logical_not(np.logical_or(np.less_equal(x, min_val), np.greater_equal(x, max_val))), g)
 
 
-@pointwise(home="nn.functional", input=_hardtanh_rule)
-def _hardtanh(input: Any, min_val: float, max_val: float) -> Any:
+def _check_hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    need_numbers("hardtanh", min_val=min_val, max_val=max_val)
+    if min_val > max_val:
+        raise refuse("hardtanh", "min_val <= max_val", f"{min_val} and {max_val}", error=ValueError)
+    return _asked(inplace, input, min_val, max_val)
+
+
+@pointwise(
+    home="nn.functional",
+    checks=_check_hardtanh,
+    input=_hardtanh_rule,
+    samples=lambda: on_one(S(A(3), -2.5, 0.5), S(A(2, 3), min_val=0, max_val=2), domain="between"),
+    kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], -0.5, 3.0)],
+    refused=lambda: [*NOT_TENSORS, S(A(2), 1.0, -1.0), S(A(2), "x")],
+)
+def hardtanh(input: Any, min_val: float, max_val: float) -> Any:
+    """`input` limited to ``[min_val, max_val]``; its derivative at the bounds is 0."""
     if input.dtype.kind == "b" or (input.dtype.kind == "u" and min_val < 0):
         raise refuse("hardtanh", "numbers that can be as small as min_val", errors.describe(input))
     if input.dtype.kind == "c":
@@ -54,24 +105,10 @@ def _hardtanh(input: Any, min_val: float, max_val: float) -> Any:
     return input.clip(kind(min_val), kind(max_val))
 
 
-@composite(
-    home="nn.functional",
-    samples=lambda: on_one(S(A(3), -2.5, 0.5), S(A(2, 3), min_val=0, max_val=2), domain="between"),
-    kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], -0.5, 3.0)],
-    refused=lambda: [*NOT_TENSORS, S(A(2), 1.0, -1.0), S(A(2), "x")],
-)
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """`input` limited to ``[min_val, max_val]``; its derivative at the bounds is 0."""
-    need_numbers("hardtanh", min_val=min_val, max_val=max_val)
-    if min_val > max_val:
-        raise refuse("hardtanh", "min_val <= max_val", f"{min_val} and {max_val}", error=ValueError)
-    return applied(inplace, _hardtanh, input, min_val, max_val)
-
-
 @composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``."""
-    return applied(inplace, _hardtanh, input, 0, 6)
+    return _applied(inplace, hardtanh, input, 0, 6)
 
 
 def _hardsigmoid_rule(g: Any, input: Any) -> Any:
@@ -79,28 +116,25 @@ def _hardsigmoid_rule(g: Any, input: Any) -> Any:
     return np.true_divide(only(np.logical_and(np.greater(x, -3), np.less(x, 3)), g), 6)
 
 
-@pointwise(home="nn.functional", input=_hardsigmoid_rule)
-def _hardsigmoid(input: Any) -> Any:
-    floats_only("hardsigmoid", input)
-    found = writable(np.add(input, 3))
-    np.clip(found, 0, 6, out=found)
-    found /= 6
-    return found
-
-
 _SIXTH = "torch's derivative is 1/6 in single precision, whatever the dtype"
 
 
-@composite(
+@pointwise(
     home="nn.functional",
+    checks=_input_alone(),
+    input=_hardsigmoid_rule,
     samples=lambda: on_one(),
     kinks=CORNERS,
     refused=NOT_TENSORS,
     differs=lambda: [Differs(_SIXTH, check, "float64") for check in ("gradients", "second", "kinks")],
 )
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+def hardsigmoid(input: Any) -> Any:
     """``min(max(input + 3, 0), 6) / 6``: `sigmoid` in three straight pieces."""
-    return applied(inplace, _hardsigmoid, input)
+    floats_only("hardsigmoid", input)
+    found = writable(np.add(input, 3))
+    np.clip(found, 0, 6, out=found)
+    found /= 6
+    return found
 
 
 def _hardswish_rule(g: Any, input: Any) -> Any:
@@ -109,20 +143,22 @@ def _hardswish_rule(g: Any, input: Any) -> Any:
     return either(np.less(x, 3), only(np.greater(x, -3), inner), g)
 
 
-@pointwise(home="nn.functional", input=_hardswish_rule)
-def _hardswish(input: Any) -> Any:
+@pointwise(
+    home="nn.functional",
+    checks=_input_alone(),
+    input=_hardswish_rule,
+    samples=lambda: on_one(),
+    kinks=CORNERS,
+    refused=NOT_TENSORS,
+)
+def hardswish(input: Any) -> Any:
+    """``input * hardsigmoid(input)`` (Howard et al. 2019, arXiv:1905.02244)."""
     floats_only("hardswish", input)
     found = writable(np.add(input, 3))
     np.clip(found, 0, 6, out=found)
     found *= input
     found /= 6
     return found
-
-
-@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input * hardsigmoid(input)`` (Howard et al. 2019, arXiv:1905.02244)."""
-    return applied(inplace, _hardswish, input)
 
 
 # Shrinking ------------------------------------------------------------------------------------------------------------
@@ -136,7 +172,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     refused=lambda: [*NOT_TENSORS, S(A(2), "x"), S(A(2), -1.0)],
 )
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`input` moved towards 0 by `lambd`, and 0 where that would pass it."""
+    """`input` moved towards 0 by `lambd`, but not past it."""
     floats_only("softshrink", input)
     need_numbers("softshrink", lambd=lambd)
     if lambd < 0:
@@ -163,52 +199,51 @@ def softsign(input: Tensor) -> Tensor:
     return input / (abs(input) + 1)
 
 
+def _check_threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
+    need_numbers("threshold", threshold=threshold, value=value)
+    return _asked(inplace, input, threshold, value)
+
+
 @pointwise(
     home="nn.functional",
+    also="threshold",
+    checks=_check_threshold,
     input=lambda g, input, threshold: only(np.logical_not(np.less_equal(plain(input), threshold)), g),
+    samples=lambda: [S(A(2, 3), 0.1, 20.0), S(A(3), threshold=-1, value=2), S(A(), 0.0, 0.0), S(A(0), 1, 1)],
+    kinks=lambda: [S(CORNERS[0].args[0], 0.5, -2.0)],
+    refused=lambda: [S(A(2)), S(A(2), 1.0), S([1.0], 1.0, 1.0), S(A(2), "x", 1.0)],
 )
-def _threshold(input: Any, threshold: float, value: float) -> Any:
+def threshold(input: Any, threshold: float, value: float) -> Any:
+    """`input` where it is above `threshold`, else `value`."""
     if input.dtype.kind not in "iuf":
         raise refuse("threshold", "real numbers", errors.describe(input), error=NotImplementedError)
     return either(np.logical_not(np.less_equal(input, threshold)), input, np.asarray(value, input.dtype))
 
 
-@composite(
-    home="nn.functional",
-    also="threshold",
-    samples=lambda: [S(A(2, 3), 0.1, 20.0), S(A(3), threshold=-1, value=2), S(A(), 0.0, 0.0), S(A(0), 1, 1)],
-    kinks=lambda: [S(CORNERS[0].args[0], 0.5, -2.0)],
-    refused=lambda: [S(A(2)), S(A(2), 1.0), S([1.0], 1.0, 1.0), S(A(2), "x", 1.0)],
-)
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """`input` where it is above `threshold`, else `value`."""
-    need_numbers("threshold", threshold=threshold, value=value)
-    return applied(inplace, _threshold, input, threshold, value)
-
-
 # Leaks ----------------------------------------------------------------------------------------------------------------
-
-
-@pointwise(home="nn.functional", input=lambda g, input, negative_slope: leak(g, input, negative_slope))
-def _leaky_relu(input: Any, negative_slope: float) -> Any:
-    floats_only("leaky_relu", input)
-    leak = np.multiply(input, negative_slope)
-    return np.maximum(input, leak) if 0 < negative_slope <= 1 else either(np.greater(input, 0), input, leak)
 
 
 _LEAKS = [S(A(2, 3), 0.3), S(A(3), negative_slope=-1.5), S(A(2), 1), S(A(2), 0.0)]
 
 
-@composite(
+def _check_leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    need_numbers("leaky_relu", negative_slope=negative_slope)
+    return _asked(inplace, input, negative_slope)
+
+
+@pointwise(
     home="nn.functional",
+    checks=_check_leaky_relu,
+    input=lambda g, input, negative_slope: leak(g, input, negative_slope),
     samples=lambda: on_one(*_LEAKS),
     kinks=CORNERS,
     refused=lambda: [*NOT_TENSORS, S(A(2), "x")],
 )
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+def leaky_relu(input: Any, negative_slope: float) -> Any:
     """`input` where it is positive, else ``negative_slope * input``."""
-    need_numbers("leaky_relu", negative_slope=negative_slope)
-    return applied(inplace, _leaky_relu, input, negative_slope)
+    floats_only("leaky_relu", input)
+    leak = np.multiply(input, negative_slope)
+    return np.maximum(input, leak) if 0 < negative_slope <= 1 else either(np.greater(input, 0), input, leak)
 
 
 @composite(
@@ -221,45 +256,46 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training; else with their mean."""
+    """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training, else with the mean of the two bounds."""
     need_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
     if not training:
-        return applied(inplace, _leaky_relu, input, (lower + upper) / 2)
+        return _applied(inplace, leaky_relu, input, (lower + upper) / 2)
     floating("rrelu", input)
     slopes = uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
-    return applied(inplace, _prelu, input, slopes)
+    return _applied(inplace, _prelu, input, slopes)
 
 
 # Exponentials ---------------------------------------------------------------------------------------------------------
 
 
 def _elu_rule(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    # of what is not taken, the exponential could overflow
+    # where it is not taken, the exponential could overflow
     flat = np.less_equal(plain(input), 0)
     slope = np.multiply(np.exp(np.multiply(only(flat, input), input_scale)), alpha * scale * input_scale)
     return either(flat, np.multiply(g, slope), np.multiply(g, scale))
 
 
-@pointwise(home="nn.functional", input=_elu_rule)
-def _elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    floats_only("elu", input)
-    below = np.expm1(np.multiply(np.minimum(input, 0), input_scale))
-    below *= alpha * scale
-    return np.add(below, np.multiply(np.maximum(input, 0), scale))
+def _check_elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    need_numbers("elu", alpha=alpha)
+    return _asked(inplace, input, alpha, 1, 1)
 
 
-@composite(
+@pointwise(
     home="nn.functional",
+    checks=_check_elu,
+    input=_elu_rule,
     samples=lambda: on_one(S(A(2, 3), 0.5), S(A(3), alpha=2), S(A(3), -1.0)),
     kinks=CORNERS,
     refused=lambda: [*NOT_TENSORS, S(A(2), "x")],
 )
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
     """`input` where it is positive, else ``alpha * (exp(input) - 1)`` (Clevert et al. 2016, arXiv:1511.07289)."""
-    need_numbers("elu", alpha=alpha)
-    return applied(inplace, _elu, input, alpha, 1, 1)
+    floats_only("elu", input)
+    below = np.expm1(np.multiply(np.minimum(input, 0), input_scale))
+    below *= alpha * scale
+    return np.add(below, np.multiply(np.maximum(input, 0), scale))
 
 
 @composite(
@@ -274,7 +310,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     need_numbers("celu", alpha=alpha)
     if not alpha:
         raise refuse("celu", "alpha other than 0", alpha)
-    return applied(inplace, _elu if inplace else titled(_elu, "CeluBackward0"), input, alpha, 1, 1 / alpha)
+    if inplace:
+        return _applied(inplace, elu, input, alpha, 1, 1 / alpha)
+    return titled(elu, "CeluBackward0")(input, alpha, 1, 1 / alpha)
 
 
 # The numbers for which mean 0 and variance 1 are a fixed point (Klambauer et al. 2017, arXiv:1706.02515)
@@ -285,7 +323,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 @composite(home="nn.functional", also="selu", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """``1.0507 * elu(input, 1.6733)``, which keeps mean 0 and variance 1 from layer to layer."""
-    return applied(inplace, _elu, input, SELU_ALPHA, SELU_SCALE, 1)
+    return _applied(inplace, elu, input, SELU_ALPHA, SELU_SCALE, 1)
 
 
 def _silu_rule(g: Any, input: Any) -> Any:
@@ -293,8 +331,21 @@ def _silu_rule(g: Any, input: Any) -> Any:
     return np.multiply(g, np.multiply(s, np.add(np.multiply(input, np.subtract(1, s)), 1)))
 
 
-@pointwise(home="nn.functional", input=_silu_rule)
-def _silu(input: Any) -> Any:
+@pointwise(
+    home="nn.functional",
+    checks=_input_alone(),
+    input=_silu_rule,
+    samples=lambda: on_one(domain="real"),
+    kinks=CORNERS,
+    refused=NOT_TENSORS,
+)
+def silu(input: Any) -> Any:
+    """``input * sigmoid(input)``, also called Swish.
+
+    >>> import pullback
+    >>> pullback.nn.functional.silu(pullback.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
     if input.dtype.kind != "c":
         floats_only("silu", input)
     found = on(sigmoid, input)
@@ -302,20 +353,9 @@ def _silu(input: Any) -> Any:
     return found
 
 
-@composite(home="nn.functional", samples=lambda: on_one(domain="real"), kinks=CORNERS, refused=NOT_TENSORS)
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input * sigmoid(input)``, also called Swish.
-
-    >>> import pullback
-    >>> pullback.nn.functional.silu(pullback.tensor([-1.0, 0.0, 1.0]))
-    tensor([-0.2689,  0.0000,  0.7311])
-    """
-    return applied(inplace, _silu, input)
-
-
 def _halves(input: Any) -> tuple[Any, Any, Any]:
-    """What `mish` and its derivative are made of: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2)."""
-    x = np.minimum(input, 5.4 if plain(input).dtype == np.float16 else 40)  # the square of e**x is to be finite
+    """The parts of `mish` and its derivative: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2)."""
+    x = np.minimum(input, 5.4 if plain(input).dtype == np.float16 else 40)  # the square of e**x stays finite
     e = np.exp(x)
     return x, e, np.reciprocal(np.add(np.multiply(e, np.add(e, 2)), 2))
 
@@ -327,23 +367,20 @@ def _mish_rule(g: Any, input: Any) -> Any:
     return np.multiply(g, np.add(np.multiply(np.multiply(e, np.add(e, 2)), r), np.multiply(x, slope)))
 
 
-@pointwise(home="nn.functional", input=_mish_rule)
-def _mish(input: Any) -> Any:
-    floats_only("mish", input)
-    _, e, r = _halves(input)
-    return np.multiply(input, np.multiply(np.multiply(e, np.add(e, 2)), r))
-
-
-@composite(
+@pointwise(
     home="nn.functional",
+    checks=_input_alone(),
+    input=_mish_rule,
     samples=lambda: on_one(),
     kinks=CORNERS,
     refused=NOT_TENSORS,
     differs=lambda: [Differs("the derivative at infinity is 1, its limit; torch's is infinity times 0", "kinks")],
 )
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
+def mish(input: Any) -> Any:
     """``input * tanh(softplus(input))`` (Misra 2019, arXiv:1908.08681)."""
-    return applied(inplace, _mish, input)
+    floats_only("mish", input)
+    _, e, r = _halves(input)
+    return np.multiply(input, np.multiply(np.multiply(e, np.add(e, 2)), r))
 
 
 def _times(input: Any, factor: float) -> Any:
@@ -391,7 +428,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     refused=NOT_TENSORS,
 )
 def logsigmoid(input: Any) -> Any:
-    """``log(sigmoid(input))``, which does not round to 0 or overflow."""
+    """``log(sigmoid(input))``, which neither rounds to 0 nor overflows."""
     floats_only("logsigmoid", input)
     return np.subtract(np.minimum(input, 0), _log_of_one_more(input))
 

@@ -1,4 +1,4 @@
-"""What the functions of this package check of their arguments, in one wording."""
+"""Checks of arguments that functions of this package share, with one wording for what they refuse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...tensor.tensor import Tensor
 
 
 def refuse(name: str, expected: str, found: Any, do: str = "", error: type[Exception] = RuntimeError) -> Exception:
-    """The error that says so."""
+    """The error for an argument of the function `name`: `expected` says what it should be, `found` what it is."""
     return error(errors.message(f"{name}()", expected=expected, found=str(found), do=do))
 
 
@@ -29,9 +29,9 @@ def tensors(name: str, **given: Any) -> None:
 
 
 def integers(name: str, argument: str, value: Any, count: int, least: int | None = None) -> tuple[int, ...]:
-    """An integer for all axes, or a sequence of one for each (or of one for all), as `count` of them.
+    """`count` integers, one for each axis, from one integer for all axes or a sequence of them.
 
-    least: what none of them may be below.
+    least: the smallest that is allowed.
     """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     try:
@@ -48,20 +48,25 @@ def integers(name: str, argument: str, value: Any, count: int, least: int | None
 
 
 def floating(name: str, *values: Tensor, also: str = "") -> None:
-    """Refuse Tensors that are not of floating point numbers, or of `also`, the kinds of NumPy's dtypes."""
+    """Refuse Tensors whose dtype is not floating point, nor of one of the kinds `also` (letters of NumPy's)."""
     for value in values:
         if value._data.dtype.kind not in "f" + also:
-            raise refuse(
-                name,
-                "floating point numbers" + " or integers" * ("i" in also),
-                errors.describe(value),
-                "convert it with .float()",
-                NotImplementedError,
-            )
+            raise _of_no_floats(name, "floating point numbers" + " or integers" * ("i" in also), value)
+
+
+def floats_only(name: str, *payloads: Any) -> None:
+    """Refuse payloads whose dtype is not floating point."""
+    for value in payloads:
+        if value.dtype.kind != "f":
+            raise _of_no_floats(name, "a floating point tensor", value)
+
+
+def _of_no_floats(name: str, expected: str, found: Any) -> Exception:
+    return refuse(name, expected, errors.describe(found), "convert it with .float()", NotImplementedError)
 
 
 def ranks(name: str, value: Tensor, *allowed: int) -> int:
-    """The number of axes of a Tensor, or the error that it is none of those allowed."""
+    """The number of axes of a Tensor, or an error where that number is not among `allowed`."""
     found: int = value._data.ndim
     if found not in allowed:
         wanted = " or ".join(f"{n}D" for n in allowed)
@@ -70,6 +75,6 @@ def ranks(name: str, value: Tensor, *allowed: int) -> int:
 
 
 def where_empty(dtypes: str, checks: str = "values", sample: str = "([0, ") -> list[Differs]:
-    """The difference from torch that dtypes are refused of empty tensors, too."""
+    """The difference from torch that dtypes are refused for empty tensors as well."""
     reason = "torch looks at the dtype only where there are elements"
     return [Differs(reason, check, dtypes if check == "values" else "complex128", sample) for check in checks.split()]

@@ -1,4 +1,4 @@
-"""Attention: `scaled_dot_product_attention`, and that of many heads, which is what `nn.MultiheadAttention` computes."""
+"""Attention: `scaled_dot_product_attention`, and attention with many heads, which `nn.MultiheadAttention` computes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ...table.operands import plain, somewhere
 from ...table.samples import A, S, V
 from ...tensor.tensor import Tensor, wrap
 from .arguments import floating, refuse, tensors, where_empty
+from .borders import pad
 from .dropout import dropout
-from .images.padding import pad
 from .linear import linear
 
 _SDPA = "scaled_dot_product_attention"
@@ -45,7 +45,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: fl
 
 
 def _for_each_head(name: str, t: Tensor, heads: int) -> Tensor:
-    """Keys or values of groups of heads, each repeated for the heads of its group."""
+    """Keys or values that serve groups of heads, each repeated for the heads of its group."""
     found = t._data.shape[-3]
     if not found or heads % found:
         raise refuse(_SDPA, f"{name} heads, whose number divides that of the query's, {heads}", found)
@@ -72,10 +72,10 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(query @ key.T * scale + mask) @ value``, of ``(..., L, E)``, ``(..., S, E)`` and ``(..., S, V)``.
 
-    attn_mask: what broadcasts to ``(..., L, S)``: a bool tensor, True where there is attention, or one that is added; a
-    query without any attention gives zeros. is_causal: none to keys that come later. scale: ``1 / sqrt(E)`` unless
-    given. dropout_p: the probability with which an attention is dropped. enable_gqa: each head of key and value, in
-    dimension -3, serves a group of the query's.
+    attn_mask: a tensor that broadcasts to ``(..., L, S)``: a bool one is True where there is attention, any other is
+    added to the scores; a query without any attention gives zeros. is_causal: no attention to keys that come later.
+    scale: ``1 / sqrt(E)`` unless given. dropout_p: the probability with which an attention is dropped. enable_gqa: each
+    head of key and value, in dimension -3, serves a group of the query's heads.
 
     >>> import pullback
     >>> x = pullback.eye(2)
@@ -108,7 +108,7 @@ def scaled_dot_product_attention(
 
 
 def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """The softmax of what a mask leaves; zeros in the rows of which it leaves nothing."""
+    """The softmax of the scores that a mask leaves; zeros in rows where it leaves none."""
     if mask._data.dtype.kind == "b":
         left = mask.any(-1, keepdim=True)
         mask = where(mask, 0.0, -math.inf)
@@ -117,7 +117,7 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     scores = scores + mask.to(scores.dtype)
     if not somewhere(plain(~left)):
         return softmax(scores, -1)
-    # before and after, so that neither the values nor the gradients of an empty row are NaN
+    # masked before and after: neither the values nor the gradients of an empty row may be NaN
     return where(left, softmax(where(left, scores, 0), -1), 0)
 
 
@@ -125,13 +125,13 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def _expect(condition: bool, expected: str, found: Any) -> None:
-    """Refuse arguments of multi_head_attention_forward, as torch does it, by an AssertionError."""
+    """Refuse arguments of multi_head_attention_forward by an AssertionError, as torch does."""
     if not condition:
         raise refuse(_MHA, expected, found, error=AssertionError)
 
 
 def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any, heads: int) -> bool:
-    """Whether there is an axis for a batch, after a look at the numbers of dimensions."""
+    """Check the numbers of dimensions, and return whether there is an axis for a batch."""
     rank = query._data.ndim
     _expect(rank in (2, 3), "query of 2D, or of 3D with a batch", f"{rank}D")
     _expect(key._data.ndim == rank == value._data.ndim, f"key and value of {rank}D", (key.ndim, value.ndim))
@@ -146,7 +146,7 @@ def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: A
 
 
 def _additive(name: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask that is to be added: of a bool one, minus infinity where it is True."""
+    """The mask as numbers to add to the scores: for a bool mask, minus infinity where it is True."""
     if mask is None or mask.is_floating_point():
         return mask
     _expect(mask._data.dtype == np.bool_, f"{name} of bool or floating point numbers", mask.dtype)
@@ -158,7 +158,7 @@ def _additive(name: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
 def _projected(
     query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value by the three parts of one weight and bias; where they are the same tensor, at once."""
+    """Query, key and value projected by the three parts of one weight and bias; in one product if they are the same."""
     _expect(weight is not None, "in_proj_weight without use_separate_proj_weight", None)
     _expect(key._data.shape == value._data.shape, f"value of key's shape {list(key.shape)}", value.shape)
     assert weight is not None
@@ -168,7 +168,7 @@ def _projected(
 
 
 def _each_projected(given: Any, weights: Any, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value, each by a weight of its own and a third of the bias."""
+    """Query, key and value, each projected by a weight of its own and a third of the bias."""
     _, key, value = given
     _expect(all(w is not None for w in weights), "q_proj_weight, k_proj_weight and v_proj_weight", "not all")
     _expect(key._data.shape[:2] == value._data.shape[:2], "key and value of one length and batch", value.shape)
@@ -177,7 +177,7 @@ def _each_projected(given: Any, weights: Any, bias: Tensor | None) -> tuple[Tens
 
 
 def _heads(name: str, t: Tensor, static: Tensor | None, batch: int, heads: int, width: int) -> Tensor:
-    """``(length, N, E)`` as ``(N * heads, length, E / heads)``; or what is given in its place."""
+    """``(length, N, E)`` as ``(N * heads, length, E / heads)``; or the static tensor, where there is one."""
     if static is None:
         return t.reshape(t._data.shape[0], batch * heads, width).transpose(0, 1)
     found = static._data.shape
@@ -187,7 +187,7 @@ def _heads(name: str, t: Tensor, static: Tensor | None, batch: int, heads: int, 
 
 
 def _joint_mask(mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, length: int) -> Tensor | None:
-    """The sum of the mask of pairs and that of keys, which broadcasts to ``(N * heads, L, S)``."""
+    """The mask of pairs plus the mask of keys; it broadcasts to ``(N * heads, L, S)``."""
     if padding is None:
         return mask
     _expect(padding._data.shape == (batch, length), f"key_padding_mask of shape {(batch, length)}", padding._data.shape)
@@ -225,12 +225,12 @@ def multi_head_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention of `num_heads` heads (Vaswani et al. 2017, arXiv:1706.03762) on ``(L, N, E)``, ``(S, N, E)``.
 
-    Query, key and value are projected by `in_proj_weight`, ``(3 E, E)``, or each by its own weight; divided into heads;
-    attended; and projected by `out_proj_weight`. Without a batch, N is left out.
+    Query, key and value are projected by `in_proj_weight`, ``(3 E, E)``, or each by its own weight. They are divided
+    into heads, which attend, and the result is projected by `out_proj_weight`. Without a batch, N is left out.
 
     key_padding_mask: ``(N, S)``, and attn_mask: ``(L, S)`` or ``(N * num_heads, L, S)``: True where there is *no*
-    attention, or what is added. bias_k, bias_v: one key and value more, which are learned; add_zero_attn: one of zeros.
-    is_causal: a hint that `attn_mask` is the causal mask.
+    attention, or numbers that are added to the scores. bias_k, bias_v: one more key and value, which are learned;
+    add_zero_attn: one more of each, of zeros. is_causal: a hint that `attn_mask` is the causal mask.
 
     Returns the output and, if `need_weights`, the weights ``(N, L, S)``, averaged over the heads unless
     `average_attn_weights` is False.
@@ -258,7 +258,7 @@ def multi_head_attention_forward(
     k, v = _heads("k", k, static_k, batch, num_heads, each), _heads("v", v, static_v, batch, num_heads, each)
     if add_zero_attn:
         k, v = (_joined(t, t.new_zeros(batch * num_heads, 1, each), 1) for t in (k, v))
-    added = int(bias_k is not None) + bool(add_zero_attn)  # what was added is seen by all
+    added = int(bias_k is not None) + bool(add_zero_attn)  # every query sees the keys that were added
     mask, padding = (m if m is None or not added else pad(m, (0, added)) for m in (mask, padding))
     mask = _joint_mask(mask, padding, batch, num_heads, k._data.shape[1])
     out, found = _attended(q, k, v, mask, dropout_p if training else 0.0, hinted, need_weights)
@@ -270,7 +270,7 @@ def multi_head_attention_forward(
 
 
 def _masks(query: Tensor, mask: Any, padding: Any, need_weights: bool, causal: bool) -> tuple[Any, Any, bool]:
-    """The masks of pairs and of keys as what is to be added, and whether attention is told to be causal instead."""
+    """The masks of pairs and of keys as numbers to add, and whether attention is causal instead of masked."""
     if causal and mask is None:
         raise refuse(_MHA, "attn_mask with the is_causal hint", "none")
     padding = _additive("key_padding_mask", padding, query)
@@ -279,7 +279,7 @@ def _masks(query: Tensor, mask: Any, padding: Any, need_weights: bool, causal: b
 
 
 def _biased(given: Any, biases: Any, allowed: bool) -> Any:
-    """Keys and values with one more of each, which are learned."""
+    """Keys and values, with one more of each that is learned."""
     _expect((biases[0] is None) == (biases[1] is None), "both bias_k and bias_v or neither", "one of them")
     if biases[0] is None:
         return given

@@ -17,7 +17,7 @@ from ...table.samples import A, S, V, index, inf
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from .arguments import refuse, tensors
-from .checks import at_least
+from .primitives import _at_least
 
 
 @composite(
@@ -53,7 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if problem:
         raise RuntimeError(f"cosine_similarity(): {problem}")
     x1, x2 = (to(x, dtype).expand(np.broadcast_shapes(*sizes)) for x in (x1, x2))
-    first, second = (x / at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
+    first, second = (x / _at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
     return sums.sum(first * second, dim)
 
 
@@ -105,7 +105,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
 
 
 def _with_classes(shape: Any, num_classes: Any) -> Any:
-    return None if num_classes == -1 else (num_classes,)  # of each as many as it has: a call for each
+    return None if num_classes == -1 else (num_classes,)  # each example may have its own number
 
 
 @constant(
@@ -129,9 +129,9 @@ def _with_classes(shape: Any, num_classes: Any) -> Any:
     ],
 )
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """For each index a vector of zeros with a 1 at it, along a new last axis; int64.
+    """For each index a vector of zeros with a 1 at that position, along a new last axis; int64.
 
-    num_classes: the length of that axis, by default the largest index and one.
+    num_classes: the length of that axis, by default the largest index plus one.
 
     >>> import pullback
     >>> pullback.nn.functional.one_hot(pullback.tensor([0, 2]))

@@ -1,4 +1,4 @@
-"""Dropout: elements, or whole channels, that are left out at random in training."""
+"""Dropout: in training, elements or whole channels are left out at random."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...tensor.tensor import Tensor
 from .activation import SELU_ALPHA, SELU_SCALE
 from .arguments import floating, refuse
 
-_OFF = -SELU_ALPHA * SELU_SCALE  # what selu tends to far below 0
+_OFF = -SELU_ALPHA * SELU_SCALE  # the limit of selu far below 0
 
 
 def _checked(name: str, p: float) -> None:
@@ -24,20 +24,20 @@ def _checked(name: str, p: float) -> None:
 
 
 def _channels(input: Tensor, before: int) -> tuple[int, ...]:
-    """The shape of one number for each channel: `before` axes as they are, the others of length 1."""
+    """The shape of one number for each channel: the first `before` axes, and length 1 for the others."""
     shape = input._data.shape
     return tuple(n if i < before else 1 for i, n in enumerate(shape))
 
 
 def _kept(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
-    """Numbers of that shape, in the dtype of `input`: 0 with probability `p`, else 1."""
+    """Numbers of shape `shape` in the dtype of `input`: 0 with probability `p`, else 1."""
     dtype = input._data.dtype
     own: Any = np.float64 if dtype == np.float64 else np.float32
     return drawn(lambda stream, shape: np.greater_equal(stream.random(shape, own), p).astype(dtype), shape)
 
 
 def _left_out(name: str, input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    """`input` with elements 0 with probability `p`, drawn for each element of `shape`, the others over ``1 - p``."""
+    """`input` with elements set to 0 with probability `p`, drawn for each element of `shape`; others over ``1 - p``."""
     _checked(name, p)
     if not training or not p:
         return input
@@ -48,7 +48,7 @@ def _left_out(name: str, input: Tensor, shape: tuple[int, ...], p: float, traini
 
 
 def _switched_off(name: str, input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    """As `_left_out`, but to the lower end of `selu`; scaled and moved so that mean 0 and variance 1 stay so."""
+    """As `_left_out`, but set to the lower limit of `selu`, then scaled and shifted to keep mean 0 and variance 1."""
     _checked(name, p)
     if not training or not p:
         return input
@@ -68,7 +68,7 @@ _NO_PROBABILITY = [S(A(2), 1.5), S(A(2), -0.1), S(A(2), p=2, training=False), S(
 
 @composite(home="nn.functional", samples=_SAME, refused=_NO_PROBABILITY)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element 0 with probability `p`, else over ``1 - p``; `input` itself unless `training`.
+    """Each element set to 0 with probability `p`, else divided by ``1 - p``; `input` itself unless `training`.
 
     Drawn from the default generator (Hinton et al. 2012, arXiv:1207.0580).
 

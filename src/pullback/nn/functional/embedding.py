@@ -1,7 +1,8 @@
 """`embedding`, which looks up rows of a matrix, and `embedding_bag`, which adds them up.
 
-Looking up is linear in the matrix, and adding rows at positions is its adjoint. A sum over bags is that same operation,
-with the numbers of the bags as positions. An index is a column ``(..., m, 1)``, so that all arrays have as many axes.
+Looking up is linear in the matrix, and its adjoint adds rows at positions. A sum over bags is that same operation,
+with the numbers of the bags as positions. An index is a column ``(..., m, 1)``, so that all arrays have the same number
+of axes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
-from ...kernels.planes import _from_planes
 from ...kernels.positions import within
 from ...kernels.sliding import Array
 from ...ops.elementwise.limits import where
@@ -25,6 +25,7 @@ from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import summing
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
+from .primitives import _from_planes
 
 
 def _check(index: Array, n: int, error: type[Exception]) -> None:
@@ -60,7 +61,7 @@ def _rows(input: Any, index: Any) -> Any:
 
 @linear(home="nn.functional", batch="leading", numbers="", input=lambda g, index: on(_rows, g, index))
 def _add_rows(input: Any, index: Any, n: Any) -> Any:
-    """n rows ``(..., n, d)`` of zeros, to which those of ``(..., m, d)`` are added at ``(..., m, 1)``."""
+    """n rows ``(..., n, d)``: zeros plus the rows ``(..., m, d)`` at the positions ``(..., m, 1)``."""
     m, d = input.shape[-2:]
     if input.ndim == 2 == index.ndim:
         out = np.zeros((n, d), summing(input.dtype))
@@ -151,7 +152,7 @@ def _looked_up(
 
 
 def _padding(name: str, padding_idx: int | None, n: int, error: type[Exception]) -> int | None:
-    """The row of padding counted from the first."""
+    """The row of padding, counted from the first row."""
     if padding_idx is None or 0 <= padding_idx < n:
         return padding_idx
     if not -n <= padding_idx < n:
@@ -202,11 +203,11 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """``weight[input]``: the rows of a matrix ``(n, d)`` at integers of any shape, which gains an axis of length d.
+    """``weight[input]``: the rows of a matrix ``(n, d)`` at integers of any shape, with a new last axis.
 
     padding_idx: a row that gets no gradient. max_norm: rows that are longer, by the norm of `norm_type`, are first
     shortened, in place. scale_grad_by_freq: the gradient of a row is divided by how often it was looked up. sparse: the
-    gradient is a sparse tensor of the rows that were.
+    gradient is a sparse tensor of the rows that were looked up.
 
     >>> import pullback
     >>> w = pullback.tensor([[0.0, 1.0], [2.0, 3.0]])
@@ -225,7 +226,7 @@ def embedding(
 
 @constant(home="nn.functional", method=False)
 def _bags(offsets: Any, count: Any, with_end: Any) -> Any:
-    """The number of its bag for each of so many elements, as a column."""
+    """The number of the bag that each of `count` elements is in, as a column."""
     if offsets.size and offsets[0] != 0:
         raise refuse("embedding_bag", "offsets to begin with 0", f"offsets[0] = {offsets[0]}")
     if offsets.size and offsets[-1] > count:
@@ -236,7 +237,7 @@ def _bags(offsets: Any, count: Any, with_end: Any) -> Any:
 
 @constant(home="nn.functional", method=False)
 def _first_of_largest(rows: Any, bag: Any, bags: Any, left_out: Any) -> Any:
-    """Where, for each bag and column, the largest of ``(m, d)`` stands first; m where there is none."""
+    """The position of the first of the largest of ``(m, d)`` for each bag and column; m for an empty bag."""
     m, d = rows.shape
     out = np.full((bags, d), m)
     kept = np.arange(m) if left_out is None else np.flatnonzero(~left_out)
@@ -251,7 +252,7 @@ def _first_of_largest(rows: Any, bag: Any, bags: Any, left_out: Any) -> Any:
 
 
 def _largest(rows: Tensor, bag: Any, bags: int, left_out: Any) -> Tensor:
-    """The largest element of each column of the rows of each bag, 0 of an empty bag."""
+    """The largest element of each column of the rows of each bag; 0 for an empty bag."""
     m, d = rows._data.shape
     if not m:
         return rows.new_zeros(bags, d) + rows.sum()
@@ -303,11 +304,11 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sum, mean or maximum of the rows of `weight` at the indices of each bag, ``(bags, d)``; 0 of an empty bag.
+    """The sum, mean or maximum of the rows of `weight` at the indices of each bag, ``(bags, d)``; 0 for an empty bag.
 
-    input: ``(bags, length)``, or all indices in a row, and `offsets` says where each bag begins (and, with
-    `include_last_offset`, where the last one ends). per_sample_weights: a factor for each index, of a sum. padding_idx:
-    a row that does not count. The rest: as of `embedding`.
+    input: ``(bags, length)``, or all indices in a row; then `offsets` says where each bag begins (and, with
+    `include_last_offset`, where the last one ends). per_sample_weights: a factor for each index of a sum. padding_idx:
+    a row that does not count. The other arguments are those of `embedding`.
 
     >>> import pullback
     >>> w = pullback.tensor([[0.0, 1.0], [2.0, 3.0]])

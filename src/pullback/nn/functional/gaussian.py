@@ -1,4 +1,4 @@
-"""`gelu`, and the normal distribution's cumulative function that it is made of, in NumPy alone."""
+"""`gelu`, and the cumulative function of the normal distribution behind it, in NumPy alone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from ...table.operands import plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
-from .arguments import refuse
-from .checks import floats_only
+from .arguments import floats_only, refuse
 
 # For x >= 0, (x + 4) exp(x**2 / 2) P(X < -x) as a Chebyshev series in t = (x - 4) / (x + 4), which goes from -1 to 1;
-# computed with 40 digits. What is left out is smaller than 1e-16, of the first 11 terms smaller than 3e-9.
+# computed with 40 digits. The rest is smaller than 1e-16, and after the first 11 terms smaller than 3e-9.
 _SERIES = (
     9.7045120456607654e-1,
     -7.5170881683957053e-1,
@@ -65,7 +64,7 @@ def _below(x: Any, coefficients: list[float]) -> Any:
     size *= size
     size *= -0.5
     tail *= np.exp(size, out=size)
-    np.subtract(np.greater(x, 0), tail, out=tail)  # of positive numbers what is left to 1
+    np.subtract(np.greater(x, 0), tail, out=tail)  # for positive x, one minus the tail
     return np.abs(tail, out=tail)
 
 

@@ -1,4 +1,4 @@
-"""Layers that are one product: `linear`, which has rules of its own because it is called most, and `bilinear`."""
+"""Products: `linear`, which has rules of its own because it is called most, and `bilinear`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .arguments import floating, refuse, tensors, where_empty
 
 
 def _matrix(values: Any, input_shape: Any, columns: int) -> Any:
-    """The values as a matrix, a row for each vector of the input."""
+    """The values as a matrix, with a row for each vector of the input."""
     return np.reshape(values, (math.prod(input_shape[:-1]), columns))
 
 
 def _rows(shape: Any) -> int:
-    """The number of rows of a weight of that shape: a vector is one."""
+    """The number of rows of a weight of that shape; a vector is one row."""
     return shape[0] if len(shape) > 1 else 1
 
 
@@ -40,9 +40,9 @@ def _weight_rule(g: Any, input: Any, weight_shape: Any) -> Any:
 
 def _tangent(tangents: Any, input: Any, weight: Any) -> Any:
     of_input, of_weight, of_bias = tangents
-    found = None if of_input is None else on(_linear, of_input, weight, None)
+    found = None if of_input is None else on(linear, of_input, weight, None)
     if of_weight is not None:
-        term = on(_linear, input, of_weight, None)
+        term = on(linear, input, of_weight, None)
         found = term if found is None else found + term
     if of_bias is None:
         return found
@@ -50,10 +50,10 @@ def _tangent(tangents: Any, input: Any, weight: Any) -> Any:
 
 
 def _of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one product if all have the same weight, else a batch of products."""
+    """vmap: one product if all examples share the weight, else a batch of products."""
     input, weight, bias = args
     if not level.varies(weight) and not (bias is not None and level.varies(bias)):
-        return op.call(level.value(input), level.value(weight), None if bias is None else level.value(bias))
+        return op.unchecked(level.value(input), level.value(weight), None if bias is None else level.value(bias))
     x, w = level.lower(input), level.lower(weight)
     lead, out = x._data.shape[1:-1], w._data.shape[1:-1]
     features = w._data.shape[-1]
@@ -64,23 +64,41 @@ def _of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return found.reshape(level.size, *lead, *out)
 
 
+def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    if bias is not None:
+        tensors("linear", bias=bias)
+    x, w = input._data, weight._data
+    shape, size = x.shape, w.shape
+    if len(size) not in (1, 2) or not shape or shape[-1] != size[-1]:
+        raise refuse("linear", "an input (..., in) and a weight (out, in)", f"sizes {list(shape)} and {list(size)}")
+    if w.dtype != x.dtype:
+        raise _of_two_dtypes(input, weight)
+    if bias is not None:
+        b = bias._data
+        if b.dtype != x.dtype:
+            raise _of_two_dtypes(input, bias)
+        if b.shape not in (size[:-1], (1,), ()):
+            raise refuse("linear", f"a bias of size {list(size[:-1])}", list(b.shape))
+    return input, weight, bias
+
+
+def _of_two_dtypes(input: Tensor, other: Tensor) -> Exception:
+    return refuse(
+        "linear",
+        f"input, weight and bias of one dtype, {input.dtype}",
+        errors.describe(other),
+        f"convert the input, as x.to({other.dtype})",
+    )
+
+
 @special(
     home="nn.functional",
+    checks=_check_linear,
     input=_input_rule,
     weight=_weight_rule,
     bias=lambda g: g,
     jvp=_tangent,
     batch=_of_each,
-)
-def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    out = np.matmul(input, np.transpose(weight))
-    if bias is None:
-        return out
-    return np.add(out, bias, out=out) if isinstance(out, np.ndarray) and out.ndim else np.add(out, bias)
-
-
-@composite(
-    home="nn.functional",
     narrow="one dtype",
     samples=lambda: [
         S(A(2, 3), A(4, 3)),
@@ -106,33 +124,22 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     ],
     differs=lambda: [Differs("torch has no kernel for bool; the operation is defined all the same", "values", "bool")],
 )
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias``.
 
     input: ``(..., in)``; weight: ``(out, in)``; bias: ``(out)``; the result is ``(..., out)``. A weight ``(in)`` is a
-    vector, and gives ``(...)``.
+    vector, and the result is then ``(...)``.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0]])
     >>> pullback.nn.functional.linear(x, pullback.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     tensor([[1., 2., 3.]])
     """
-    others = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
-    tensors("linear", input=input, **others)
-    shape, size = input._data.shape, weight._data.shape
-    if len(size) not in (1, 2) or not shape or shape[-1] != size[-1]:
-        raise refuse("linear", "an input (..., in) and a weight (out, in)", f"sizes {list(shape)} and {list(size)}")
-    for other in others.values():
-        if other._data.dtype != input._data.dtype:
-            raise refuse(
-                "linear",
-                f"input, weight and bias of one dtype, {input.dtype}",
-                errors.describe(other),
-                f"convert the input, as x.to({other.dtype})",
-            )
-    if bias is not None and bias._data.shape not in (size[:-1], (1,), ()):
-        raise refuse("linear", f"a bias of size {list(size[:-1])}", list(bias._data.shape))
-    return _linear(input, weight, bias)
+    # `np.transpose` of an array is three calls more
+    out = np.matmul(input, weight.T if type(weight) is np.ndarray else np.transpose(weight))
+    if bias is None:
+        return out
+    return np.add(out, bias, out=out) if isinstance(out, np.ndarray) and out.ndim else np.add(out, bias)
 
 
 @composite(
@@ -161,7 +168,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``.
 
-    input1: ``(..., in1)``; input2: ``(..., in2)``, as many of them; weight: ``(out, in1, in2)``; bias: ``(out)``.
+    input1: ``(..., in1)``; input2: ``(..., in2)``, with equal leading axes; weight: ``(out, in1, in2)``;
+    bias: ``(out)``.
     """
     tensors("bilinear", input1=input1, input2=input2, weight=weight)
     floating("bilinear", input1, input2, weight, also="iuc")

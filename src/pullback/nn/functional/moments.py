@@ -1,7 +1,7 @@
-"""What the normalisations have in common: mean 0 and variance 1 by groups, and a scale and a shift.
+"""The common part of the normalisations: mean 0 and variance 1 within groups, and a scale and a shift.
 
-All look at an array of three axes ``(a, c, b)``, and give the elements of each c mean 0 and variance 1: of a batch,
-``(N, C, *space)``, the c are the channels; of a layer they are all the leading axes, and a is 1. `_standardize` does
+All take an array of three axes ``(a, c, b)``, and give the elements of each c mean 0 and variance 1. For a batch,
+``(N, C, *space)``, c is the channel; for a layer, c runs over all the leading axes, and a is 1. `_standardize` does
 that. Its derivative is a projection, `_project`, which is its own transpose.
 """
 
@@ -44,7 +44,7 @@ def _mean(x: Any) -> Any:
 
 
 def _project_rule(g: Any, input: Any, direction: Any, scale: Any) -> Any:
-    # of <u, P v>, which is quadratic in the direction
+    # the derivative of <u, P v>, which is quadratic in the direction
     along = np.multiply(g, _mean(np.multiply(input, direction)))
     across = np.multiply(input, _mean(np.multiply(g, direction)))
     return np.multiply(np.negative(scale), np.add(along, across))
@@ -58,9 +58,9 @@ def _project_rule(g: Any, input: Any, direction: Any, scale: Any) -> Any:
     scale=lambda g, scale, out, scale_shape: np.true_divide(on(_sum_product, g, out, scale_shape), scale),
 )
 def _project(input: Any, direction: Any, scale: Any, center: Any) -> Any:
-    """``(v - mean(v) - d mean(v d)) scale`` of a tangent v and a standardised d: what keeps the mean and the variance.
+    """``(v - mean(v) - d mean(v d)) scale`` of a tangent v and a standardised d: the part that keeps mean and variance.
 
-    The scale, one for each c, commutes with it.
+    The scale, one number for each c, commutes with the projection.
     """
     dtype, single = input.dtype, summing(input.dtype)
     if dtype is not single:
@@ -85,7 +85,7 @@ def _standardize_rule(g: Any, out0: Any, out2: Any, eps: Any, center: Any) -> An
     count = np.shape(out0)[-3] * np.shape(out0)[-1] or 1
     if g[1] is not None and center:
         found = np.add(found, np.true_divide(g[1], count))
-    if g[2] is not None:  # variance = mean(x x) less what the mean gives, and x = out0 / scale
+    if g[2] is not None:  # the variance is mean(x x), x = out0 / scale; its part through the mean is 0
         found = np.add(found, np.multiply(out0, np.multiply(g[2], np.true_divide(2 / count, scale))))
     return found
 
@@ -103,7 +103,7 @@ def _standardize_tangents(tangents: Any, out0: Any, out2: Any, eps: Any, center:
 def _standardize(input: Any, eps: Any, center: Any) -> Any:
     """``(x - mean) / sqrt(variance + eps)`` of ``(..., a, c, b)``, and the mean and the variance over a and b.
 
-    Unless `center`, the mean is taken for 0, and the variance is the mean square.
+    Unless `center`, the mean is taken to be 0, and the variance is the mean square.
     """
     dtype = input.dtype
     x = input.astype(np.float32) if dtype == np.float16 else input
@@ -127,7 +127,7 @@ def _normalize_tangents(tangents: Any, input: Any, out1: Any, out2: Any, eps: An
 
 @special(home="nn.functional", batch="leading", jvp=_normalize_tangents, input=_normalize_rule)
 def _normalize(input: Any, eps: Any, center: Any) -> Any:
-    """`_standardize` for a first result that nobody scales: it may be written to, so the input is what is saved."""
+    """`_standardize` for a first result that is returned as it is: a caller may write to it, so the input is saved."""
     return _standardize.op.forward(input, eps, center)
 
 
@@ -141,9 +141,9 @@ def _normalize(input: Any, eps: Any, center: Any) -> Any:
     other=lambda g, input: np.multiply(g, input),
 )
 def _sum_product(input: Any, other: Any, shape: Any) -> Any:
-    """``input * other`` summed to a shape of three axes it was broadcast from: ``(1, c, 1)``, ``(1, 1, b)``...
+    """``input * other`` summed to a shape of three axes that broadcasts to it: ``(1, c, 1)``, ``(1, 1, b)``...
 
-    Axes before these three, of a batch, are left to the engine.
+    The axes of a batch before these three are left to the engine.
     """
     shape, single = shape[-3:], summing(input.dtype)
     if input.dtype is not single:
@@ -164,7 +164,7 @@ def _sum_product(input: Any, other: Any, shape: Any) -> Any:
     shift=lambda g: g,
 )
 def _affine(input: Any, scale: Any, shift: Any) -> Any:
-    """``input * scale + shift`` of real numbers, of three axes each; the scale and the shift are repeated."""
+    """``input * scale + shift`` of real arrays of three axes each; the scale and the shift broadcast."""
     out = input * scale
     out += shift
     return out

@@ -1,6 +1,6 @@
 """Normalisations: of a batch, a layer, an instance or a group, by the root mean square, and over neighbouring channels.
 
-What all but the last have in common is in `_moments.py`.
+The common part of all but the last is in `moments.py`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...kernels.sliding import Ints
-from ...kernels.taps import _resample, runs
+from ...kernels.taps import runs
 from ...ops.make.conversion import to
 from ...table.entry import composite
 from ...table.samples import A, Differs, S, V, inf, nan
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
 from .moments import _affine, _normalize, _standardize
+from .primitives import _resample
 
 
 def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints) -> Tensor:
-    """The result ``(a, c, b)`` times the weight plus the bias, each of the shape given once it is reshaped."""
+    """The result ``(a, c, b)`` times the weight plus the bias, each reshaped to the given shape."""
     if weight is None:
         return out if bias is None else out + bias.reshape(shape)
     if bias is None:
@@ -31,7 +32,7 @@ def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints
 
 
 def _standard(input: Tensor, eps: float, center: bool, *then: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """What `_standardize` gives. then: the weight and the bias; with neither, the result is handed out as it is."""
+    """The results of `_standardize`. then: the weight and the bias; without them nobody scales the first result."""
     function = _standardize if any(part is not None for part in then) else _normalize
     if input._data.dtype != np.float16:
         return function(input, eps, center)
@@ -54,7 +55,7 @@ _STATISTICS = Differs("the running statistics have no derivative, as in torch", 
 
 
 def _check_channels(name: str, input: Tensor, channels: int, **given: Tensor | None) -> None:
-    """Refuse weights, biases and statistics that have not one element for each channel."""
+    """Refuse weights, biases and statistics that do not have one element for each channel."""
     for argument, value in given.items():
         if value is None:
             continue
@@ -72,7 +73,7 @@ def _view(input: Tensor) -> Tensor:
 
 
 def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
-    """Move a running statistic towards what was found, by so much of the difference."""
+    """Move a running statistic towards the one that was found, by a part of the difference."""
     if running is not None:
         with no_grad():
             running.copy_((1 - momentum) * running + momentum * found.reshape(running._data.shape))
@@ -95,11 +96,11 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """``(x - mean) / sqrt(variance + eps) * weight + bias`` of each channel, over the batch and what follows.
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` of each channel, over the batch and the axes that follow.
 
-    input: ``(N, C, ...)``; the rest: ``(C)``. training: the mean and variance are those of the input, and the running
-    ones, if there are any, move towards them in place by `momentum` of the difference (the variance there is that of a
-    sample, with N - 1); else they are the running ones.
+    input: ``(N, C, ...)``; the other arguments: ``(C)``. training: mean and variance are taken from the input, and the
+    running ones, if there are any, move towards them in place by `momentum` of the difference (the running variance
+    is that of a sample, with N - 1); else the running mean and variance are used.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0], [3.0]])
@@ -170,7 +171,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """`batch_norm` of each channel of each element of the batch on its own, over what follows ``(N, C)``.
+    """`batch_norm` of each channel of each element of the batch on its own, over the axes after ``(N, C)``.
 
     use_input_stats: as ``training`` of `batch_norm`; the running statistics move towards the average over the batch.
     """
@@ -198,7 +199,7 @@ def instance_norm(
 
 
 def _inner(name: str, input: Tensor, normalized_shape: Any, **given: Tensor | None) -> tuple[int, int]:
-    """The number of elements of the leading axes, and that of the last axes, which have the shape given."""
+    """The number of elements of the leading axes, and of the last axes, which must have the given shape."""
     tensors(name, input=input, **{k: v for k, v in given.items() if v is not None})
     if not isinstance(normalized_shape, (tuple, list)):
         raise refuse(name, "normalized_shape to be a tuple of integers", repr(normalized_shape), error=TypeError)
@@ -247,8 +248,8 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axes, which have `normalized_shape`.
 
-    eps: that of the dtype, the distance from 1 to the next number, unless given; of half precision that of float32, in
-    which it is computed (Zhang and Sennrich 2019, arXiv:1910.07467).
+    eps: unless given, the distance from 1 to the next number of the dtype; for half precision, of float32, which it is
+    computed in (Zhang and Sennrich 2019, arXiv:1910.07467).
 
     >>> import pullback
     >>> pullback.nn.functional.rms_norm(pullback.tensor([[1.0, -1.0], [2.0, 2.0]]), (2,))
@@ -276,7 +277,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """The channels of ``(N, C, ...)`` in `num_groups` groups, each of mean 0 and variance 1; then a scale and a shift.
+    """The channels of ``(N, C, ...)`` in `num_groups` groups with mean 0 and variance 1; then a scale and a shift.
 
     weight, bias: ``(C)``.
     """

@@ -1,4 +1,4 @@
-"""Softmax and its kin as functions of networks, which choose an axis where none is given, and draw."""
+"""Softmax and its relatives as functions of networks: they choose an axis where none is given, or draw at random."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A choice along `dim`, drawn with the probabilities ``softmax(logits)``, that has a derivative.
+    """A differentiable choice along `dim`, drawn with the probabilities ``softmax(logits)``.
 
-    It is the softmax of ``(logits + noise) / tau`` with Gumbel noise (Jang et al. 2017, arXiv:1611.01144); the smaller
-    `tau`, the nearer to 0 and 1. hard: 0 and 1 themselves, with the derivative of the softmax all the same.
+    It is the softmax of ``(logits + noise) / tau`` with Gumbel noise (Jang et al. 2017, arXiv:1611.01144). The smaller
+    `tau` is, the nearer the result is to 0 and 1. hard: the result is 0 or 1, with the derivative of the softmax.
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=errors.callers_level())

@@ -1,11 +1,13 @@
 """Activations: functions of each element, and softmax, as modules.
 
-Those with `inplace` write into their input, if so asked, and return it.
+Those with `inplace` can write into their input and return it. Activations with the same settings derive from one class
+that holds these settings; each says which function it calls.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from ... import errors
 from ...ops.make.of_size import empty
@@ -18,7 +20,60 @@ from .layer import Layer, layer
 
 
 @layer
-class ReLU(Layer):
+class _Plain(Layer):
+    """``_function(input)``."""
+
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input)
+
+
+@layer
+class _MaybeInPlace(_Plain):
+    """``_function(input)``, written into the input with `inplace`."""
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.inplace)
+
+
+@layer
+class _WithAlpha(_Plain):
+    """``_function(input, alpha)``, written into the input with `inplace`."""
+
+    alpha: float = 1.0
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.alpha, self.inplace)
+
+
+@layer
+class _WithLambda(_Plain):
+    """``_function(input, lambd)``."""
+
+    lambd: float = 0.5
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+@layer
+class _Along(_Plain):
+    """``_function(input)`` along a dimension."""
+
+    dim: int | None = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.dim, _stacklevel=errors.callers_level())
+
+
+class ReLU(_MaybeInPlace):
     """``max(0, x)``.
 
     >>> import pullback
@@ -26,14 +81,10 @@ class ReLU(Layer):
     tensor([0., 2.])
     """
 
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)
+    _function = staticmethod(F.relu)
 
 
-@layer
-class ReLU6(Layer):
+class ReLU6(_MaybeInPlace):
     """``min(max(0, x), 6)``.
 
     >>> import pullback
@@ -41,17 +92,14 @@ class ReLU6(Layer):
     tensor([0., 2., 6.])
     """
 
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu6(input, self.inplace)
+    _function = staticmethod(F.relu6)
 
 
 @layer
 class RReLU(Layer):
     """``x`` where it is positive, else ``a x`` with a slope drawn for each element from [lower, upper).
 
-    In use, not in training, the slope is the middle of the two.
+    Outside of training the slope is the mean of the two.
 
     >>> import pullback
     >>> pullback.nn.RReLU(0.1, 0.3).eval()(pullback.tensor([-1.0, 2.0]))
@@ -85,7 +133,7 @@ class LeakyReLU(Layer):
 class PReLU(Module):
     """``x`` where it is positive, else ``weight * x``, with a slope that is trained.
 
-    One slope for all, or one for each channel, which is dimension 1. It begins with `init`.
+    There is one slope for all, or one for each channel, dimension 1. It begins as `init`.
 
     >>> import pullback
     >>> pullback.nn.PReLU()(pullback.tensor([-1.0, 2.0]))
@@ -101,7 +149,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the slopes to what they began with."""
+        """Set the slopes to their first value."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -111,8 +159,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-@layer
-class ELU(Layer):
+class ELU(_WithAlpha):
     """``x`` where it is positive, else ``alpha (exp(x) - 1)``.
 
     >>> import pullback
@@ -120,15 +167,10 @@ class ELU(Layer):
     tensor([-0.6321,  2.0000])
     """
 
-    alpha: float = 1.0
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
+    _function = staticmethod(F.elu)
 
 
-@layer
-class CELU(Layer):
+class CELU(_WithAlpha):
     """``x`` where it is positive, else ``alpha (exp(x / alpha) - 1)``.
 
     >>> import pullback
@@ -136,15 +178,10 @@ class CELU(Layer):
     tensor([-0.7869,  2.0000])
     """
 
-    alpha: float = 1.0
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
+    _function = staticmethod(F.celu)
 
 
-@layer
-class SELU(Layer):
+class SELU(_MaybeInPlace):
     """``scale * ELU(x)``, with constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
 
     >>> import pullback
@@ -152,15 +189,12 @@ class SELU(Layer):
     tensor([-1.1113,  2.1014])
     """
 
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
+    _function = staticmethod(F.selu)
 
 
 @layer
 class GELU(Layer):
-    """``x Phi(x)``, Phi the normal distribution; `approximate` by ``"tanh"``.
+    """``x Phi(x)``, with the normal distribution Phi. `approximate` may be ``"tanh"``.
 
     >>> import pullback
     >>> pullback.nn.GELU()(pullback.tensor([-1.0, 2.0]))
@@ -173,8 +207,7 @@ class GELU(Layer):
         return F.gelu(input, approximate=self.approximate)
 
 
-@layer
-class SiLU(Layer):
+class SiLU(_MaybeInPlace):
     """``x sigmoid(x)``, also known as swish.
 
     >>> import pullback
@@ -182,14 +215,10 @@ class SiLU(Layer):
     tensor([-0.2689,  1.7616])
     """
 
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
+    _function = staticmethod(F.silu)
 
 
-@layer
-class Mish(Layer):
+class Mish(_MaybeInPlace):
     """``x tanh(log(1 + exp(x)))``.
 
     >>> import pullback
@@ -197,14 +226,10 @@ class Mish(Layer):
     tensor([-0.3034,  1.9440])
     """
 
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
+    _function = staticmethod(F.mish)
 
 
-@layer
-class Sigmoid(Layer):
+class Sigmoid(_Plain):
     """``1 / (1 + exp(-x))``.
 
     >>> import pullback
@@ -212,12 +237,10 @@ class Sigmoid(Layer):
     tensor([0.2689, 0.8808])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
+    _function = staticmethod(F.sigmoid)
 
 
-@layer
-class LogSigmoid(Layer):
+class LogSigmoid(_Plain):
     """``-log(1 + exp(-x))``.
 
     >>> import pullback
@@ -225,12 +248,10 @@ class LogSigmoid(Layer):
     tensor([-1.3133, -0.1269])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
+    _function = staticmethod(F.logsigmoid)
 
 
-@layer
-class Tanh(Layer):
+class Tanh(_Plain):
     """``tanh(x)``.
 
     >>> import pullback
@@ -238,12 +259,10 @@ class Tanh(Layer):
     tensor([-0.7616,  0.9640])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
+    _function = staticmethod(F.tanh)
 
 
-@layer
-class Tanhshrink(Layer):
+class Tanhshrink(_Plain):
     """``x - tanh(x)``.
 
     >>> import pullback
@@ -251,12 +270,10 @@ class Tanhshrink(Layer):
     tensor([-0.2384,  1.0360])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
+    _function = staticmethod(F.tanhshrink)
 
 
-@layer
-class Softsign(Layer):
+class Softsign(_Plain):
     """``x / (1 + |x|)``.
 
     >>> import pullback
@@ -264,8 +281,7 @@ class Softsign(Layer):
     tensor([-0.5000,  0.7500])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
+    _function = staticmethod(F.softsign)
 
 
 @layer
@@ -286,7 +302,7 @@ class Softplus(Layer):
 
 @layer
 class Hardtanh(Layer):
-    """``x`` between `min_val` and `max_val`, and the nearest of the two outside.
+    """``x`` between `min_val` and `max_val`, else the nearest of the two.
 
     >>> import pullback
     >>> pullback.nn.Hardtanh()(pullback.tensor([-3.0, 0.5, 2.0]))
@@ -306,8 +322,7 @@ class Hardtanh(Layer):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
-@layer
-class Hardsigmoid(Layer):
+class Hardsigmoid(_MaybeInPlace):
     """``min(max(0, x / 6 + 1 / 2), 1)``.
 
     >>> import pullback
@@ -315,15 +330,11 @@ class Hardsigmoid(Layer):
     tensor([0.0000, 0.5000, 0.7500])
     """
 
-    inplace: bool = False
+    _function = staticmethod(F.hardsigmoid)
     _shown = ""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
 
-
-@layer
-class Hardswish(Layer):
+class Hardswish(_MaybeInPlace):
     """``x hardsigmoid(x)``.
 
     >>> import pullback
@@ -331,15 +342,11 @@ class Hardswish(Layer):
     tensor([-0.0000, 0.0000, 1.6667])
     """
 
-    inplace: bool = False
+    _function = staticmethod(F.hardswish)
     _shown = ""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
 
-
-@layer
-class Hardshrink(Layer):
+class Hardshrink(_WithLambda):
     """``x`` where ``|x| > lambd``, else 0.
 
     >>> import pullback
@@ -347,17 +354,10 @@ class Hardshrink(Layer):
     tensor([-1.,  0.])
     """
 
-    lambd: float = 0.5
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+    _function = staticmethod(F.hardshrink)
 
 
-@layer
-class Softshrink(Layer):
+class Softshrink(_WithLambda):
     """``x - lambd`` above `lambd`, ``x + lambd`` below ``-lambd``, between them 0.
 
     >>> import pullback
@@ -365,13 +365,7 @@ class Softshrink(Layer):
     tensor([-0.5000,  0.0000])
     """
 
-    lambd: float = 0.5
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+    _function = staticmethod(F.softshrink)
 
 
 @layer
@@ -406,8 +400,7 @@ class GLU(Layer):
         return F.glu(input, self.dim)
 
 
-@layer
-class Softmax(Layer):
+class Softmax(_Along):
     """``exp(x_i) / sum_j exp(x_j)`` along `dim`.
 
     >>> import pullback
@@ -415,14 +408,10 @@ class Softmax(Layer):
     tensor([0.2689, 0.7311])
     """
 
-    dim: int | None = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim, _stacklevel=errors.callers_level())
+    _function = staticmethod(F.softmax)
 
 
-@layer
-class Softmin(Layer):
+class Softmin(_Along):
     """``exp(-x_i) / sum_j exp(-x_j)`` along `dim`.
 
     >>> import pullback
@@ -430,14 +419,10 @@ class Softmin(Layer):
     tensor([0.7311, 0.2689])
     """
 
-    dim: int | None = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim, _stacklevel=errors.callers_level())
+    _function = staticmethod(F.softmin)
 
 
-@layer
-class LogSoftmax(Layer):
+class LogSoftmax(_Along):
     """``x_i - log(sum_j exp(x_j))`` along `dim`.
 
     >>> import pullback
@@ -445,15 +430,12 @@ class LogSoftmax(Layer):
     tensor([-1.3133, -0.3133])
     """
 
-    dim: int | None = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim, _stacklevel=errors.callers_level())
+    _function = staticmethod(F.log_softmax)
 
 
 @layer
 class Softmax2d(Layer):
-    """The softmax over the channels at every place of a picture: of (N, C, H, W) or (C, H, W).
+    """The softmax over the channels at every place of an image: of (N, C, H, W) or (C, H, W).
 
     >>> import pullback
     >>> pullback.nn.Softmax2d()(pullback.zeros(1, 2, 1, 1)).flatten()

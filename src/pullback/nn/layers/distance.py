@@ -9,7 +9,7 @@ from .layer import Layer, layer
 
 @layer
 class CosineSimilarity(Layer):
-    """``x1 . x2 / (|x1| |x2|)`` along `dim`, no norm smaller than `eps`.
+    """``x1 . x2 / (|x1| |x2|)`` along `dim`; a norm smaller than `eps` counts as `eps`.
 
     >>> import pullback
     >>> pullback.nn.CosineSimilarity(dim=0)(pullback.tensor([1.0, 0.0]), pullback.tensor([3.0, 4.0]))

@@ -1,4 +1,4 @@
-"""Dropout: in training, elements or whole channels are set to 0 at random; in use, nothing is done."""
+"""Dropout: in training, elements or whole channels are set to 0 at random; otherwise nothing is done."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Dropout3d(_Dropout):
 
 
 class AlphaDropout(_Dropout):
-    """Sets elements to SELU's lower bound, so that mean 0 and variance 1 are kept (Klambauer et al., 2017).
+    """Sets elements to SELU's lower bound, and keeps mean 0 and variance 1 (Klambauer et al., 2017).
 
     >>> import pullback
     >>> pullback.nn.AlphaDropout().eval()(pullback.ones(2))

@@ -1,4 +1,4 @@
-"""Tables of vectors that are trained: one for each of a number of things, looked up by its number."""
+"""Tables of vectors that are trained, each looked up by its number."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Table(Module):
                 self.weight[self.padding_idx] = 0
 
     def _said(self, **defaults: Any) -> str:
-        """What of the settings is not the default."""
+        """The settings that differ from their defaults."""
         values = ((name, getattr(self, name), default) for name, default in defaults.items())
         said = "".join(f", {name}={value!r}" for name, value, default in values if value != default)
         return f"{self.num_embeddings}, {self.embedding_dim}{said}"
@@ -56,10 +56,10 @@ def _size(embeddings: Tensor) -> tuple[int, int]:
 
 
 class Embedding(_Table):
-    """``y = weight[input]``: a vector for each number of an input of integers.
+    """``y = weight[input]``: a vector for each integer of the input.
 
-    The row `padding_idx` begins as 0 and gets no gradient. Rows that are looked up and whose norm, of kind `norm_type`,
-    is greater than `max_norm` are scaled down, in place. With `scale_grad_by_freq` gradients are divided by how often
+    The row `padding_idx` begins as 0 and gets no gradient. Rows that are looked up are scaled down in place where their
+    norm, of kind `norm_type`, is greater than `max_norm`. With `scale_grad_by_freq` gradients are divided by how often
     a row is looked up; with `sparse` the gradient is a sparse tensor.
 
     >>> import pullback
@@ -103,7 +103,7 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Self:
-        """A layer with that table, on the same memory, which is not trained unless ``freeze=False``."""
+        """A layer with the given table, on the same memory; it is not trained unless ``freeze=False``."""
         return cls(
             *_size(embeddings),
             padding_idx=padding_idx,
@@ -133,7 +133,8 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """The sum, mean or maximum, `mode`, of the vectors of each bag of numbers.
 
-    The bags are the rows of a 2-D input, or parts of a 1-D one which begin at `offsets`. See `Embedding` for the rest.
+    The bags are the rows of a 2-D input, or the parts of a 1-D input that begin at `offsets`. See `Embedding` for the
+    other settings.
 
     >>> import pullback
     >>> table = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -179,7 +180,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Self:
-        """A layer with that table, on the same memory, which is not trained unless ``freeze=False``."""
+        """A layer with the given table, on the same memory; it is not trained unless ``freeze=False``."""
         made = cls(
             *_size(embeddings),
             max_norm=max_norm,

@@ -1,4 +1,4 @@
-"""Other shapes of the same numbers: flat, folded, shuffled."""
+"""Other shapes for the same numbers: flattened, folded, shuffled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layer import Layer, layer
 
 @layer
 class Flatten(Layer):
-    """One dimension instead of those from `start_dim` to `end_dim`.
+    """One dimension instead of the dimensions from `start_dim` to `end_dim`.
 
     >>> import pullback
     >>> pullback.nn.Flatten()(pullback.zeros(2, 3, 4)).shape
@@ -53,7 +53,7 @@ class Unflatten(Layer):
 
 @layer
 class Unfold(Layer):
-    """The patches under a kernel that slides over pictures, as columns: (N, C * prod(kernel_size), L).
+    """The patches under a kernel that slides over images, as columns: (N, C * prod(kernel_size), L).
 
     >>> import pullback
     >>> pullback.nn.Unfold(2)(pullback.arange(9.0).reshape(1, 1, 3, 3))[0, :, 0]
@@ -71,7 +71,7 @@ class Unfold(Layer):
 
 @layer
 class Fold(Layer):
-    """Pictures that are the sum of patches, each added where `Unfold` takes it from.
+    """Images that are sums of patches, each added where `Unfold` takes it from.
 
     >>> import pullback
     >>> pullback.nn.Fold((3, 3), 2)(pullback.ones(1, 4, 4))[0, 0]
@@ -92,7 +92,7 @@ class Fold(Layer):
 
 @layer
 class PixelShuffle(Layer):
-    """``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``: r^2 channels become one of finer pixels.
+    """``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``: r^2 channels become one channel of finer pixels.
 
     >>> import pullback
     >>> pullback.nn.PixelShuffle(2)(pullback.arange(4.0).reshape(1, 4, 1, 1))
@@ -108,7 +108,7 @@ class PixelShuffle(Layer):
 
 @layer
 class PixelUnshuffle(Layer):
-    """``(*, C, H r, W r)`` to ``(*, C r^2, H, W)``: undoes `PixelShuffle`.
+    """``(*, C, H r, W r)`` to ``(*, C r^2, H, W)``: the inverse of `PixelShuffle`.
 
     >>> import pullback
     >>> pullback.nn.PixelUnshuffle(2)(pullback.zeros(1, 1, 4, 6)).shape

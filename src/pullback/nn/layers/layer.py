@@ -1,8 +1,8 @@
-"""What makes a small layer small: its settings are fields of its class, from which `layer` makes `__init__`.
+"""Small layers: the settings of a layer are fields of its class, and `layer` makes its `__init__` from them.
 
-A class says what its arguments are as a dataclass does, by annotations, with defaults (those after ``_: KW_ONLY`` by
-keyword alone); an editor and a type checker read them in the same way. Their values are attributes of the module and,
-unless the class says otherwise, its repr.
+A class lists its arguments as a dataclass does, by annotations with defaults (those after ``_: KW_ONLY`` by keyword
+alone). An editor and a type checker read them in the same way. Their values become attributes of the module, and its
+repr unless the class says otherwise.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FIRST = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Layer(Module):
-    """A module with fields, which are what its repr shows; `inplace` only where it is True."""
+    """A module with fields. Its repr shows them; `inplace` only where it is True."""
 
     _fields: ClassVar[dict[str, inspect.Parameter]] = {}
-    _shown: ClassVar[str | None] = None  # the fields in the repr, if not all
+    _shown: ClassVar[str | None] = None  # the fields in the repr; None for all of them
 
     def __post_init__(self) -> None:
-        """What is left to be done when the fields are set: checks, buffers, parameters."""
+        """Called once the fields are set, for checks, buffers and parameters."""
 
     def extra_repr(self) -> str:
         """The fields with their values."""
@@ -35,7 +35,7 @@ class Layer(Module):
 
 @dataclass_transform()
 def layer(cls: T) -> T:
-    """Give a class the `__init__` that its annotations, and those of the layers it is derived from, describe."""
+    """Give a class the `__init__` that its annotations describe, with those of the layers it derives from."""
     fields = dict(cls._fields)
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for name, annotation in inspect.get_annotations(cls).items():
@@ -45,7 +45,7 @@ def layer(cls: T) -> T:
             continue
         default = cls.__dict__.get(name, inspect.Parameter.empty)
         if default is not inspect.Parameter.empty:
-            # a module would not take in a parameter or a buffer of the same name as an attribute of its class
+            # a module takes in no parameter or buffer with the name of an attribute of its class
             delattr(cls, name)
         fields[name] = inspect.Parameter(name, kind, default=default, annotation=annotation)
     cls._fields = fields

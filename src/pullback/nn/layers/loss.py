@@ -1,7 +1,8 @@
 """Losses as modules: how far a network's output is from what it should be.
 
 All take `reduction`: ``"mean"``, ``"sum"``, or ``"none"`` for the losses of the single elements. `size_average` and
-`reduce` say the same in torch's older way. The formulas are those of the functions of `nn.functional`.
+`reduce` are torch's older names for it. The formulas are those of the functions of `nn.functional`. Losses with the
+same settings in the same order derive from one class that holds these settings.
 """
 
 from __future__ import annotations
@@ -35,7 +36,46 @@ class _Loss(Layer):
 
 
 @layer
-class L1Loss(_Loss):
+class _ReducedLoss(_Loss):
+    """A loss whose settings begin with the reduction."""
+
+    size_average: Any = None
+    reduce: Any = None
+    reduction: str = "mean"
+
+
+@layer
+class _BinaryLoss(_Loss):
+    """A loss of targets that are 0 or 1, or probabilities, with a weight."""
+
+    weight: Tensor | None = None
+    size_average: Any = None
+    reduce: Any = None
+    reduction: str = "mean"
+
+
+@layer
+class _ClassLoss(_Loss):
+    """A loss of scores of classes, with a weight for each class and a class that does not count."""
+
+    weight: Tensor | None = None
+    size_average: Any = None
+    ignore_index: int = -100
+    reduce: Any = None
+    reduction: str = "mean"
+
+
+@layer
+class _MarginLoss(_Loss):
+    """A loss with a margin."""
+
+    margin: float = 0.0
+    size_average: Any = None
+    reduce: Any = None
+    reduction: str = "mean"
+
+
+class L1Loss(_ReducedLoss):
     """``|input - target|``.
 
     >>> import pullback
@@ -43,16 +83,11 @@ class L1Loss(_Loss):
     tensor(1.5000)
     """
 
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
-@layer
-class MSELoss(_Loss):
+class MSELoss(_ReducedLoss):
     """``(input - target)^2``.
 
     >>> import pullback
@@ -60,16 +95,12 @@ class MSELoss(_Loss):
     tensor(2.5000)
     """
 
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 @layer
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_ReducedLoss):
     """``d^2 / (2 beta)`` where ``d = |input - target|`` is less than `beta`, else ``d - beta / 2``.
 
     >>> import pullback
@@ -77,9 +108,6 @@ class SmoothL1Loss(_Loss):
     tensor([0.1250, 1.5000])
     """
 
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
     beta: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -109,21 +137,16 @@ class HuberLoss(_Loss):
 
 
 @layer
-class CrossEntropyLoss(_Loss):
-    """``-log softmax(input)[target]``: of scores of classes, along dimension 1.
+class CrossEntropyLoss(_ClassLoss):
+    """``-log softmax(input)[target]``, where `input` holds scores of classes along dimension 1.
 
-    The target is a class for each place, or a probability for each class. `weight` has one for each class.
+    The target is a class for each place, or a probability for each class. `weight` holds one number for each class.
 
     >>> import pullback
     >>> pullback.nn.CrossEntropyLoss()(pullback.tensor([[1.0, 2.0]]), pullback.tensor([1]))
     tensor(0.3133)
     """
 
-    weight: Tensor | None = None
-    size_average: Any = None
-    ignore_index: int = -100
-    reduce: Any = None
-    reduction: str = "mean"
     label_smoothing: float = 0.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -137,20 +160,13 @@ class CrossEntropyLoss(_Loss):
         )
 
 
-@layer
-class NLLLoss(_Loss):
-    """``-input[target]``: of logarithms of probabilities of classes, along dimension 1.
+class NLLLoss(_ClassLoss):
+    """``-input[target]``, where `input` holds logarithms of probabilities of classes along dimension 1.
 
     >>> import pullback
     >>> pullback.nn.NLLLoss()(pullback.tensor([[-2.0, -0.5]]), pullback.tensor([1]))
     tensor(0.5000)
     """
-
-    weight: Tensor | None = None
-    size_average: Any = None
-    ignore_index: int = -100
-    reduce: Any = None
-    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         weight, ignored = self.weight, self.ignore_index
@@ -183,7 +199,7 @@ class PoissonNLLLoss(_Loss):
 
 @layer
 class GaussianNLLLoss(_Loss):
-    """``(log(var) + (input - target)^2 / var) / 2``, with `full` and ``log(2 pi) / 2``; the variance at least `eps`.
+    """``(log(var) + (input - target)^2 / var) / 2``, with `full` plus ``log(2 pi) / 2``; the variance at least `eps`.
 
     >>> import pullback
     >>> pullback.nn.GaussianNLLLoss()(pullback.zeros(1), pullback.ones(1), pullback.ones(1))
@@ -200,45 +216,36 @@ class GaussianNLLLoss(_Loss):
 
 
 @layer
-class KLDivLoss(_Loss):
-    """``target * (log(target) - input)``: the divergence of ``exp(input)`` from the target; ``"batchmean"`` too.
+class KLDivLoss(_ReducedLoss):
+    """``target * (log(target) - input)``: the divergence of ``exp(input)`` from the target.
 
-    With `log_target` the target too is given by its logarithm.
+    `reduction` may also be ``"batchmean"``. With `log_target` the target is given by its logarithm as well.
 
     >>> import pullback
     >>> pullback.nn.KLDivLoss(reduction="sum")(pullback.tensor([0.5, 0.5]).log(), pullback.tensor([1.0, 0.0]))
     tensor(0.6931)
     """
 
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
     log_target: bool = False
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
-@layer
-class BCELoss(_Loss):
-    """``-(target log(input) + (1 - target) log(1 - input))``: of probabilities.
+class BCELoss(_BinaryLoss):
+    """``-(target log(input) + (1 - target) log(1 - input))``, where `input` holds probabilities.
 
     >>> import pullback
     >>> pullback.nn.BCELoss()(pullback.tensor([0.5]), pullback.tensor([1.0]))
     tensor(0.6931)
     """
 
-    weight: Tensor | None = None
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 @layer
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_BinaryLoss):
     """`BCELoss` of ``sigmoid(input)``, without loss of digits; `pos_weight` is the weight of the targets that are 1.
 
     >>> import pullback
@@ -246,10 +253,6 @@ class BCEWithLogitsLoss(_Loss):
     tensor(0.6931)
     """
 
-    weight: Tensor | None = None
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
     pos_weight: Tensor | None = None
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -259,7 +262,7 @@ class BCEWithLogitsLoss(_Loss):
 
 
 @layer
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_MarginLoss):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
 
     >>> import pullback
@@ -268,26 +271,18 @@ class HingeEmbeddingLoss(_Loss):
     """
 
     margin: float = 1.0
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-@layer
-class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``, the targets 1 and -1.
+class SoftMarginLoss(_ReducedLoss):
+    """``log(1 + exp(-target * input))``, for targets of 1 and -1.
 
     >>> import pullback
     >>> pullback.nn.SoftMarginLoss()(pullback.zeros(1), pullback.ones(1))
     tensor(0.6931)
     """
-
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -322,9 +317,8 @@ class MultiMarginLoss(_Loss):
         return F.multi_margin_loss(input, target, p=self.p, margin=margin, weight=weight, reduction=self.reduction)
 
 
-@layer
-class MultiLabelMarginLoss(_Loss):
-    """``sum_ij max(0, 1 - input[target[j]] + input[i]) / C`` over the classes i that are no target.
+class MultiLabelMarginLoss(_ReducedLoss):
+    """``sum_ij max(0, 1 - input[target[j]] + input[i]) / C`` over the classes i that are not targets.
 
     The targets of a sample are the classes before the first -1.
 
@@ -333,34 +327,23 @@ class MultiLabelMarginLoss(_Loss):
     tensor(0.2500)
     """
 
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
-@layer
-class MultiLabelSoftMarginLoss(_Loss):
-    """`BCEWithLogitsLoss`, the mean over the classes: each is there, target 1, or is not, target 0.
+class MultiLabelSoftMarginLoss(_BinaryLoss):
+    """The mean of `BCEWithLogitsLoss` over the classes. The target of a class is 1 where it is present, else 0.
 
     >>> import pullback
     >>> pullback.nn.MultiLabelSoftMarginLoss()(pullback.zeros(1, 2), pullback.tensor([[1.0, 0.0]]))
     tensor(0.6931)
     """
 
-    weight: Tensor | None = None
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
-@layer
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(_MarginLoss):
     """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos(input1, input2) - margin)`` where it is -1.
 
     >>> import pullback
@@ -369,28 +352,17 @@ class CosineEmbeddingLoss(_Loss):
     tensor(1.)
     """
 
-    margin: float = 0.0
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
-
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-@layer
-class MarginRankingLoss(_Loss):
-    """``max(0, -target (input1 - input2) + margin)``: target 1 asks for the first to be greater, -1 for the second.
+class MarginRankingLoss(_MarginLoss):
+    """``max(0, -target (input1 - input2) + margin)``: with target 1 the first should be greater, with -1 the second.
 
     >>> import pullback
     >>> pullback.nn.MarginRankingLoss()(pullback.tensor([1.0]), pullback.tensor([3.0]), pullback.tensor([1.0]))
     tensor(2.)
     """
-
-    margin: float = 0.0
-    size_average: Any = None
-    reduce: Any = None
-    reduction: str = "mean"
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -404,7 +376,7 @@ def _check_margin(loss: Any) -> None:
 
 @layer
 class TripletMarginLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, d the distance in the norm `p`.
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, where d is the distance in the norm `p`.
 
     With `swap`, ``d(positive, negative)`` is taken where it is smaller than ``d(anchor, negative)``.
 
@@ -460,7 +432,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 @layer
 class CTCLoss(_Loss):
-    """``-log`` of the probability of a sequence, over all its alignments with the steps (Graves et al., 2006).
+    """``-log`` of the probability of a sequence, summed over all its alignments with the steps (Graves et al., 2006).
 
     >>> import pullback
     >>> scores = pullback.zeros(2, 1, 2).log_softmax(2)  # two steps, one sample, blank and one class

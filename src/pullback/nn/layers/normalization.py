@@ -1,4 +1,4 @@
-"""Normalization, as modules: values shifted and scaled to mean 0 and variance 1, over the batch, a sample or a part.
+"""Normalization, as modules: values are shifted and scaled to mean 0 and variance 1, over a batch, a sample or a part.
 
 Those with parameters then multiply by `weight`, which begins as ones, and add `bias`, which begins as zeros.
 """
@@ -37,7 +37,7 @@ class _Affine(Module):
 
 
 class _Running(_Affine):
-    """What `BatchNorm1d` and `InstanceNorm1d` and their like have in common: statistics that are kept."""
+    """The common part of batch and instance normalization: running statistics."""
 
     _dims: ClassVar[tuple[int, int]]  # the numbers of dimensions an input may have
     _version = 2
@@ -71,7 +71,7 @@ class _Running(_Affine):
             raise ValueError(errors.message(where, found=errors.describe(input)))
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
-        """Take in also what was saved before the batches were counted."""
+        """Load, as well, states that were saved before batches were counted."""
         version, counted = local_metadata.get("version"), self.num_batches_tracked
         if (version is None or version < 2) and counted is not None:
             state_dict.setdefault(f"{prefix}num_batches_tracked", counted)
@@ -119,10 +119,10 @@ class _BatchNorm(_Running):
 
 
 class BatchNorm1d(_BatchNorm):
-    """``(x - mean) / sqrt(var + eps) * weight + bias``, over the batch, for each channel: of (N, C) or (N, C, L).
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of (N, C) or (N, C, L), over the batch.
 
-    In training, mean and variance are those of the batch, and what is kept of them in `running_mean` and `running_var`
-    moves towards them by `momentum`; None: it is the mean over all batches. In use, `eval()`, these are taken.
+    In training, mean and variance are those of the batch, and `running_mean` and `running_var` move towards them by
+    `momentum`; with None they are the means over all batches. After `eval()` the running ones are used.
 
     >>> import pullback
     >>> pullback.nn.BatchNorm1d(1, affine=False)(pullback.tensor([[1.0], [3.0]]))
@@ -198,7 +198,7 @@ class _InstanceNorm(_Running):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """`BatchNorm1d` over each channel of each sample alone: of (N, C, L) or (C, L). Without parameters unless `affine`.
+    """`BatchNorm1d` over each channel of each sample of (N, C, L) or (C, L) alone. Without parameters unless `affine`.
 
     >>> import pullback
     >>> pullback.nn.InstanceNorm1d(1)(pullback.tensor([[[1.0, 3.0]]]))
@@ -307,7 +307,7 @@ class RMSNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over each of `num_groups` groups of channels of a sample.
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over each of `num_groups` groups of the channels of a sample.
 
     >>> import pullback
     >>> pullback.nn.GroupNorm(1, 2, affine=False)(pullback.tensor([[1.0, 3.0]]))
@@ -345,7 +345,7 @@ class GroupNorm(_Affine):
 
 @layer
 class LocalResponseNorm(Layer):
-    """``x / (k + alpha * mean(x^2))^beta``, the mean over `size` neighbouring channels.
+    """``x / (k + alpha * mean(x^2))^beta``, with the mean over `size` neighbouring channels.
 
     >>> import pullback
     >>> pullback.nn.LocalResponseNorm(2)(pullback.ones(1, 2, 1)).shape

@@ -1,4 +1,4 @@
-"""The last layer of a classifier in one with its loss."""
+"""The last layer of a classifier, joined with its loss."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .linear import Linear
 
 
 class LinearCrossEntropyLoss(Module):
-    """`CrossEntropyLoss` of what `Linear` makes of the input, (N, in_features) or (in_features,).
+    """`CrossEntropyLoss` of the output of a `Linear` for the input, (N, in_features) or (in_features,).
 
-    With `out_features` there are so many places each of which has `num_classes` scores. torch's `options`, of how the
-    work is divided, are refused: it is not.
+    With `out_features` there are that many places, each with `num_classes` scores. torch's `options`, which divide the
+    work, are refused: the work is not divided here.
 
     >>> import pullback
     >>> loss = pullback.nn.LinearCrossEntropyLoss(4, 3)
@@ -90,7 +90,7 @@ class LinearCrossEntropyLoss(Module):
 
 
 class _ASMoutput(NamedTuple):
-    """The logarithms of the probabilities of the targets, and the loss, minus their mean."""
+    """The logarithms of the probabilities of the targets, and the loss, which is minus their mean."""
 
     output: Tensor
     loss: Tensor
@@ -99,9 +99,9 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """A softmax over very many classes, the frequent ones first, in clusters (Grave et al., 2017).
 
-    The classes before ``cutoffs[0]`` have scores of their own in the head, and so has each cluster, the classes from
-    one cutoff to the next; within a cluster the scores come through ``in_features // div_value ** i`` features, i = 1,
-    2, ... The call takes (N, in_features) and classes (N,), or one of each, and returns `output`, the logarithms of
+    The classes before ``cutoffs[0]`` have scores of their own in the head. So has each cluster, which holds the classes
+    from one cutoff to the next. The scores within cluster i = 1, 2, ... come through ``in_features // div_value ** i``
+    features. The call takes (N, in_features) and classes (N,), or one of each, and returns `output`, the logarithms of
     their probabilities, and `loss`.
 
     >>> import pullback
@@ -176,7 +176,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most likely class of each sample, (N,); clusters that are not the most likely are left out."""
+        """The most likely class of each sample, (N,); only the most likely clusters are computed."""
         found = self.head(input).argmax(1)
         rows = np.flatnonzero(found.numpy() >= self.shortlist_size)
         if rows.size:

@@ -1,8 +1,8 @@
 """Recurrent networks: a state that goes from step to step of a sequence.
 
-What a step makes of its input is computed for all steps in one product before the loop; what is left for a step is a
-function of that and of the state, in a few operations, `_tanh`, `_relu`, `_lstm` or `_gru`. The cells are one step.
-Sequences may be packed, `nn.utils.rnn`: then fewer samples than at the beginning may be left at a step.
+The products with the input are computed for all steps at once, before the loop. A step is a function of its product and
+of the state, in a few operations: `_tanh`, `_relu`, `_lstm` or `_gru`. The cells are one step. Sequences may be packed
+(`nn.utils.rnn`); then later steps may have fewer samples than the first.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ...tensor.tensor import Tensor
 from .. import functional as F  # noqa: N812 - the field's name for it
 from .. import init
 from ..module import Module
+from ..packed import PackedSequence
 from ..parameter import Parameter
-from ..utils.rnn import PackedSequence
 
 State = tuple[Tensor, ...]
-Weights = dict[str, Any]  # those of a layer in one direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr
+Weights = dict[str, Any]  # of a layer in one direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr
 
 
-# One step: `x` is what comes from its input, with the biases that may be added before ---------------------------------
+# One step: `x` is the product with its input, plus the biases that may be added before --------------------------------
 
 
 def _tanh(x: Tensor, h: Tensor, weights: Weights) -> State:
@@ -48,7 +48,7 @@ def _lstm(x: Tensor, h: Tensor, c: Tensor, weights: Weights) -> State:
 
 def _gru(x: Tensor, h: Tensor, weights: Weights) -> State:
     width = h.shape[-1]
-    # the bias of the state's part is not added before: that of `n` is multiplied by the gate
+    # the biases of the state are not added before: the gate multiplies the one of `n`
     own = F.linear(h, weights["weight_hh"], weights.get("bias_hh"))
     r, z = (x[:, : 2 * width] + own[:, : 2 * width]).sigmoid().chunk(2, 1)
     n = addcmul(x[:, 2 * width :], r, own[:, 2 * width :]).tanh()
@@ -64,7 +64,7 @@ _STEPS: dict[str, tuple[Callable[..., State], int]] = {
 
 
 def _from_input(mode: str, input: Tensor, weights: Weights) -> Tensor:
-    """What comes from the input, and the biases that can be added before the state is known."""
+    """The product with the input, plus the biases that can be added before the state is known."""
     bias = weights.get("bias_ih")
     if bias is not None and mode != "GRU":
         bias = bias + weights["bias_hh"]
@@ -74,7 +74,7 @@ def _from_input(mode: str, input: Tensor, weights: Weights) -> Tensor:
 def _run(mode: str, xs: Sequence[Tensor], state: State, weights: Weights, reverse: bool) -> tuple[list[Tensor], State]:
     """The states after all steps, in the order of the steps, and the last state of each sample.
 
-    The steps have as many samples or fewer, the later they are. In reverse, a sample comes in at its own last step.
+    No step has more samples than the one before it. In reverse, a sample starts at its own last step.
     """
     step, initial = _STEPS[mode][0], state
     ended: list[State] = []
@@ -107,7 +107,7 @@ def _uniform(module: Module, hidden_size: int) -> None:
 
 
 class RNNBase(Module):
-    """What `RNN`, `LSTM` and `GRU` have in common; `mode` is ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
+    """The common part of `RNN`, `LSTM` and `GRU`; `mode` is ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
 
     >>> import pullback
     >>> pullback.nn.RNNBase("GRU", 2, 3, num_layers=2)
@@ -176,7 +176,7 @@ class RNNBase(Module):
         _uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Nothing: there is no memory to be laid out, as torch does on a GPU."""
+        """Does nothing: torch lays out memory for a GPU here."""
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
@@ -190,7 +190,7 @@ class RNNBase(Module):
         return ", ".join([str(self.input_size), str(self.hidden_size), *said])
 
     def _widths(self) -> tuple[int, ...]:
-        """Those of the tensors of the state."""
+        """The sizes of the tensors of the state."""
         width = self.proj_size or self.hidden_size
         return (width, self.hidden_size) if self.mode == "LSTM" else (width,)
 
@@ -221,7 +221,7 @@ class RNNBase(Module):
             raise RuntimeError(errors.message(name, expected=expected, found=errors.describe(input)))
 
     def _through(self, xs: Tensor, sizes: list[int] | None, initial: State) -> tuple[Tensor, State]:
-        """All layers, from (T, N, input_size), or packed (sum of sizes, input_size), and states one for each."""
+        """Run all layers on (T, N, input_size), or packed (sum of sizes, input_size), with a state for each layer."""
         every = [s.unbind(0) for s in initial]
         last: list[State] = []
         count = 1 + self.bidirectional
@@ -279,8 +279,9 @@ class RNN(RNNBase):
     With `batch_first` (N, L, input_size). Several layers take each other's outputs, with `dropout` between them; with
     `bidirectional` another set of weights runs from the end, and the outputs of the two are side by side.
 
-    Returns the outputs of the last layer, (L, N, directions * hidden_size), and the last states of all,
-    (num_layers * directions, N, hidden_size), which `hx` gives for the beginning; zeros unless given.
+    Returns the outputs of the last layer, (L, N, directions * hidden_size), and the last states of all layers,
+    (num_layers * directions, N, hidden_size). `hx` holds the first states, in the same shape; they are zeros unless
+    given.
 
     >>> import pullback
     >>> output, h = pullback.nn.RNN(2, 3)(pullback.zeros(5, 1, 2))
@@ -320,7 +321,8 @@ class LSTM(RNNBase):
     """``c_t = f c_(t-1) + i g, h_t = o tanh(c_t)``, long short-term memory (Hochreiter and Schmidhuber, 1997).
 
     i, f and o are sigmoids and g the tanh of the four parts of ``W_ih x_t + b_ih + W_hh h_(t-1) + b_hh``. With
-    `proj_size` h_t is multiplied by a matrix `weight_hr` of so many rows. Shapes as for `RNN`; the state is ``(h, c)``.
+    `proj_size` h_t is multiplied by a matrix `weight_hr` of `proj_size` rows. Shapes are those of `RNN`; the state is
+    ``(h, c)``.
 
     >>> import pullback
     >>> output, (h, c) = pullback.nn.LSTM(2, 3)(pullback.zeros(5, 1, 2))
@@ -354,8 +356,8 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """``h_t = (1 - z) n + z h_(t-1)``, gated recurrent units (Cho et al., 2014).
 
-    With ``W_ih x_t + b_ih`` and ``W_hh h_(t-1) + b_hh`` each in three parts, r and z are the sigmoids of the sums of
-    the first and of the second, and ``n = tanh(x_n + r * h_n)`` of the third. Shapes as for `RNN`.
+    ``W_ih x_t + b_ih`` and ``W_hh h_(t-1) + b_hh`` have three parts each. r and z are the sigmoids of the sums of the
+    first and of the second parts, and ``n = tanh(x_n + r * h_n)`` comes from the third. Shapes are those of `RNN`.
 
     >>> import pullback
     >>> output, h = pullback.nn.GRU(2, 3)(pullback.zeros(5, 1, 2))
@@ -389,7 +391,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells have in common: weights of `num_chunks` gates.
+    """The common part of the cells: weights of `num_chunks` gates.
 
     >>> import pullback
     >>> pullback.nn.RNNCellBase(2, 3, True, num_chunks=4).weight_ih.shape
@@ -423,7 +425,7 @@ class RNNCellBase(Module):
         return settings if nonlinearity == "tanh" else f"{settings}, nonlinearity={nonlinearity}"
 
     def _step(self, mode: str, input: Tensor, given: State | None, states: int = 1) -> State:
-        """One step; `states` is how many tensors the state is."""
+        """One step; `states` is the number of tensors in the state."""
         name = type(self).__name__
         for what, t in [("input", input), *(("hidden", s) for s in given or ())]:
             if t.ndim not in (1, 2):

@@ -1,4 +1,4 @@
-"""Sizes along several dimensions, given by one number or by one for each."""
+"""Sizes along several dimensions, given as one number for all or one for each."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def repeated(value: Any, n: int) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
-_single, _pair, _triple, _quadruple = (partial(repeated, n=n) for n in (1, 2, 3, 4))  # as code written for torch asks
+_single, _pair, _triple, _quadruple = (partial(repeated, n=n) for n in (1, 2, 3, 4))  # torch's names

@@ -1,7 +1,8 @@
 """The Transformer (Vaswani et al., 2017): layers of attention and of two linear maps, in a row, and two such rows.
 
 Sequences are (L, N, d_model), with `batch_first` (N, L, d_model), or (L, d_model) without a batch. A mask says where
-there is no attention: by True, or by what is added to the scores. `is_causal` is a hint that a mask is the causal one.
+there is no attention: either it is True there, or it is added to the scores. `is_causal` is a hint that a mask is the
+causal one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from ... import errors
 from ...ops.index.diagonals import triu
@@ -38,29 +39,39 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
 
 
 class _TransformerLayer(Module):
-    """The two linear maps, and what goes around every part of a layer: the sum with its input, and a normalization."""
+    """The parts of a layer: some attentions, then two linear maps. Each is added to its input and normalized."""
 
+    _attentions: ClassVar[tuple[str, ...]]  # the names of the attentions
     self_attn: MultiheadAttention
 
-    def _feed_forward(
+    def __init__(
         self,
         d_model: int,
-        dim_feedforward: int,
-        dropout: float,
-        norms: int,
-        eps: float,
-        norm_first: bool,
-        bias: bool,
-        **kind: Any,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        super().__init__()
+        kind = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **kind))
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **kind)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **kind)
         self.norm_first = norm_first
-        for i in range(1, norms + 1):
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps=eps, bias=bias, **kind))
-        for i in range(1, norms + 1):
+        parts = range(1, len(self._attentions) + 2)
+        for i in parts:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kind))
+        for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
 
     def _through(self, x: Tensor, *parts: Callable[[Tensor], Tensor]) -> Tensor:
         """``x + part(norm(x))`` with `norm_first`, else ``norm(x + part(x))``, for one part after the other."""
@@ -86,25 +97,7 @@ class TransformerEncoderLayer(_TransformerLayer):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        kind = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **kind)
-        self._feed_forward(d_model, dim_feedforward, dropout, 2, layer_norm_eps, norm_first, bias, **kind)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -132,26 +125,7 @@ class TransformerDecoderLayer(_TransformerLayer):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoderLayer.html.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        kind = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **kind)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **kind)
-        self._feed_forward(d_model, dim_feedforward, dropout, 3, layer_norm_eps, norm_first, bias, **kind)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -191,7 +165,7 @@ class _Row(Module):
 class TransformerEncoder(_Row):
     """`num_layers` copies of an encoder's layer one after the other, and `norm` at the end.
 
-    `enable_nested_tensor` and `mask_check` are torch's and make no difference: there are no nested tensors here.
+    `enable_nested_tensor` and `mask_check` make no difference: there are no nested tensors here.
 
     >>> import pullback
     >>> layer = pullback.nn.TransformerEncoderLayer(4, 2, dim_feedforward=8)
@@ -265,7 +239,7 @@ class TransformerDecoder(_Row):
 
 
 class Transformer(Module):
-    """An encoder of the source, and a decoder of the target, which attends to what the encoder makes of the source.
+    """An encoder of the source, and a decoder of the target that attends to the encoder's output.
 
     >>> import pullback
     >>> net = pullback.nn.Transformer(4, 2, 1, 1, dim_feedforward=8)

@@ -1,4 +1,4 @@
-"""Helpers for training: clipping gradients, parameters as one vector, sequences of different lengths in one tensor,
+"""Helpers for training: clipped gradients, parameters as one vector, sequences of different lengths in one tensor,
 weights that are normalised before each call.
 """
 

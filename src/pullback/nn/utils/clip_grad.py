@@ -1,4 +1,4 @@
-"""Clipping gradients: by the norm of all of them together, or element by element. In place, outside of any graph."""
+"""Clipping gradients, by their norm taken together, or element by element. In place, outside of any graph."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients by ``min(1, max_norm / (norm + 1e-6))``, and return their norm as it was.
+    """Scale all gradients by ``min(1, max_norm / (norm + 1e-6))``, and return their norm before that.
 
-    The norm is that of one vector of all elements of the gradients of `parameters`; those without one are left out.
+    The norm is that of one vector with all elements of the gradients of `parameters`. Parameters without a gradient are
+    left out.
 
     Args:
         norm_type: the p of the p-norm; may be ``inf``.
         error_if_nonfinite: raise RuntimeError, and change nothing, if the norm is infinite or NaN.
-        foreach: taken for torch's sake, without effect.
+        foreach: accepted because torch has it; without effect.
 
     >>> import pullback
     >>> w = pullback.zeros(2, requires_grad=True)
@@ -54,7 +55,7 @@ def clip_grad_norm_(
 def get_total_norm(
     tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The p-norm, ``p = norm_type``, of one vector of all elements of `tensors`; of none it is 0.
+    """The p-norm, ``p = norm_type``, of one vector with all elements of `tensors`; 0 if there are no tensors.
 
     RuntimeError with `error_if_nonfinite` if it is infinite or NaN.
     """
@@ -65,7 +66,7 @@ def get_total_norm(
     dtype = payloads[0].dtype
     for x in payloads:
         dtype = dtypes.promote(dtype, x.dtype)
-    # in double precision: the sum of many squares is soon more than a float16 can be
+    # in double precision: a sum of many squares soon overflows float16
     total = float(np.linalg.norm([_norm(x, p) for x in payloads], p))
     if error_if_nonfinite and not math.isfinite(total):
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Parameters as one vector, for an optimiser or a statistic that wants them so, and back."""
+"""Parameters as one vector, for optimisers and statistics that need one, and back."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Have each parameter look at its part of `vec`, outside of any graph: what is then written to it is written there.
+    """Let each parameter share the memory of its part of `vec`, outside of any graph: writes to one show in the other.
 
-    RuntimeError if `vec` is shorter than all of them together, TypeError if it is no Tensor; nothing has changed then.
+    RuntimeError if `vec` is shorter than all parameters together, TypeError if it is not a Tensor; nothing has changed
+    then.
 
     >>> import pullback
     >>> w = pullback.zeros(1, 2)

@@ -1,8 +1,8 @@
-"""Weights that are computed from other parameters before each call: by a length and a direction, or by a largest
-singular value of 1. `weight_norm`, `spectral_norm`, and how to take them off again.
+"""Weights that are computed from other parameters before each call: `weight_norm` from lengths and directions,
+`spectral_norm` with a largest singular value of 1. And how to undo them.
 
-A hook before `forward` sets the attribute; the parameters that are trained stand beside it, under its name with
-``_g`` and ``_v``, or ``_orig``.
+A hook before `forward` sets the attribute. The parameters that are trained have its name with ``_g`` and ``_v``, or
+``_orig``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ M = TypeVar("M", bound=Module)
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Let a weight be ``g * v / |v|``, and train its lengths g and its directions v. Returns the module.
 
-    name: of the parameter w; from now on ``name_g`` and ``name_v`` are parameters, and ``name`` is computed from them
-    before each call. dim: the axis along which each slice has a length of its own; None for one length for all.
+    name: the name of the parameter; from now on ``name_g`` and ``name_v`` are parameters, and ``name`` is computed from
+    them before each call. dim: the axis along which each slice has a length of its own; None for one length for all.
     RuntimeError if the parameter has a norm already.
 
     Source: Salimans and Kingma, Weight normalization, NeurIPS 2016, https://arxiv.org/abs/1602.07868.
@@ -49,7 +49,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Undo `weight_norm`: the weight, as it is now, is a parameter again. ValueError where there is none."""
+    """Undo `weight_norm`: the weight, with its present value, is a parameter again. ValueError without a norm."""
     found = _taken_off(module, WeightNorm, name, "weight_norm")
     weight = found.compute(module)
     _drop(module, name, f"{name}_g", f"{name}_v")
@@ -75,9 +75,9 @@ class WeightNorm:
 
 
 def _lengths(v: Tensor, dim: int | None) -> Tensor:
-    """The norms of the slices along an axis, with the other axes of length 1; of everything if there is none."""
+    """The norms of the slices along an axis, with length 1 for the other axes; of the whole tensor if `dim` is None."""
     found: Tensor
-    if dim is None or dim == -1:  # torch's other way to say none
+    if dim is None or dim == -1:  # torch also takes -1 for None
         found = vector_norm(v)
     else:
         rows = v.transpose(0, dim).reshape(v.shape[dim], -1)
@@ -90,9 +90,9 @@ def spectral_norm(
 ) -> M:
     """Let a weight be divided by its largest singular value. Returns the module.
 
-    The weight is taken as a matrix, with `dim` as its rows (by default 0, of transposed convolutions 1). While the
+    The weight is read as a matrix, with `dim` as its rows (by default 0, for transposed convolutions 1). While the
     module is training, each call improves the two singular vectors, buffers ``name_u`` and ``name_v``, by
-    `n_power_iterations` steps; ``name_orig`` is the parameter. ValueError for less than one step; RuntimeError if the
+    `n_power_iterations` steps; ``name_orig`` is the parameter. ValueError for fewer than one step; RuntimeError if the
     parameter has a norm already.
 
     Source: Miyato et al., Spectral normalization for generative adversarial networks, ICLR 2018,
@@ -126,7 +126,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Undo `spectral_norm`: the weight, as it is now, is a parameter again. ValueError where there is none."""
+    """Undo `spectral_norm`: the weight, with its present value, is a parameter again. ValueError without a norm."""
     found = _taken_off(module, SpectralNorm, name, "spectral_norm")
     with no_grad():
         weight = found.compute(module, improve=False)
@@ -136,19 +136,19 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 
 class SpectralNorm:
-    """The hook that computes a weight of largest singular value 1."""
+    """The hook that computes a weight with a largest singular value of 1."""
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def as_matrix(self, weight: Tensor) -> Tensor:
-        """The weight with the axis `dim` first and all others in one."""
+        """The weight with the axis `dim` first and the other axes flattened into one."""
         if self.dim:
             weight = weight.movedim(self.dim, 0)
         return weight.reshape(weight.shape[0], -1)
 
     def compute(self, module: Module, improve: bool) -> Tensor:
-        """The weight; `improve` the singular vectors first."""
+        """The weight; with `improve` the singular vectors are improved first."""
         weight: Tensor = getattr(module, f"{self.name}_orig")
         u, v = (getattr(module, f"{self.name}_{side}") for side in "uv")
         matrix = self.as_matrix(weight)

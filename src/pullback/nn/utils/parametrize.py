@@ -1,8 +1,8 @@
-"""Parameters as functions of others: `register_parametrization` puts a module between what is trained and what is used.
+"""Parameters as functions of others: `register_parametrization` puts a module between the tensor that is trained and
+the one that is used.
 
-A module whose ``weight`` is parametrized becomes an instance of a class of its own, derived from the one it had, in
-which ``weight`` is a property: to read it calls the parametrization. What is trained is
-``parametrizations.weight.original``.
+A module whose ``weight`` is parametrized gets a class of its own, derived from its class, where ``weight`` is a
+property: reading it calls the parametrization. The tensor that is trained is ``parametrizations.weight.original``.
 
 See https://docs.pytorch.org/tutorials/intermediate/parametrizations.html.
 """
@@ -40,7 +40,7 @@ M = TypeVar("M", bound=Module)
 
 
 class _Cache(threading.local):
-    """What parametrizations computed within `cached`, and in how many of these the thread is."""
+    """The tensors that parametrizations computed within `cached`, and how deep the thread is in such blocks."""
 
     depth = 0
 
@@ -53,7 +53,7 @@ _cache = _Cache()
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor once within, however often it is read.
+    """Compute each parametrized tensor once within the block, however often it is read.
 
     >>> import pullback
     >>> layer = register_parametrization(pullback.nn.Linear(2, 2), "weight", pullback.nn.Tanh())
@@ -71,9 +71,9 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, which are called one after the other, and what the first one is called with.
+    """The parametrizations of one tensor, called one after the other, and the arguments of the first one.
 
-    That is ``original``, or ``original0``, ``original1`` ... where a ``right_inverse`` gives several.
+    The argument is ``original``, or ``original0``, ``original1`` ... where a ``right_inverse`` gives several.
     """
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
@@ -97,7 +97,7 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def _inverted(self, value: Tensor, must: bool) -> Any:
-        """What the first parametrization has to be called with for the last one to give a value."""
+        """The arguments of the first parametrization for which the last one gives a value."""
         for module in reversed(list(self)):
             if hasattr(module, "right_inverse"):
                 value = module.right_inverse(value)
@@ -114,7 +114,7 @@ class ParametrizationList(ModuleList):
         return value
 
     def right_inverse(self, value: Tensor) -> None:
-        """Write what gives a value to the originals. RuntimeError for a parametrization without a ``right_inverse``."""
+        """Write the originals that give a value. RuntimeError for a parametrization without a ``right_inverse``."""
         with no_grad():
             found = self._inverted(value, must=True)
             parts = [found] if isinstance(found, Tensor) else list(found)
@@ -148,7 +148,7 @@ def _register(module: Module, name: str, value: Tensor) -> None:
 
 
 class _Parametrized:
-    """What the classes of parametrized modules have in common. They are made at run time: pickle does not find them."""
+    """The base of the classes of parametrized modules. They are made at run time, so pickle does not find them."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = memo[id(self)] = self.__new__(type(self))
@@ -193,11 +193,11 @@ def _check(module: Module, tensor: Tensor) -> None:
 
 
 def register_parametrization(module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> M:
-    """Let a parameter or buffer be what a module makes of it, each time it is read. Returns the module.
+    """Compute a parameter or buffer by a module each time it is read. Returns the module.
 
-    A further one is called with what the last one gave. Where the parametrization has a method ``right_inverse``, what
-    that makes of the tensor is trained, and the tensor can be assigned to. unsafe: do not call it to see that dtype and
-    shape stay. ValueError if they do not, or if there is no such tensor.
+    A second parametrization is called with the result of the first. Where the parametrization has a method
+    ``right_inverse``, the result of that method is trained, and the tensor can be assigned to. unsafe: do not check
+    that dtype and shape stay. ValueError if they do not, or if there is no such tensor.
 
     >>> import pullback
     >>> class Symmetric(pullback.nn.Module):
@@ -240,20 +240,21 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor of a module is parametrized, or any."""
+    """Whether a tensor of a module is parametrized; without a name, whether any tensor is."""
     found = _rows(module)
     return isinstance(found, ModuleDict) and (tensor_name is None or tensor_name in found)
 
 
 def _rows(module: Module) -> Any:
-    """The parametrizations of a module by the names of its tensors; None where there are none."""
+    """The parametrizations of a module by the names of its tensors; None if it has none."""
     return module._modules.get("parametrizations") if isinstance(module, _Parametrized) else None
 
 
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
-    """Undo `register_parametrization`: the tensor is a parameter or buffer again, as it is now. Returns the module.
+    """Undo `register_parametrization`: the tensor, with its present value, is a parameter or buffer again.
 
-    leave_parametrized: False for the original, which must be one tensor. ValueError where there is no parametrization.
+    leave_parametrized: with False it gets the value of the original, which must be one tensor. Returns the module.
+    ValueError if there is no parametrization.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")

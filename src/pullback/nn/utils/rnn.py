@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...ops.make.of_size import full
 from ...ops.shape.joining import cat
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor, wrap
+from ..packed import PackedSequence
 
 __all__ = [
     "PackedSequence",
@@ -30,25 +31,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class PackedSequence(NamedTuple):
-    """Sequences, the longest first, packed step by step: the first elements of all, then the second of those that last.
-
-    `data` has the elements one after the other and `batch_sizes` how many sequences last at each step.
-    `sorted_indices` says which of the sequences as they were given is the longest, and so on; `unsorted_indices` undoes
-    it. Made by `pack_padded_sequence` and `pack_sequence`.
-
-    >>> import pullback
-    >>> from pullback.nn.utils.rnn import pack_sequence
-    >>> pack_sequence([pullback.tensor([1, 2]), pullback.tensor([3])]).data
-    tensor([1, 3, 2])
-    """
-
-    data: Tensor
-    batch_sizes: Tensor
-    sorted_indices: Tensor | None = None
-    unsorted_indices: Tensor | None = None
 
 
 def pad_sequence(
@@ -79,7 +61,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that `pad_sequence` padded on the right; the inverse of it."""
+    """The sequences that `pad_sequence` padded on the right: its inverse."""
     rows: Any = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows.unbind(0), _integers(lengths), strict=True)]
 
@@ -87,9 +69,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack padded sequences, (L, N, ...), or (N, L, ...) with `batch_first`, of these lengths.
+    """Pack padded sequences, (L, N, ...), or (N, L, ...) with `batch_first`, of the given lengths.
 
-    With `enforce_sorted` the longest has to be the first, and so on. RuntimeError if it is not, or a length is 0.
+    With `enforce_sorted` the lengths must not increase. RuntimeError if they do, or if a length is 0.
     """
     counts, steps = _integers(lengths), input.transpose(0, 1) if batch_first else input
     order = np.arange(len(counts)) if enforce_sorted else np.argsort(-np.array(counts), kind="stable")
@@ -119,7 +101,7 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Packed sequences as a padded tensor, (L, N, ...) or (N, L, ...), in the order as they were given, and lengths."""
+    """Packed sequences as a padded tensor, (L, N, ...) or (N, L, ...), in their given order, and their lengths."""
     sizes = _integers(sequence.batch_sizes)
     if total_length is not None and total_length < len(sizes):
         expected = f"total_length of at least {len(sizes)}, the length of the longest"
@@ -140,7 +122,7 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences (L_i, ...); with `enforce_sorted` the longest has to be the first, and so on."""
+    """Pack sequences (L_i, ...); with `enforce_sorted` the lengths must not increase."""
     rows = list(sequences)
     return pack_padded_sequence(pad_sequence(rows), [row.shape[0] for row in rows], enforce_sorted=enforce_sorted)
 

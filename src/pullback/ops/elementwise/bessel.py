@@ -207,19 +207,22 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
     return _bessel(input, "spherical", 0)
 
 
-# Airy's function, and its derivative, whose own derivative is x times the function
+# Airy's function (n = 0) and its derivative (n = 1), whose own derivative is x times the function
+def _check_airy_ai(input: Tensor) -> Any:
+    return input, 0
+
+
 @pointwise(
-    method=False,
-    input=lambda g, input, n: g * (on(_airy, input, 1) if n == 0 else input * on(_airy, input, 0)),
+    home="special",
+    checks=_check_airy_ai,
+    node="AiryBackward0",
+    input=lambda g, input, n: g * (on(airy_ai, input, 1) if n == 0 else input * on(airy_ai, input, 0)),
+    samples=_samples,
+    refused=NO_UNARY,
+    differs=_NO_DERIVATIVE,
 )
-def _airy(input: Any, n: int) -> Any:
-    """Airy's function Ai (n = 0), or its derivative (n = 1)."""
+def airy_ai(input: Any, n: int) -> Any:
+    """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
     x = need("airy_ai", FLOATS, floating(input))
     found = np.asarray(scipy_special("airy")(x)[n]).astype(x.dtype, copy=False)
     return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy has NaN
-
-
-@composite(home="special", samples=_samples, refused=NO_UNARY, differs=_NO_DERIVATIVE)
-def airy_ai(input: Tensor) -> Tensor:
-    """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
-    return _airy(input, 0)

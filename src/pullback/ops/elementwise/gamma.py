@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import METHODS, composite, elementwise, pointwise, titled
+from ...table.entry import METHODS, composite, elementwise, pointwise
 from ...table.operands import FLOATS, NUMBERS, REAL, Operation, floating, index_of, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from ...tensor.tensor import Tensor
@@ -125,20 +125,22 @@ digamma: Operation = _by_scipy(
     "The derivative of `lgamma`.",
     also="special.digamma special.psi",
     function="psi",
-    input=lambda g, input: g * on(_polygamma, input, 1),
+    input=lambda g, input: g * on(polygamma, input, 1),
     differs=[Differs(_TEN_DIGITS, check, "float64") for check in ("gradients", "second")],
 )
 
 
-@pointwise(method=False, input=lambda g, input, n: g * on(_polygamma, input, n + 1))
-def _polygamma(input: Any, n: int) -> Any:
-    """``(-1) ** (n + 1) n! zeta(n + 1, x)``, the derivative of order n of `digamma`."""
-    x = need("polygamma", FLOATS, floating(input))
-    return np.asarray(scipy_special("polygamma")(n, x)).astype(x.dtype, copy=False)
+def _check_polygamma(n: int, input: Tensor) -> Any:
+    n = index_of("polygamma", "n", n)
+    if n < 0:
+        raise RuntimeError(errors.message("polygamma(n, x) does not support negative n", found=str(n)))
+    return input, n
 
 
-@composite(
+@pointwise(
+    checks=_check_polygamma,
     also="special.polygamma",
+    input=lambda g, input, n: g * on(polygamma, input, n + 1),
     method=False,
     inplace=True,
     samples=lambda: [
@@ -153,17 +155,18 @@ def _polygamma(input: Any, n: int) -> Any:
         *(Differs(_TEN_DIGITS, check, "float64", "(0") for check in ("gradients", "second")),
     ],
 )
-def polygamma(n: int, input: Tensor) -> Tensor:
+def polygamma(input: Any, n: int) -> Any:
     """The derivative of order `n` of `digamma`: ``polygamma(0, x)`` is ``digamma(x)``.
 
     >>> import pullback
     >>> pullback.polygamma(1, pullback.tensor([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    n = index_of("polygamma", "n", n)
-    if n < 0:
-        raise RuntimeError(errors.message("polygamma(n, x) does not support negative n", found=str(n)))
-    return titled(digamma, "PolygammaBackward0", n=0)(input) if n == 0 else _polygamma(input, n)
+    if n == 0:
+        return by_scipy("digamma", "psi", floating(input))
+    # (-1) ** (n + 1) n! zeta(n + 1, x)
+    x = need("polygamma", FLOATS, floating(input))
+    return np.asarray(scipy_special("polygamma")(n, x)).astype(x.dtype, copy=False)
 
 
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)

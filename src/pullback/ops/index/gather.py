@@ -254,7 +254,7 @@ def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """vmap: elements of rows, each of the batch flattened; of one row, if it is the same for each."""
     input, index = op.padded(args, kwargs)
     if not level.varies(input):
-        return op.call(level.value(input), level.value(index))
+        return op.unchecked(level.value(input), level.value(index))
     if isinstance(index, Tensor) and index._data.dtype != np.int64:
         return looped(level, op, args, kwargs)  # which refuses it
     return _index(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))

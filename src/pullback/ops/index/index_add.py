@@ -99,19 +99,6 @@ def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None
     add_at(target, at, values if alpha == 1 else np.multiply(values, out.dtype.type(alpha)))
 
 
-@linear(
-    method=False,
-    batch=by_row("dim", "index"),
-    numbers="alpha",
-    input=lambda g: g,
-    source=lambda g, dim, index, alpha: on(index_select, g, dim, index) * alpha,
-)
-def _index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
-    out = np.array(input)
-    _add_slices(out, dim, index, source, alpha)
-    return out
-
-
 def _check_alpha(input: Tensor, alpha: Any) -> Any:
     """A factor that fits a tensor."""
     if isinstance(alpha, float) and input._data.dtype.kind in "iub":
@@ -119,27 +106,38 @@ def _check_alpha(input: Tensor, alpha: Any) -> Any:
     return fitting_number("index_add", input, alpha)._data.item()
 
 
-@composite(
+def _check_index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+    refuse_dtypes("index_add", input, source)
+    return input, dim, index, source, _check_alpha(input, alpha)
+
+
+@linear(
+    checks=_check_index_add,
+    batch=by_row("dim", "index"),
+    numbers="alpha",
     out="exact",
+    input=lambda g: g,
+    source=lambda g, dim, index, alpha: on(index_select, g, dim, index) * alpha,
     samples=lambda: [*_SLICES, *_REPEATED, S(A(3), 0, V([2, 2], "int64"), A(2), alpha=2)],
     refused=lambda: [*_NO_SLICES, S(A(3), 0, V([0], "int64"), A(1), 2), S(A(3), 0, V([0], "int64"), A(1), alpha="x")],
 )
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists.
 
     >>> import pullback
     >>> pullback.zeros(3).index_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
     tensor([1., 0., 2.])
     """
-    refuse_dtypes("index_add", input, source)
-    return _index_add(input, dim, index, source, _check_alpha(input, alpha))
+    out = np.array(input)
+    _add_slices(out, dim, index, source, alpha)
+    return out
 
 
 @method("index_add_")
 def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """`index_add`, written into this tensor, which is returned."""
     refuse_dtypes("index_add_", self, source)
-    return overwrite(self, _index_add.op, dim, index, source, _check_alpha(self, alpha), change=_add_slices)
+    return overwrite(self, index_add.op, dim, index, source, _check_alpha(self, alpha), change=_add_slices)
 
 
 def _fill_slices(out: Any, dim: int, index: Any, value: Any) -> None:
@@ -229,34 +227,35 @@ def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
     _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=(INT64,)))
 
 
+def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    refuse_dtypes("index_copy", input, source)
+
+
 @linear(
-    method=False,
+    checks=_check_index_copy,
     batch=by_row("dim", "index"),
     numbers="",
+    out="exact",
     input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
     source=lambda g, dim, index, source_shape: reshaped(on(index_select, g, dim, index), source_shape),
+    samples=_SLICES,
+    refused=_NO_SLICES,
 )
-def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    out = np.array(input)
-    _copy_slices(out, dim, index, source)
-    return out
-
-
-@composite(out="exact", samples=_SLICES, refused=_NO_SLICES)
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """`input` with the slices of `source` in the place of its slices along `dim` whose positions `index` lists.
 
     Of positions that occur more than once the last wins; the gradient goes to all of them, as in torch.
     """
-    refuse_dtypes("index_copy", input, source)
-    return _index_copy(input, dim, index, source)
+    out = np.array(input)
+    _copy_slices(out, dim, index, source)
+    return out
 
 
 @method("index_copy_")
 def _index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`index_copy`, written into this tensor, which is returned."""
     refuse_dtypes("index_copy_", self, source)
-    return overwrite(self, _index_copy.op, dim, index, source, change=_copy_slices)
+    return overwrite(self, index_copy.op, dim, index, source, change=_copy_slices)
 
 
 _COMBINED = [

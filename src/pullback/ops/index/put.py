@@ -69,20 +69,17 @@ def _put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return write(rows, source, (), in_rows(level, index)).reshape(level.size, *input._data.shape)
 
 
+def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    refuse_dtypes("put", input, source)
+    return input, index, source, accumulate
+
+
 @linear(
-    method=False,
+    checks=_check_put,
     batch=_put_of_each,
     numbers="",
-    input=lambda g, index, accumulate: g if accumulate else on(_put, g, index, 0.0, False),
+    input=lambda g, index, accumulate: g if accumulate else on(put, g, index, 0.0, False),
     source=lambda g, index, source_shape: np.reshape(on(take, g, index), source_shape),
-)
-def _put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
-    out = np.array(input)
-    _put_into(out, index, source, accumulate)
-    return out
-
-
-@composite(
     samples=lambda: [
         S(A(3, 4), V([2, -1], "int64"), A(2)),
         S(A(3, 4), V([[2, 0], [11, 5]], "int64"), A(4)),
@@ -104,20 +101,21 @@ def _put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
         S(A(3), [0], A(1)),
     ],
 )
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`.
 
     Negative positions are counted from the end. Of positions that occur more than once the last wins.
     """
-    refuse_dtypes("put", input, source)
-    return _put(input, index, source, accumulate)
+    out = np.array(input)
+    _put_into(out, index, source, accumulate)
+    return out
 
 
 @method("put_")
 def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`put`, written into this tensor, which is returned."""
     refuse_dtypes("put_", self, source)
-    return overwrite(self, _put.op, index, source, accumulate, change=_put_into)
+    return overwrite(self, put.op, index, source, accumulate, change=_put_into)
 
 
 # Positions along several axes -----------------------------------------------------------------------------------------

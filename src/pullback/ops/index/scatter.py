@@ -199,45 +199,43 @@ def _add_into(out: Any, dim: int, index: Any, src: Any) -> None:
     _combine("scatter_add", np.add, out, dim, index, src)
 
 
-@linear(
-    method=False,
-    batch=by_positions("dim"),
-    numbers="",
-    input=lambda g: g,
-    src=lambda g, dim, index: on(gather, g, dim, index),
-)
-def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
-    out = np.array(input)
-    _add_into(out, dim, index, src)
-    return out
-
-
 def _refuse_number(name: str, src: Any) -> None:
     if not isinstance(src, (Tensor, np.ndarray)):
         raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
 
 
-@composite(
+def _check_scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    return input, dim, index, _cut(src, index)
+
+
+@linear(
+    checks=_check_scatter_add,
+    batch=by_positions("dim"),
+    numbers="",
     out="exact",
+    input=lambda g: g,
+    src=lambda g, dim, index: on(gather, g, dim, index),
     samples=lambda: [*_SCATTER, *_REPEATED, S(A(3), 0, V([0, 0], "int64"), A(3))],
     refused=lambda: [*_NO_SCATTER, S(A(3), 0, index(3, 2), 1.0)],
     differs=lambda: _in_backward(_LARGER, "[0, 0], [3])"),
 )
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, from `input`; positions may repeat.
 
     >>> import pullback
     >>> pullback.zeros(3).scatter_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
     tensor([1., 0., 2.])
     """
-    return _scatter_add(input, dim, index, _cut(src, index))
+    out = np.array(input)
+    _add_into(out, dim, index, src)
+    return out
 
 
 @method("scatter_add_")
 def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """`scatter_add`, written into this tensor, which is returned."""
     _refuse_number("scatter_add_", src)
-    return overwrite(self, _scatter_add.op, dim, index, _cut(src, index), change=_add_into)
+    return overwrite(self, scatter_add.op, dim, index, _cut(src, index), change=_add_into)
 
 
 _HOW = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -389,8 +387,8 @@ def combined(
     if reduce in _HOW:
         return titled(_scatter_combine, title, **how)(input, dim, index, src, reduce)
     if reduce == "sum":
-        return titled(_scatter_add, title, **how)(input, dim, index, src)
-    total = _scatter_add(input, dim, index, src)
+        return titled(scatter_add, title, **how)(input, dim, index, src)
+    total = scatter_add(input, dim, index, src)
     number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
     return (total // number).to(input.dtype) if dtype.kind in "iu" else total / number
 

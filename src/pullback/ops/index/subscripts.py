@@ -395,7 +395,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
 
 def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
     """Write ``op(t, *args)`` into `t`, where one of them is a tensor of a transform."""
-    result = op.call(before_write(t), *args, **(kwargs or {}))
+    result = op.unchecked(before_write(t), *args, **(kwargs or {}))
     put(t, result)
     take_history(t, result)
 
@@ -413,7 +413,7 @@ def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None
     given = [i for i, a in enumerate((t, *args)) if isinstance(a, Tensor) and a._requires_grad]
     recorded = thread.modes.grad_enabled and bool(given)
     if change is None:
-        result = op.call(before_write(t) if recorded else t, *args, **kwargs)
+        result = op.unchecked(before_write(t) if recorded else t, *args, **kwargs)
         _refuse_other(op.name, t, result)
         put(t, result)
         take_history(t, result)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, special
+from ...table.entry import special
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
@@ -146,41 +146,7 @@ def _systems() -> list[Sample]:
     ]
 
 
-@special(
-    method=False,
-    LD=lambda g: _no_derivative("linalg.ldl_solve", "LD"),
-    B=lambda g, LD, pivots, hermitian: (
-        # the matrix is its own transpose, or its own conjugate transpose
-        on(_ldl_solve, conj(LD) if hermitian else LD, pivots, g, hermitian)
-    ),
-)
-def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
-    n = LD.shape[-1]
-    lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))
-    if found.size:
-        solve = _lapack("trs", LD, hermitian)
-        factors, exchanges = np.broadcast_to(LD, (*lead, n, n)), np.broadcast_to(pivots, (*lead, n))
-        for i in np.ndindex(lead):
-            found[i] = solve(factors[i], exchanges[i], found[i], lower=1)[0]
-    return found
-
-
-@composite(
-    home="linalg",
-    samples=_systems,
-    refused=[
-        S(M(3, 3), V([1, 2, 3], "int32"), M(2, 2)),
-        S(M(3, 3), V([1.0, 2.0, 3.0], "float32"), M(3, 2)),
-        S(M(2, 3), V([1, 2], "int32"), M(2, 2)),
-        S(M(3, 3), V([1, 2, 3], "int32"), M(3, 2, dtype="float64")),
-        S(M(3, 3), V([1, 2], "int32"), M(3, 2)),
-        S(M(3, 3), V([1, 2, 3], "int32")),
-    ],
-    differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
-)
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
-    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
+def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Any:
     check_matrix("linalg.ldl_solve", LD, "LD", square=True)
     check_matrix("linalg.ldl_solve", B, "B")
     check_same_dtype("linalg.ldl_solve", LD=LD, B=B)
@@ -197,5 +163,36 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
                 found=f"LD of shape {list(shape)}, pivots {errors.describe(pivots)}, B of shape {list(B.shape)}",
             )
         )
-    found: Tensor = _ldl_solve(LD, pivots, B, hermitian)
+    return LD, pivots, B, hermitian
+
+
+@special(
+    home="linalg",
+    checks=_check_ldl_solve,
+    LD=lambda g: _no_derivative("linalg.ldl_solve", "LD"),
+    B=lambda g, LD, pivots, hermitian: (
+        # the matrix is its own transpose, or its own conjugate transpose
+        on(ldl_solve, conj(LD) if hermitian else LD, pivots, g, hermitian)
+    ),
+    samples=_systems,
+    refused=[
+        S(M(3, 3), V([1, 2, 3], "int32"), M(2, 2)),
+        S(M(3, 3), V([1.0, 2.0, 3.0], "float32"), M(3, 2)),
+        S(M(2, 3), V([1, 2], "int32"), M(2, 2)),
+        S(M(3, 3), V([1, 2, 3], "int32"), M(3, 2, dtype="float64")),
+        S(M(3, 3), V([1, 2], "int32"), M(3, 2)),
+        S(M(3, 3), V([1, 2, 3], "int32")),
+    ],
+    differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
+)
+def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
+    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
+    n = LD.shape[-1]
+    lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))
+    if found.size:
+        solve = _lapack("trs", LD, hermitian)
+        factors, exchanges = np.broadcast_to(LD, (*lead, n, n)), np.broadcast_to(pivots, (*lead, n))
+        for i in np.ndindex(lead):
+            found[i] = solve(factors[i], exchanges[i], found[i], lower=1)[0]
     return found

@@ -68,23 +68,9 @@ def _pinv_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """vmap: tolerances that are tensors have two axes less than what they belong to."""
     A, *tolerances, hermitian = args
     lead = A._data.ndim - 2
-    return op.call(
+    return op.unchecked(
         level.value(A), *(with_axes(level, t, lead) if isinstance(t, Tensor) else t for t in tolerances), hermitian
     )
-
-
-@special(method=False, node="LinalgPinvBackward0", batch=_pinv_of_each, conjugate=False, A=_pinv_rule)
-def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
-    refuse_not_finite("linalg.pinv", A)
-    if hermitian:
-        values, u = np.linalg.eigh(A)
-        vh = adjoint(u)
-        keep = _cut(np.abs(values), atol, rtol)
-    else:
-        u, values, vh = np.linalg.svd(A, full_matrices=False)
-        keep = _cut(values, atol, rtol)
-    inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
-    return np.matmul(adjoint(vh) * inverse[..., None, :], adjoint(u))
 
 
 def _pinv_samples() -> list[Sample]:
@@ -121,14 +107,25 @@ def _numpy_pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any
     return pinv(a, rtol=rcond if rcond is not None else rtol, hermitian=hermitian)
 
 
-@composite(
+def _check_pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    check_matrix("linalg.pinv", A, square=hermitian)
+    _check_tolerances("linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
+    return A, *_tolerance(A, atol, rcond if rtol is None else rtol), hermitian
+
+
+@special(
     home="linalg",
+    checks=_check_pinv,
+    node="LinalgPinvBackward0",
+    batch=_pinv_of_each,
+    conjugate=False,
+    A=_pinv_rule,
     numpy={np.linalg.pinv: _numpy_pinv},
     samples=_pinv_samples,
     kinks=_DEFICIENT,
     refused=[*NO_MATRIX, S(M(2, 3), hermitian=True)],
 )
-def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     """The pseudoinverse (Moore and Penrose), in which singular values up to ``max(atol, rtol * S[0])`` count as 0.
 
     `rcond` is an older name of `rtol`; a tolerance may be a tensor, of one number for each matrix. By default atol is 0
@@ -139,9 +136,16 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    check_matrix("linalg.pinv", A, square=hermitian)
-    _check_tolerances("linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
-    return _pinv(A, *_tolerance(A, atol, rcond if rtol is None else rtol), hermitian)
+    refuse_not_finite("linalg.pinv", A)
+    if hermitian:
+        values, u = np.linalg.eigh(A)
+        vh = adjoint(u)
+        keep = _cut(np.abs(values), atol, rtol)
+    else:
+        u, values, vh = np.linalg.svd(A, full_matrices=False)
+        keep = _cut(values, atol, rtol)
+    inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
+    return np.matmul(adjoint(vh) * inverse[..., None, :], adjoint(u))
 
 
 # Ranks ----------------------------------------------------------------------------------------------------------------
@@ -191,7 +195,7 @@ def _lstsq_rule_for_A(g: Any, A: Any, B: Any, rcond: Any, out0: Any) -> Any:  # 
     of_solution, of_squares = g[0], g[1]
     rest, total = np.subtract(B, np.matmul(A, out0)), None
     if of_solution is not None:
-        x = on(_pinv, A, 0.0, rcond, False)
+        x = on(pinv, A, 0.0, rcond, False)
         y = np.matmul(adjoint(x), of_solution)
         total = np.subtract(np.matmul(rest, adjoint(np.matmul(x, y))), np.matmul(y, adjoint(out0)))
         inside = np.subtract(of_solution, np.matmul(x, np.matmul(A, of_solution)))
@@ -206,7 +210,7 @@ def _lstsq_rule_for_B(g: Any, A: Any, B: Any, rcond: Any, out0: Any) -> Any:  # 
     of_solution, of_squares = g[0], g[1]
     total = None
     if of_solution is not None:
-        total = np.matmul(adjoint(on(_pinv, A, 0.0, rcond, False)), of_solution)
+        total = np.matmul(adjoint(on(pinv, A, 0.0, rcond, False)), of_solution)
     if _has_residuals(of_squares, out0):
         rest = np.subtract(B, np.matmul(A, out0))
         turned = np.multiply(2, np.multiply(rest, np.expand_dims(of_squares, -2)))

@@ -56,7 +56,7 @@ def _exchanged_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[
     """vmap: pivots have an axis less than what they belong to."""
     input, pivots, inverse = args
     ndim = max(input._data.ndim - 1, pivots._data.ndim)
-    return op.call(with_axes(level, input, ndim + 1), with_axes(level, pivots, ndim), inverse)
+    return op.unchecked(with_axes(level, input, ndim + 1), with_axes(level, pivots, ndim), inverse)
 
 
 @linear(

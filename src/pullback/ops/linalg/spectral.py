@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import composite, linear, special
+from ...table.entry import linear, special
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import S, Sample
@@ -124,19 +124,6 @@ def refuse_not_finite(name: str, A: Any) -> None:
         )
 
 
-@special(
-    method=False,
-    node="LinalgSvdBackward0",
-    saved={"U": "out0", "S": "out1", "Vh": "out2"},
-    batch="leading",
-    conjugate=False,
-    A=_svd_rule,
-)
-def _svd(A: Any, full_matrices: bool) -> Any:
-    refuse_not_finite("linalg.svd", A)
-    return SVDResult(*np.linalg.svd(A, full_matrices=full_matrices))
-
-
 def _rectangles() -> list[Sample]:
     return [
         S(M(3, 3, domain="regular")),
@@ -158,8 +145,19 @@ def _numpy_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, herm
     return svd(a, full_matrices) if compute_uv else svdvals(a)
 
 
-@composite(
+def _check_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    _check_decomposed("linalg.svd", A, driver)
+    return A, bool(full_matrices)
+
+
+@special(
     home="linalg",
+    checks=_check_svd,
+    node="LinalgSvdBackward0",
+    saved={"U": "out0", "S": "out1", "Vh": "out2"},
+    batch="leading",
+    conjugate=False,
+    A=_svd_rule,
     numpy={np.linalg.svd: _numpy_svd},
     samples=lambda: [
         *(S(*s.args, full_matrices=False) for s in _rectangles()),
@@ -168,7 +166,7 @@ def _numpy_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, herm
     ],
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+def svd(A: Any, full_matrices: bool) -> Any:
     """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A tuple of these names.
 
     With `full_matrices` U and Vh are square. The gradient exists where the singular values are distinct, for losses
@@ -178,11 +176,11 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     >>> pullback.linalg.svd(pullback.tensor([[0.0, 3.0], [2.0, 0.0]])).S
     tensor([3., 2.])
     """
-    _check_svd("linalg.svd", A, driver)
-    return _svd(A, bool(full_matrices))
+    refuse_not_finite("linalg.svd", A)
+    return SVDResult(*np.linalg.svd(A, full_matrices=full_matrices))
 
 
-def _check_svd(name: str, A: Any, driver: Any) -> None:
+def _check_decomposed(name: str, A: Any, driver: Any) -> None:
     check_matrix(name, A)
     if driver is not None:
         raise RuntimeError(
@@ -191,27 +189,30 @@ def _check_svd(name: str, A: Any, driver: Any) -> None:
 
 
 def _svdvals_rule(g: Any, A: Any) -> Any:
-    u, _, vh = on(_svd, A, False)
+    u, _, vh = on(svd, A, False)
     return np.matmul(scale_columns(u, g), vh)
 
 
-@special(method=False, node="LinalgSvdBackward0", batch="leading", A=_svdvals_rule)
-def _svdvals(A: Any) -> Any:
-    finite = np.isfinite(A).all((-2, -1), keepdims=True)
-    found = np.linalg.svd(np.where(finite, A, 0), compute_uv=False)
-    return np.where(finite[..., 0], found, np.nan).astype(found.dtype)
+def _check_svdvals(A: Tensor, *, driver: str | None = None) -> Any:
+    _check_decomposed("linalg.svdvals", A, driver)
+    return (A,)
 
 
-@composite(
+@special(
     home="linalg",
+    checks=_check_svdvals,
+    node="LinalgSvdBackward0",
+    batch="leading",
+    A=_svdvals_rule,
     numpy={np.linalg.svdvals: lambda x: svdvals(x)},
     samples=_rectangles,
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
-def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+def svdvals(A: Any) -> Any:
     """The singular values, descending. ``dS = Re(diag(U^H dA V))``, also where some of them are equal."""
-    _check_svd("linalg.svdvals", A, driver)
-    return _svdvals(A)
+    finite = np.isfinite(A).all((-2, -1), keepdims=True)
+    found = np.linalg.svd(np.where(finite, A, 0), compute_uv=False)
+    return np.where(finite[..., 0], found, np.nan).astype(found.dtype)
 
 
 # Eigenvalues of Hermitian matrices ------------------------------------------------------------------------------------

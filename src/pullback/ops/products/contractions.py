@@ -40,7 +40,7 @@ def _joint_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str,
     input, other, left, right, out = args
     batch = (max((*left, *right), default=-1) + 1,)
     left, right = (batch * level.varies(t) + labels for t, labels in ((input, left), (other, right)))
-    return op.call(level.value(input), level.value(other), left, right, batch + out)
+    return op.unchecked(level.value(input), level.value(other), left, right, batch + out)
 
 
 @bilinear(
@@ -100,7 +100,7 @@ def _spread(g: Any, labels: Labels, input_shape: Any) -> Any:
 
 def _diagonal_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     input, labels = args
-    return op.call(level.value(input), (max(labels) + 1, *labels))
+    return op.unchecked(level.value(input), (max(labels) + 1, *labels))
 
 
 @linear(method=False, batch=_diagonal_of_each, numbers="labels", input=_spread)

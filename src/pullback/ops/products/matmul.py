@@ -67,15 +67,15 @@ def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[st
     """vmap: one product if a matrix is the same for each, else a batch of them; vectors become matrices first."""
     input, other = args
     if 0 in (input._data.ndim, other._data.ndim):  # with the axis of the batch it would not be seen that this is none
-        return op.call(*(level.value(t)[0] if level.varies(t) else level.value(t) for t in args))
+        return op.unchecked(*(level.value(t)[0] if level.varies(t) else level.value(t) for t in args))
     if not level.varies(other) and other._data.ndim <= 2:
-        return op.call(level.value(input), level.value(other))
+        return op.unchecked(level.value(input), level.value(other))
     if not level.varies(input) and input._data.ndim == 2 and other._data.ndim == 1:  # the vectors as rows
-        return op.call(level.value(other), level.value(input).swapaxes(0, 1))
+        return op.unchecked(level.value(other), level.value(input).swapaxes(0, 1))
     row, column = input._data.ndim == 1, other._data.ndim == 1
     input, other = input.unsqueeze(0) if row else input, other.unsqueeze(-1) if column else other
     ndim = max(input._data.ndim, other._data.ndim)
-    found = op.call(with_axes(level, input, ndim), with_axes(level, other, ndim))
+    found = op.unchecked(with_axes(level, input, ndim), with_axes(level, other, ndim))
     found = found.squeeze(-1) if column else found
     return found.squeeze(-1 if column else -2) if row else found
 

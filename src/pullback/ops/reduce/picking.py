@@ -27,7 +27,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
     if rest:
         shape, repeated = rest
         rest = [(level.size, *(shape or (1,))), repeated]
-    return op.call(level.lower(source), dim + 1, level.lower(index), *rest)
+    return op.unchecked(level.lower(source), dim + 1, level.lower(index), *rest)
 
 
 @linear(

@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.calls import on
-from ...table.entry import Op, composite, linear, special
+from ...table.entry import Op, linear, special
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
 from ...tensor.arrays import summing, wrap_axis
@@ -106,7 +106,7 @@ def _decay_rule(g: Any, decay: Any, out: Any, axis: Any, back: Any) -> Any:
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """vmap: the axis of the batch comes first in both, so `axis` moves on by one."""
     input, decay, axis, back = args
-    return op.call(level.lower(input), level.lower(decay), axis + 1, back)
+    return op.unchecked(level.lower(input), level.lower(decay), axis + 1, back)
 
 
 @special(method=False, input=_recurrence_rule, decay=_decay_rule, batch=_put_in_front)
@@ -139,13 +139,14 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
     return np.multiply(products(before, axis), later)
 
 
-@special(method=False, batch=dims("dim"), input=_cumprod_rule)
-def _cumprod(input: Any, dim: int) -> Any:
-    axis = wrap_axis(dim, input.ndim)
-    return products(input, axis) if input.ndim else np.copy(input)
+def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    return cast_first("cumprod", input, dtype), dim
 
 
-@composite(
+@special(
+    checks=_check_cumprod,
+    batch=dims("dim"),
+    input=_cumprod_rule,
     inplace=True,
     numpy={
         np.cumprod: lambda a, axis=None, dtype=None: cumprod(
@@ -165,9 +166,10 @@ def _cumprod(input: Any, dim: int) -> Any:
         for check in ("gradients", "second")
     ],
 )
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def cumprod(input: Any, dim: int) -> Any:
     """The running product along `dim`; its derivatives are right where elements are zero."""
-    return _cumprod(cast_first("cumprod", input, dtype), dim)
+    axis = wrap_axis(dim, input.ndim)
+    return products(input, axis) if input.ndim else np.copy(input)
 
 
 # Extremes -------------------------------------------------------------------------------------------------------------

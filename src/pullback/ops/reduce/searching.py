@@ -69,31 +69,25 @@ def _search_samples() -> list[Sample]:
 _NO_ORDER = [Differs("bools are ordered, False before True; torch has no kernel for them", "values", "bool")]
 
 
-@constant(method=False, batch=in_order)
-def _searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: Any) -> Any:
-    refuse_unordered("searchsorted", sequence)
-    values, shape = np.asarray(values), sequence.shape
-    if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
-        raise RuntimeError(
-            errors.message(
-                "searchsorted(): the first N-1 dimensions of boundaries tensor and input value tensor must match, and "
-                "the input can be a number only when boundaries tensor dimension is 1",
-                found=f"{list(shape)} and {list(values.shape)}",
-            )
+def _check_searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Any:
+    if sorter is not None and not isinstance(sorter, Tensor):
+        raise TypeError(
+            errors.message("searchsorted()", expected="sorter to be a Tensor", found=errors.describe(sorter))
         )
-    if sorter is not None:
-        _check_sorter(sequence, sorter)
-    if len(shape) == 1:
-        found = np.searchsorted(sequence, values, where, sorter)  # type: ignore[call-overload]
-    else:
-        found = np.empty(values.shape, np.int64)
-        for row in np.ndindex(shape[:-1]):
-            by = None if sorter is None else sorter[row]
-            found[row] = np.searchsorted(sequence[row], values[row], where, by)  # type: ignore[call-overload]
-    return np.asarray(found, np.int32 if int32 else np.int64)
+    return sorted_sequence, input, _side(right, side), out_int32, sorter
 
 
-@composite(
+@constant(
+    checks=_check_searchsorted,
+    batch=in_order,
     method=False,
     out="exact",
     samples=_search_samples,
@@ -114,15 +108,7 @@ def _searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: A
     ],
     differs=_NO_ORDER,
 )
-def searchsorted(
-    sorted_sequence: Tensor,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: Tensor | None = None,
-) -> Tensor:
+def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: Any) -> Any:
     """Where each of `input` would be inserted in a sorted sequence (the rows of it, for the rows of `input`).
 
     Before equal elements or, with ``right=True`` (``side="right"``), after them. `sorter`: what sorts the sequence.
@@ -132,11 +118,26 @@ def searchsorted(
     >>> pullback.searchsorted(pullback.tensor([1.0, 3.0, 5.0]), pullback.tensor([3.0, 4.0]))
     tensor([1, 2])
     """
-    if sorter is not None and not isinstance(sorter, Tensor):
-        raise TypeError(
-            errors.message("searchsorted()", expected="sorter to be a Tensor", found=errors.describe(sorter))
+    refuse_unordered("searchsorted", sequence)
+    values, shape = np.asarray(values), sequence.shape
+    if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
+        raise RuntimeError(
+            errors.message(
+                "searchsorted(): the first N-1 dimensions of boundaries tensor and input value tensor must match, and "
+                "the input can be a number only when boundaries tensor dimension is 1",
+                found=f"{list(shape)} and {list(values.shape)}",
+            )
         )
-    return _searchsorted(sorted_sequence, input, _side(right, side), out_int32, sorter)
+    if sorter is not None:
+        _check_sorter(sequence, sorter)
+    if len(shape) == 1:
+        found = np.searchsorted(sequence, values, where, sorter)  # type: ignore[call-overload]
+    else:
+        found = np.empty(values.shape, np.int64)
+        for row in np.ndindex(shape[:-1]):
+            by = None if sorter is None else sorter[row]
+            found[row] = np.searchsorted(sequence[row], values[row], where, by)  # type: ignore[call-overload]
+    return np.asarray(found, np.int32 if int32 else np.int64)
 
 
 @composite(
@@ -174,19 +175,26 @@ def _isin_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     elements, tests, _, invert = args
     if level.varies(tests):
         return looped(level, op, args, kwargs)
-    return op.call(level.value(elements), level.value(tests), False, invert)
+    return op.unchecked(level.value(elements), level.value(tests), False, invert)
 
 
-@constant(method=False, batch=_isin_of_each)
-def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
-    for part in (elements, test_elements):
-        refuse_unordered("isin", part, RuntimeError, "bc")
-    dtype = dtypes.result_type([elements, test_elements])
-    found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
-    return np.asarray(found)
+def _check_isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    given = elements, test_elements
+    if not any(isinstance(t, Tensor) for t in given) or not all(
+        isinstance(t, (Tensor, int, float, np.number)) for t in given
+    ):
+        raise TypeError(
+            errors.message(
+                "isin()", expected="two Tensors, or one and a number", found=", ".join(map(errors.describe, given))
+            )
+        )
+    first, second = (t if isinstance(t, Tensor) else wrap(np.asarray(t)) for t in given)
+    return first, second, assume_unique, invert
 
 
-@composite(
+@constant(
+    checks=_check_isin,
+    batch=_isin_of_each,
     method=False,
     out="exact",
     samples=lambda: [
@@ -209,24 +217,18 @@ def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) 
         S(A(2), [1.0]),
     ],
 )
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     """Whether each of `elements` is among `test_elements` (``invert=True``: is not); one may be a number.
 
     >>> import pullback
     >>> pullback.isin(pullback.tensor([1, 2, 3]), pullback.tensor([1, 3]))
     tensor([ True, False,  True])
     """
-    given = elements, test_elements
-    if not any(isinstance(t, Tensor) for t in given) or not all(
-        isinstance(t, (Tensor, int, float, np.number)) for t in given
-    ):
-        raise TypeError(
-            errors.message(
-                "isin()", expected="two Tensors, or one and a number", found=", ".join(map(errors.describe, given))
-            )
-        )
-    first, second = (t if isinstance(t, Tensor) else wrap(np.asarray(t)) for t in given)
-    return _isin(first, second, assume_unique, invert)
+    for part in (elements, test_elements):
+        refuse_unordered("isin", part, RuntimeError, "bc")
+    dtype = dtypes.result_type([elements, test_elements])
+    found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
+    return np.asarray(found)
 
 
 # Distinct elements ----------------------------------------------------------------------------------------------------

@@ -138,30 +138,6 @@ def _std_mean_rule(g: Any, input: Any, out0: Any, dim: Any, correction: Any, kee
     return _with_mean_rule(spread, g, input, dim, keepdim)
 
 
-@special(method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), input=_deviation_rule)
-def _var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return _moments("var", input, dim, correction, keepdim)[0]
-
-
-@special(method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), input=_std_rule)
-def _std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return _moments("std", input, dim, correction, keepdim, True)[0]
-
-
-@special(
-    method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), conjugate=False, input=_var_mean_rule
-)
-def _var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return _moments("var_mean", input, dim, correction, keepdim)
-
-
-@special(
-    method=False, saved={"dim": dims_of}, batch=dims("dim", keeps="keepdim"), conjugate=False, input=_std_mean_rule
-)
-def _std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return _moments("std_mean", input, dim, correction, keepdim, True)
-
-
 def _asked(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
     """The axes and the correction that torch's several ways of calling `var` mean."""
     if isinstance(dim, bool):  # var(input, unbiased)
@@ -225,10 +201,22 @@ def _refused() -> list[Sample]:
 _INFINITE = Differs("the mean of infinity and numbers is infinite; torch's is NaN", "kinks", sample="inf")
 
 
-@composite(samples=_samples, kinks=_kinks, refused=_refused)
-def var(
+def _check_var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
+) -> Any:
+    return input, *_asked("var", dim, unbiased, correction), keepdim
+
+
+@special(
+    checks=_check_var,
+    samples=_samples,
+    kinks=_kinks,
+    refused=_refused,
+    saved={"dim": dims_of},
+    batch=dims("dim", keeps="keepdim"),
+    input=_deviation_rule,
+)
+def var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``.
 
     `correction` is 1 by default (Bessel's); ``unbiased=False`` means 0. Of complex numbers the real E|x - mean|^2. NaN,
@@ -238,31 +226,73 @@ def var(
     >>> pullback.tensor([1.0, 2.0, 3.0]).var(), pullback.tensor([1.0, 2.0, 3.0]).var(unbiased=False)
     (tensor(1.), tensor(0.6667))
     """
-    return _var(input, *_asked("var", dim, unbiased, correction), keepdim)
+    return _moments("var", input, dim, correction, keepdim)[0]
 
 
-@composite(samples=_samples, kinks=_kinks, refused=_refused)
-def std(
+def _check_std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
+) -> Any:
+    return input, *_asked("std", dim, unbiased, correction), keepdim
+
+
+@special(
+    checks=_check_std,
+    samples=_samples,
+    kinks=_kinks,
+    refused=_refused,
+    saved={"dim": dims_of},
+    batch=dims("dim", keeps="keepdim"),
+    input=_std_rule,
+)
+def std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
-    return _std(input, *_asked("std", dim, unbiased, correction), keepdim)
+    return _moments("std", input, dim, correction, keepdim, True)[0]
 
 
-@composite(method=False, samples=_samples, kinks=_kinks, refused=_refused, differs=[_INFINITE])
-def var_mean(
+def _check_var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> tuple[Tensor, Tensor]:
+) -> Any:
+    return input, *_asked("var_mean", dim, unbiased, correction), keepdim
+
+
+@special(
+    checks=_check_var_mean,
+    method=False,
+    samples=_samples,
+    kinks=_kinks,
+    refused=_refused,
+    differs=[_INFINITE],
+    saved={"dim": dims_of},
+    batch=dims("dim", keeps="keepdim"),
+    conjugate=False,
+    input=_var_mean_rule,
+)
+def var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """The variance and the mean over `dim`; see `var`."""
-    return _var_mean(input, *_asked("var_mean", dim, unbiased, correction), keepdim)
+    return _moments("var_mean", input, dim, correction, keepdim)
 
 
-@composite(method=False, samples=_samples, kinks=_kinks, refused=_refused, differs=[_INFINITE])
-def std_mean(
+def _check_std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> tuple[Tensor, Tensor]:
+) -> Any:
+    return input, *_asked("std_mean", dim, unbiased, correction), keepdim
+
+
+@special(
+    checks=_check_std_mean,
+    method=False,
+    samples=_samples,
+    kinks=_kinks,
+    refused=_refused,
+    differs=[_INFINITE],
+    saved={"dim": dims_of},
+    batch=dims("dim", keeps="keepdim"),
+    conjugate=False,
+    input=_std_mean_rule,
+)
+def std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """The standard deviation and the mean over `dim`; see `std`."""
-    return _std_mean(input, *_asked("std_mean", dim, unbiased, correction), keepdim)
+    return _moments("std_mean", input, dim, correction, keepdim, True)
 
 
 # Of several variables -------------------------------------------------------------------------------------------------

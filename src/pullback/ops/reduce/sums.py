@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
-from ...table.entry import composite, constant, linear, special, titled
+from ...table.entry import Op, composite, constant, linear, special, titled
 from ...table.nodes import OpNode, dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
@@ -325,18 +325,26 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    found = ufunc.reduce(input != 0, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+    found = input != 0
+    if not _is_empty(dim):
+        found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
     return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch: uint8 was its bool once
 
 
-@constant(method=False, batch=dims("dim", keeps="keepdim"))
-def _any(input: Any, dim: Any, keepdim: bool) -> Any:
-    return _holds(np.logical_or, input, dim, keepdim)
+def _is_empty(dim: Any) -> bool:
+    """Whether no dimension is to be reduced: torch's sums read that as all of them, `any` and `all` do not."""
+    return isinstance(dim, (tuple, list)) and not dim
 
 
-@constant(method=False, batch=dims("dim", keeps="keepdim"))
-def _all(input: Any, dim: Any, keepdim: bool) -> Any:
-    return _holds(np.logical_and, input, dim, keepdim)
+_along_dim = dims("dim", keeps="keepdim")
+
+
+def _held_of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: as for all reductions, but where none of the dimensions is reduced."""
+    input, dim, keepdim = op.padded(args, kwargs)
+    if _is_empty(dim):
+        return op.unchecked(level.value(input), dim, keepdim)
+    return _along_dim(level, op, args, kwargs)
 
 
 def _test_samples() -> list[Sample]:
@@ -344,32 +352,28 @@ def _test_samples() -> list[Sample]:
     return [*whole(), *along(0, 1, -1, None, ()), *EMPTY, S(A(2, 3), keepdim=True), *uint8]
 
 
-def _each_holds(input: Tensor) -> Tensor:
-    """What is left of them without a dimension to reduce."""
-    found = input.ne(0)
-    return found.byte() if input.dtype == dtypes.uint8 else found
-
-
-@composite(
+@constant(
+    batch=_held_of_each,
     numpy={np.any: lambda a, axis=None, *, keepdims=False: any(a, axis, keepdims)},
     samples=_test_samples,
     kinks=[S(V([nan, 0.0])), S(V([0.0, -0.0]))],
     refused=NO_DIM,
 )
-def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return _each_holds(input) if dim == () or dim == [] else _any(input, dim, keepdim)
+    return _holds(np.logical_or, input, dim, keepdim)
 
 
-@composite(
+@constant(
+    batch=_held_of_each,
     numpy={np.all: lambda a, axis=None, *, keepdims=False: all(a, axis, keepdims)},
     samples=_test_samples,
     kinks=[S(V([nan, 0.0])), S(V([nan, 1.0]))],
     refused=NO_DIM,
 )
-def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
-    return _each_holds(input) if dim == () or dim == [] else _all(input, dim, keepdim)
+    return _holds(np.logical_and, input, dim, keepdim)
 
 
 @constant(

@@ -9,7 +9,6 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, dims_only, moved
-from ...table.calls import apply
 from ...table.entry import METHODS, composite, linear
 from ...table.samples import A, S
 from ...tensor.arrays import permuted, sizes, wrap_axis
@@ -25,27 +24,15 @@ def _permute_rule(g: Any, dims: Any) -> Any:
     return permuted(g, tuple(inverse))
 
 
+def _check_permute(input: Tensor, dims: Any, *more: Any) -> Any:
+    return input, sizes((dims, *more))
+
+
 @linear(
-    method=False,
-    view=True,
+    checks=_check_permute,
     batch=by(lambda full, dims: ((0, *moved(dims, full)),)),
     symbolic=lambda out, input, dims: np.transpose(input, tuple(dims)),
     input=_permute_rule,
-)
-def _permute(input: Any, dims: Any) -> Any:
-    if len(dims) != input.ndim:
-        raise RuntimeError(
-            errors.message(
-                "permute()", expected=f"one dim for each of the {input.ndim} dimensions", found=str(list(dims))
-            )
-        )
-    axes = [wrap_axis(d, input.ndim) for d in dims]
-    if len(set(axes)) != len(axes):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return input.transpose(axes)
-
-
-@composite(
     view=True,
     numpy={np.transpose: lambda a, axes=None: permute(a, axes if axes is not None else tuple(range(a.ndim))[::-1])},
     samples=lambda: [
@@ -58,14 +45,23 @@ def _permute(input: Any, dims: Any) -> Any:
     ],
     refused=lambda: [S(A(2, 3), (0,)), S(A(2, 3), (0, 0)), S(A(2, 3), (0, 2)), S(A(2, 3), "x"), S([1.0], (0,))],
 )
-def permute(input: Tensor, dims: Any, *more: Any) -> Tensor:
+def permute(input: Any, dims: Any) -> Any:
     """The axes in the order `dims`; a view.
 
     >>> import pullback
     >>> pullback.zeros(2, 3, 4).permute(2, 0, 1).shape
     pullback.Size([4, 2, 3])
     """
-    return apply(_permute.op, (input, sizes((dims, *more))), {})
+    if len(dims) != input.ndim:
+        raise RuntimeError(
+            errors.message(
+                "permute()", expected=f"one dim for each of the {input.ndim} dimensions", found=str(list(dims))
+            )
+        )
+    axes = [wrap_axis(d, input.ndim) for d in dims]
+    if len(set(axes)) != len(axes):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input.transpose(axes)
 
 
 _PAIRS = [

@@ -20,7 +20,7 @@ from ...tensor.modes import thread
 from ...tensor.tensor import Tensor, wrap
 from .axes import t as _t
 from .axes import transpose
-from .reshape import _reshape, squeeze, unsqueeze
+from .reshape import reshape, squeeze, unsqueeze
 from .strided import _as_strided, as_strided, geometry_of
 
 
@@ -95,14 +95,14 @@ def _t_(self: Tensor) -> Tensor:
 def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """`squeeze`, of this tensor itself, which is returned."""
     old = _before(self)
-    return _turned(self, old, squeeze(old, dim), _reshape.op, tuple(old._data.shape))
+    return _turned(self, old, squeeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
 @method("unsqueeze_")
 def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """`unsqueeze`, of this tensor itself, which is returned."""
     old = _before(self)
-    return _turned(self, old, unsqueeze(old, dim), _reshape.op, tuple(old._data.shape))
+    return _turned(self, old, unsqueeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
 @method("as_strided_")

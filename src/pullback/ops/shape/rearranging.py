@@ -23,12 +23,15 @@ def _flip_all(full: Any, dims: Any) -> Any:
     return None if len(full) == 1 else (moved(tuple(dims), full),)
 
 
-@linear(method=False, batch=by(_flip_all), numbers="dims", input=lambda g, dims: np.flip(g, dims) if np.ndim(g) else g)
-def _flip(input: Any, dims: Any) -> Any:
-    return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
+def _check_flip(input: Tensor, dims: Any, *more: Any) -> Any:
+    return input, sizes((dims, *more))
 
 
-@composite(
+@linear(
+    checks=_check_flip,
+    batch=by(_flip_all),
+    numbers="dims",
+    input=lambda g, dims: np.flip(g, dims) if np.ndim(g) else g,
     numpy={np.flip: lambda m, axis=None: flip(m, tuple(range(m.ndim)) if axis is None else sizes((axis,)))},
     samples=lambda: [
         S(A(2, 3), (0,)),
@@ -43,14 +46,14 @@ def _flip(input: Any, dims: Any) -> Any:
     ],
     refused=lambda: [S(A(2, 3), (2,)), S(A(2, 3), (0, 0)), S(A(2), "x"), S([1.0], (0,))],
 )
-def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
+def flip(input: Any, dims: Any) -> Any:
     """The order along `dims` reversed; a copy.
 
     >>> import pullback
     >>> pullback.flip(pullback.tensor([1, 2, 3]), [0])
     tensor([3, 2, 1])
     """
-    return apply(_flip.op, (input, sizes((dims, *more))), {})
+    return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
 
 
 def _with_dims(name: str, input: Tensor, n: int) -> Tensor:
@@ -187,19 +190,15 @@ def _repeat_all(full: Any, repeats: Any) -> Any:
     return None if len(repeats) >= len(full) else ((1, *repeats),)
 
 
-@linear(method=False, batch=by(_repeat_all), numbers="repeats", input=_repeat_rule)
-def _repeat(input: Any, repeats: Any) -> Any:
-    if len(repeats) < input.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor\n"
-            f"  What to do: give one number for each of the {input.ndim} dimensions."
-        )
-    if min(repeats, default=0) < 0:
-        raise RuntimeError(errors.message("repeat()", expected="no negative number", found=str(list(repeats))))
-    return np.array(np.tile(input, repeats))
+def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
+    return input, sizes((repeats, *more))
 
 
-@composite(
+@linear(
+    checks=_check_repeat,
+    batch=by(_repeat_all),
+    numbers="repeats",
+    input=_repeat_rule,
     function=False,
     method=True,
     samples=lambda: [
@@ -214,7 +213,7 @@ def _repeat(input: Any, repeats: Any) -> Any:
     ],
     refused=lambda: [S(A(2, 3), 2), S(A(3), -1), S(A(3)), S(A(3), "x"), S(A(3), 1.5)],
 )
-def repeat(input: Tensor, repeats: Any, *more: Any) -> Tensor:
+def repeat(input: Any, repeats: Any) -> Any:
     """`input` this often along each axis, new ones in front, one copy after the other.
 
     >>> import pullback
@@ -222,7 +221,14 @@ def repeat(input: Tensor, repeats: Any, *more: Any) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    return apply(_repeat.op, (input, sizes((repeats, *more))), {})
+    if len(repeats) < input.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor\n"
+            f"  What to do: give one number for each of the {input.ndim} dimensions."
+        )
+    if min(repeats, default=0) < 0:
+        raise RuntimeError(errors.message("repeat()", expected="no negative number", found=str(list(repeats))))
+    return np.array(np.tile(input, repeats))
 
 
 @composite(
@@ -240,7 +246,7 @@ def repeat(input: Tensor, repeats: Any, *more: Any) -> Tensor:
 def tile(input: Tensor, dims: Any, *more: Any) -> Tensor:
     """`repeat`, where 1 stands for the numbers missing in front."""
     times = sizes((dims, *more))
-    return apply(_repeat.op, (input, (1,) * (input._data.ndim - len(times)) + times), {})
+    return apply(repeat.op, (input, (1,) * (input._data.ndim - len(times)) + times), {})
 
 
 _FEW = 8

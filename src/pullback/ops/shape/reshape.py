@@ -35,24 +35,15 @@ def _reshape_all(full: Any, shape: Any) -> Any:
     return ((full[0], *(one // known if n == -1 and known else n for n in shape)),)
 
 
-@linear(method=False, view=True, node="ViewBackward0", batch=by(_reshape_all), input=_back_to_shape)
-def _reshape(input: Any, shape: Any) -> Any:
-    if shape and min(shape) < -1:
-        raise RuntimeError(
-            f"invalid shape dimension in {list(shape)}: lengths are not negative, but for one -1 to be inferred"
-        )
-    try:
-        return input.reshape(shape)
-    except ValueError:
-        if not input.size and 0 in shape and -1 in shape:
-            raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
-                "-1 can be any value and is ambiguous"
-            ) from None
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {input.size}") from None
+def _check_reshape(input: Tensor, shape: Any, *more: Any) -> Any:
+    return input, sizes((shape, *more))
 
 
-@composite(
+@linear(
+    checks=_check_reshape,
+    node="ViewBackward0",
+    batch=by(_reshape_all),
+    input=_back_to_shape,
     numpy={np.reshape: lambda a, /, shape: reshape(a, shape), np.ravel: lambda a: ravel(a)},
     view=True,
     samples=lambda: [
@@ -79,7 +70,7 @@ def _reshape(input: Any, shape: Any) -> Any:
         S([1.0], (1,)),
     ],
 )
-def reshape(input: Tensor, shape: Any, *more: Any) -> Tensor:
+def reshape(input: Any, shape: Any) -> Any:
     """`input` with another shape (one length may be -1); a view where the memory allows, else a copy.
 
     >>> import pullback
@@ -87,7 +78,19 @@ def reshape(input: Tensor, shape: Any, *more: Any) -> Tensor:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    return apply(_reshape.op, (input, sizes((shape, *more))), {})
+    if shape and min(shape) < -1:
+        raise RuntimeError(
+            f"invalid shape dimension in {list(shape)}: lengths are not negative, but for one -1 to be inferred"
+        )
+    try:
+        return input.reshape(shape)
+    except ValueError:
+        if not input.size and 0 in shape and -1 in shape:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                "-1 can be any value and is ambiguous"
+            ) from None
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {input.size}") from None
 
 
 @composite(
@@ -145,7 +148,7 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
         return apply(_view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
     if size is None:
         raise TypeError("view() missing required argument 'size', integers or a dtype")
-    out = apply(_reshape.op, (input, sizes((size, *more))), {})
+    out = apply(reshape.op, (input, sizes((size, *more))), {})
     if out._view is None and not _shares(out, input):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
@@ -314,34 +317,15 @@ def squeeze(input: Any, dim: Any = None) -> Any:
 # Repeating without a copy -------------------------------------------------------------------------------------------
 
 
+def _check_expand(input: Tensor, size: Any, *more: Any) -> Any:
+    return input, sizes((size, *more))
+
+
 @linear(
-    method=False,
-    view=True,
+    checks=_check_expand,
     batch=expanded,
     symbolic=lambda out, input, shape: np.broadcast_to(input, out.shape),
     input=lambda g: g,
-)
-def _expand(input: Any, shape: Any) -> Any:
-    lead = len(shape) - input.ndim
-    if lead < 0:
-        raise RuntimeError(
-            f"expand(): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
-            f"dimensions in the tensor ({input.ndim})"
-        )
-    wanted = tuple([input.shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape)])
-    for i, n in enumerate(input.shape):
-        if n not in (1, wanted[i + lead]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({wanted[i + lead]}) must match the existing size ({n}) at "
-                f"non-singleton dimension {i + lead}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
-            )
-    out = repeated(input, wanted)
-    if input.flags.writeable:
-        out.flags.writeable = True  # a write to what is repeated is refused, but not one to a part that is not
-    return out
-
-
-@composite(
     function=False,
     method=True,
     view=True,
@@ -366,7 +350,7 @@ def _expand(input: Any, shape: Any) -> Any:
         S(A(3), (2.0, 3)),
     ],
 )
-def expand(input: Tensor, size: Any, *more: Any) -> Tensor:
+def expand(input: Any, shape: Any) -> Any:
     """`input` repeated along axes of length 1, and along new ones in front, without a copy; -1 keeps a length.
 
     >>> import pullback
@@ -374,7 +358,23 @@ def expand(input: Tensor, size: Any, *more: Any) -> Tensor:
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    return apply(_expand.op, (input, sizes((size, *more))), {})
+    lead = len(shape) - input.ndim
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({input.ndim})"
+        )
+    wanted = tuple([input.shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape)])
+    for i, n in enumerate(input.shape):
+        if n not in (1, wanted[i + lead]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted[i + lead]}) must match the existing size ({n}) at "
+                f"non-singleton dimension {i + lead}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
+            )
+    out = repeated(input, wanted)
+    if input.flags.writeable:
+        out.flags.writeable = True  # a write to what is repeated is refused, but not one to a part that is not
+    return out
 
 
 @composite(
@@ -494,7 +494,7 @@ def sum_to_size(input: Tensor, size: Any, *more: Any) -> Tensor:
 
 def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A format says nothing about the axis of a batch: the copy lies as the batch does."""
-    return op.call(level.lower(args[0]))
+    return op.unchecked(level.lower(args[0]))
 
 
 @linear(

@@ -1,6 +1,6 @@
-"""Poolings by the average or by a norm: of windows that slide, and of adaptive ones.
+"""Poolings by the average or by a norm, over sliding windows and over adaptive ones.
 
-A sum over a window is a sum along each axis, so it is `_resample` with the windows of that axis.
+A sum over a window is a sum along each axis in turn, so it is `_resample` with the windows of each axis.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from ....kernels.sliding import Array
-from ....kernels.taps import Taps, _resample, runs
+from ....kernels.taps import Taps, runs
 from ....ops.elementwise.limits import relu
 from ....ops.make.conversion import to
 from ....table.entry import composite
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, where_empty
+from ..primitives import _resample
+from .family import family
 from .pooling import adaptive, adaptive_refused, adaptive_samples, targets, window
 
-_Axis = tuple[Taps, Array]  # the sums along an axis, and over how many elements each of them is
+_Axis = tuple[Taps, Array]  # the sums along an axis, and the number of elements in each
 
 
 @functools.lru_cache(256)
@@ -48,27 +50,29 @@ def _divided(total: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
 
 
 def _averaged(input: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
-    """The sums of windows, divided: of half precision in single, in which the sums do not overflow."""
+    """The sums of windows, divided. Half precision is summed in single, which does not overflow."""
     half = input._data.dtype == np.float16
     total = _resample(to(input, np.float32) if half else input, tuple(m for m, _ in axes))
     found = _divided(total, axes, divisor)
     return to(found, np.float16) if half else found
 
 
+@family(samples=lambda space: _samples(space), refused=lambda space: _refused(space))
 def _average(
     space: int,
     input: Tensor,
     kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
+    """`avg_pool2d`, `avg_pool3d` and, without the last parameter, `avg_pool1d`."""
     name = f"avg_pool{space}d"
     kernel, slide = window(name, space, input, kernel_size, stride, padding, 1, ceil_mode)
     floating(name, input, also="i")
-    if divisor == 0:
+    if divisor_override == 0:
         raise refuse(name, "divisor_override to be other than zero", "0")
     image = input._data.shape[-space:]
     axes = [
@@ -77,7 +81,7 @@ def _average(
             image, kernel, slide.stride, slide.padding, slide.places(image, kernel), strict=True
         )
     ]
-    return _averaged(input, axes, divisor)
+    return _averaged(input, axes, divisor_override)
 
 
 @composite(
@@ -103,105 +107,106 @@ def avg_pool1d(
     >>> pullback.nn.functional.avg_pool1d(pullback.tensor([[1.0, 5.0, 2.0, 4.0]]), 2)
     tensor([[3., 3.]])
     """
-    return _average(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return _average.body(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@composite(home="nn.functional", samples=lambda: _samples(2), refused=lambda: _refused(2))
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """The average of each window on images, as `avg_pool1d`; or the sum divided by `divisor_override`."""
-    return _average(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+@_average(2)
+def avg_pool2d() -> None:
+    """The average of each window on images, as `avg_pool1d`; or the sum divided by `divisor_override`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.avg_pool2d(pullback.arange(4.0).reshape(1, 2, 2), 2)
+    tensor([[[1.5000]]])
+    """
 
 
-@composite(home="nn.functional", samples=lambda: _samples(3), refused=lambda: _refused(3))
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """The average of each window on volumes, as `avg_pool1d`; or the sum divided by `divisor_override`."""
-    return _average(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+@_average(3)
+def avg_pool3d() -> None:
+    """The average of each window on volumes, as `avg_pool1d`; or the sum divided by `divisor_override`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.avg_pool3d(pullback.arange(8.0).reshape(1, 2, 2, 2), 2, divisor_override=4)
+    tensor([[[[7.]]]])
+    """
 
 
+@family(samples=lambda space: adaptive_samples(space), refused=lambda space: adaptive_refused(space))
 def _adaptive(space: int, input: Tensor, output_size: Any) -> Tensor:
+    """`adaptive_avg_pool1d` to `adaptive_avg_pool3d`."""
     size = targets(f"adaptive_avg_pool{space}d", input, output_size, space)
     axes = [_even(n, m) for n, m in zip(input._data.shape[-space:], size, strict=True)]
     return _averaged(input, axes, None)
 
 
-@composite(
-    home="nn.functional",
-    also="adaptive_avg_pool1d",
-    samples=lambda: adaptive_samples(1),
-    refused=lambda: adaptive_refused(1),
-    differs=where_empty("int64 bool complex128"),
-)
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+@_adaptive(1, also="adaptive_avg_pool1d", differs=where_empty("int64 bool complex128"))
+def adaptive_avg_pool1d() -> None:
     """The average of each of `output_size` windows that cover the last axis evenly.
 
     >>> import pullback
     >>> pullback.nn.functional.adaptive_avg_pool1d(pullback.arange(5.0).reshape(1, 5), 2)
     tensor([[1., 3.]])
     """
-    return _adaptive(1, input, output_size)
 
 
-@composite(
-    home="nn.functional",
-    samples=lambda: adaptive_samples(2),
-    refused=lambda: adaptive_refused(2),
-    differs=where_empty("int64 bool complex128"),
-)
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """As `adaptive_avg_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
-    return _adaptive(2, input, output_size)
+@_adaptive(2, differs=where_empty("int64 bool complex128"))
+def adaptive_avg_pool2d() -> None:
+    """As `adaptive_avg_pool1d`, along two axes; None in `output_size` keeps the length of an axis.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_avg_pool2d(pullback.arange(4.0).reshape(1, 2, 2), (1, None))
+    tensor([[[1., 2.]]])
+    """
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(3), refused=lambda: adaptive_refused(3))
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """As `adaptive_avg_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
-    return _adaptive(3, input, output_size)
+@_adaptive(3)
+def adaptive_avg_pool3d() -> None:
+    """As `adaptive_avg_pool1d`, along three axes; None in `output_size` keeps the length of an axis.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_avg_pool3d(pullback.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[3.5000]]]])
+    """
 
 
-def _norm(space: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+@family(samples=lambda space: _norm_samples(space), refused=lambda space: _norm_refused(space))
+def _norm(
+    space: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """`lp_pool1d` to `lp_pool3d`."""
     kernel: Any = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * space
-    mean = _average(space, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True, None)
-    # of a sum that is negative, for an odd power, torch has the root of zero
+    mean = _average.body(space, input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    # an odd power can have a negative sum; torch takes the root of zero instead
     return (mean.sign() * relu(mean.abs()) * math.prod(kernel)).pow(1.0 / norm_type)
 
 
-@composite(home="nn.functional", samples=lambda: _norm_samples(1), refused=lambda: _norm_refused(1))
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+@_norm(1)
+def lp_pool1d() -> None:
     """``(sum of x ** p) ** (1 / p)`` over each window along the last axis, where p is `norm_type`.
 
     >>> import pullback
     >>> pullback.nn.functional.lp_pool1d(pullback.tensor([[3.0, 4.0, 0.0, 1.0]]), 2, 2)
     tensor([[5., 1.]])
     """
-    return _norm(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composite(home="nn.functional", samples=lambda: _norm_samples(2), refused=lambda: _norm_refused(2))
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """As `lp_pool1d`, of windows on images."""
-    return _norm(2, input, norm_type, kernel_size, stride, ceil_mode)
+@_norm(2)
+def lp_pool2d() -> None:
+    """As `lp_pool1d`, of windows on images.
+
+    >>> import pullback
+    >>> pullback.nn.functional.lp_pool2d(pullback.tensor([[[3.0, 0.0], [0.0, 4.0]]]), 2, 2)
+    tensor([[[5.]]])
+    """
 
 
-@composite(home="nn.functional", samples=lambda: _norm_samples(3), refused=lambda: _norm_refused(3))
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """As `lp_pool1d`, of windows on volumes."""
-    return _norm(3, input, norm_type, kernel_size, stride, ceil_mode)
+@_norm(3)
+def lp_pool3d() -> None:
+    """As `lp_pool1d`, of windows on volumes.
+
+    >>> import pullback
+    >>> pullback.nn.functional.lp_pool3d(pullback.ones(1, 1, 3, 3), 2, (1, 3, 3))
+    tensor([[[[3.]]]])
+    """
 
 
 # Their domains --------------------------------------------------------------------------------------------------------

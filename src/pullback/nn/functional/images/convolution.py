@@ -1,6 +1,6 @@
 """Convolutions and transposed convolutions in one, two and three dimensions.
 
-What they compute is in `_convolutions.py`; here are torch's names, and the checks of arguments.
+The arithmetic is in `trilinear.py`. Here are torch's names, and the checks of arguments.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from ....table.entry import composite
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors, where_empty
+from .family import family
 from .trilinear import Geometry, _convolve, _spread
 
 # Convolutions ---------------------------------------------------------------------------------------------------------
 
 
 def _checked(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, space: int, groups: Any) -> int:
-    """The number of groups, after a look at what both kinds of convolution ask of their arguments."""
+    """The number of groups, once the arguments that both kinds of convolution have are checked."""
     tensors(name, input=input, weight=weight, **({} if bias is None else {"bias": bias}))
     floating(name, input, weight, also="ciu")
     ranks(name, input, space + 1, space + 2)
@@ -43,7 +44,7 @@ def _checked(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, spac
 
 
 def _biased(name: str, out: Tensor, bias: Tensor | None, space: int) -> Tensor:
-    """The result and a number more for each of its channels."""
+    """The result plus a number for each of its channels."""
     if bias is None:
         return out
     channels = out._data.shape[1]
@@ -52,16 +53,23 @@ def _biased(name: str, out: Tensor, bias: Tensor | None, space: int) -> Tensor:
     return out + bias.reshape(-1, *[1] * space)
 
 
+@family(
+    narrow="one dtype",
+    samples=lambda space: _samples(space),
+    refused=lambda space: _refused(space),
+    differs=lambda space: where_empty("bool"),
+)
 def _convolution(
     space: int,
     input: Tensor,
     weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: Any,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
+    """`conv1d` to `conv3d`."""
     name = f"conv{space}d"
     groups = _checked(name, input, weight, bias, space, groups)
     stride = integers(name, "stride", stride, space, 1)
@@ -87,7 +95,7 @@ def _convolution(
 
 
 def _padding(name: str, padding: Any, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[tuple[int, int], ...]:
-    """The zeros before and after along each axis, from numbers or one of torch's two words."""
+    """The zeros before and after along each axis, from numbers, `'same'` or `'valid'`."""
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
@@ -100,54 +108,23 @@ def _padding(name: str, padding: Any, kernel: Ints, stride: Ints, dilation: Ints
     return tuple((n, n) for n in integers(name, "padding", padding, len(kernel), 0))
 
 
-@composite(
-    home="nn.functional",
-    also="conv1d",
-    narrow="one dtype",
-    samples=lambda: _samples(1),
-    refused=lambda: _refused(1),
-    differs=where_empty("bool"),
-)
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
+@_convolution(1, also="conv1d")
+def conv1d() -> None:
     """``out[n, o, l] = bias[o] + sum over c, k of weight[o, c, k] * input[n, c, stride * l - padding + dilation * k]``.
 
-    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(O, C / groups, K)``; padding: zeros at both ends, or ``'valid'`` for
-    none, or ``'same'`` for a result as long as the input; groups: the channels are divided into as many, which know
-    nothing of each other.
+    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(O, C / groups, K)``; padding: zeros at both ends, ``'valid'`` for no
+    zeros, or ``'same'`` for a result as long as the input; groups: the channels are divided into as many, each
+    with weights of its own.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0, 4.0, 8.0]])
     >>> pullback.nn.functional.conv1d(x, pullback.tensor([[[-1.0, 1.0]]]))
     tensor([[1., 2., 4.]])
     """
-    return _convolution(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(
-    home="nn.functional",
-    also="conv2d",
-    narrow="one dtype",
-    samples=lambda: _samples(2),
-    refused=lambda: _refused(2),
-    differs=where_empty("bool"),
-)
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
+@_convolution(2, also="conv2d")
+def conv2d() -> None:
     """The convolution of `conv1d` along two axes: ``(N, C, H, W)`` and ``(O, C / groups, K, L)``.
 
     >>> import pullback
@@ -157,28 +134,16 @@ def conv2d(
               [6., 9., 6.],
               [4., 6., 4.]]]])
     """
-    return _convolution(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(
-    home="nn.functional",
-    also="conv3d",
-    narrow="one dtype",
-    samples=lambda: _samples(3),
-    refused=lambda: _refused(3),
-    differs=where_empty("bool"),
-)
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The convolution of `conv1d` along three axes."""
-    return _convolution(3, input, weight, bias, stride, padding, dilation, groups)
+@_convolution(3, also="conv3d")
+def conv3d() -> None:
+    """The convolution of `conv1d` along three axes: ``(N, C, D, H, W)`` and ``(O, C / groups, J, K, L)``.
+
+    >>> import pullback
+    >>> pullback.nn.functional.conv3d(pullback.ones(1, 2, 2, 2), pullback.ones(1, 1, 2, 2, 2))
+    tensor([[[[8.]]]])
+    """
 
 
 @composite(
@@ -194,17 +159,24 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 # Transposed convolutions ----------------------------------------------------------------------------------------------
 
 
+@family(
+    narrow="one dtype",
+    samples=lambda space: _transposed_samples(space),
+    refused=lambda space: _transposed_refused(space),
+    differs=lambda space: where_empty("bool"),
+)
 def _transposed(
     space: int,
     input: Tensor,
     weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: Any,
-    dilation: Any,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
 ) -> Tensor:
+    """`conv_transpose1d` to `conv_transpose3d`."""
     name = f"conv_transpose{space}d"
     groups = _checked(name, input, weight, bias, space, groups)
     stride = integers(name, "stride", stride, space, 1)
@@ -235,80 +207,41 @@ def _transposed(
     return out if batched is input else out.squeeze(0)
 
 
-@composite(
-    home="nn.functional",
-    also="conv_transpose1d",
-    narrow="one dtype",
-    samples=lambda: _transposed_samples(1),
-    refused=lambda: _transposed_refused(1),
-    differs=where_empty("bool"),
-)
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
+@_transposed(1, also="conv_transpose1d")
+def conv_transpose1d() -> None:
     """The adjoint of `conv1d` in its input: each element of `input` adds the weight, times itself, to the output.
 
-    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(C, O / groups, K)``; padding: how much is cut off at both ends;
-    output_padding: how much longer the output is made at its end. Its length is ``(L - 1) * stride - 2 * padding +
-    dilation * (K - 1) + output_padding + 1``.
+    input: ``(N, C, L)`` or ``(C, L)``; weight: ``(C, O / groups, K)``; padding: the number of elements cut off at both
+    ends; output_padding: the number of elements added at the end. The length of the output is ``(L - 1) * stride -
+    2 * padding + dilation * (K - 1) + output_padding + 1``.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0]])
     >>> pullback.nn.functional.conv_transpose1d(x, pullback.tensor([[[1.0, 10.0]]]), stride=2)
     tensor([[ 1., 10.,  2., 20.]])
     """
-    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composite(
-    home="nn.functional",
-    also="conv_transpose2d",
-    narrow="one dtype",
-    samples=lambda: _transposed_samples(2),
-    refused=lambda: _transposed_refused(2),
-    differs=where_empty("bool"),
-)
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The transposed convolution of `conv_transpose1d` along two axes."""
-    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+@_transposed(2, also="conv_transpose2d")
+def conv_transpose2d() -> None:
+    """The transposed convolution of `conv_transpose1d` along two axes.
+
+    >>> import pullback
+    >>> x = pullback.tensor([[[1.0, 2.0]]])
+    >>> pullback.nn.functional.conv_transpose2d(x, pullback.ones(1, 1, 2, 2))
+    tensor([[[1., 3., 2.],
+             [1., 3., 2.]]])
+    """
 
 
-@composite(
-    home="nn.functional",
-    also="conv_transpose3d",
-    narrow="one dtype",
-    samples=lambda: _transposed_samples(3),
-    refused=lambda: _transposed_refused(3),
-    differs=where_empty("bool"),
-)
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The transposed convolution of `conv_transpose1d` along three axes."""
-    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+@_transposed(3, also="conv_transpose3d")
+def conv_transpose3d() -> None:
+    """The transposed convolution of `conv_transpose1d` along three axes.
+
+    >>> import pullback
+    >>> pullback.nn.functional.conv_transpose3d(pullback.ones(1, 1, 1, 2), pullback.ones(1, 1, 1, 1, 2))
+    tensor([[[[1., 2., 1.]]]])
+    """
 
 
 # Their domains --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`unfold` and `fold`: the windows of an image as columns, and columns added up to an image; adjoints of each other."""
+"""`unfold` takes the windows of an image as columns, `fold` adds columns up to an image: adjoints of each other."""
 
 from __future__ import annotations
 
@@ -7,47 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.sliding import SAVED, Ints, Slide, add_windows, pad, windows
+from ....kernels.sliding import Ints, Slide, add_windows, pad, windows
 from ....table.calls import on
-from ....table.entry import composite, linear
+from ....table.entry import linear
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
-from ..arguments import floating, integers, ranks, refuse, tensors
-
-
-@linear(
-    home="nn.functional",
-    node="Im2ColBackward0",
-    saved=SAVED,
-    batch="leading",
-    numbers="slide kernel",
-    input=lambda g, slide, kernel, input_shape: on(_fold, g, slide, kernel, tuple(input_shape[-2:])),
-)
-def _unfold(input: Any, slide: Any, kernel: Any) -> Any:
-    """The columns ``(..., C * kernel, places)`` of images ``(..., C, H, W)``."""
-    image = input.shape[-2:]
-    places = slide.places(image, kernel)
-    seen = windows(pad(input, slide), slide, kernel, places)
-    shape = (*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(places))
-    return np.array(seen, order="C").reshape(shape)
-
-
-@linear(
-    home="nn.functional",
-    node="Col2ImBackward0",
-    saved=SAVED,
-    batch="leading",
-    numbers="slide kernel",
-    input=lambda g, slide, kernel: on(_unfold, g, slide, kernel),
-)
-def _fold(input: Any, slide: Any, kernel: Any, image: Any) -> Any:
-    """The images of size `image` that columns add up to."""
-    places = slide.places(image, kernel)
-    channels = input.shape[-2] // math.prod(kernel)
-    padded = np.zeros((*input.shape[:-2], channels, *slide.padded(image)), input.dtype)
-    seen = input.reshape(*input.shape[:-2], channels, *kernel, *places)
-    add_windows(padded, seen, slide, kernel, places)
-    return np.ascontiguousarray(padded[slide.inside(image)])
+from ..arguments import floating, integers, ranks, refuse
+from ..primitives import SAVED
 
 
 def _slide(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Ints, Slide]:
@@ -60,8 +26,26 @@ def _slide(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any
     )
 
 
-@composite(
+def _check_unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    floating("unfold", input, also="cb")
+    ranks("unfold", input, 3, 4)
+    kernel, slide = _slide("unfold", kernel_size, dilation, padding, stride)
+    shape = input._data.shape
+    if 0 in shape[-3:]:
+        raise refuse("unfold", "images of at least one element", f"size {list(shape)}")
+    if min(slide.places(shape[-2:], kernel)) < 1:
+        raise refuse("unfold", "a kernel no larger than the padded image", f"{list(kernel)}, an image {list(shape)}")
+    return input, slide, kernel
+
+
+@linear(
     home="nn.functional",
+    checks=_check_unfold,
+    node="Im2ColBackward0",
+    saved=SAVED,
+    batch="leading",
+    numbers="slide kernel",
+    input=lambda g, slide, kernel, input_shape: on(fold, g, slide, kernel, tuple(input_shape[-2:])),
     samples=lambda: [
         S(A(2, 2, 4, 5), 2),
         S(A(2, 4, 5), (2, 3)),
@@ -81,8 +65,8 @@ def _slide(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any
         S([1.0], 2),
     ],
 )
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """What a sliding window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``.
+def unfold(input: Any, slide: Any, kernel: Any) -> Any:
+    """The elements that a window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``.
 
     >>> import pullback
     >>> x = pullback.arange(9.0).reshape(1, 3, 3)
@@ -92,20 +76,37 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             [3., 4., 6., 7.],
             [4., 5., 7., 8.]])
     """
-    tensors("unfold", input=input)
-    floating("unfold", input, also="cb")
-    ranks("unfold", input, 3, 4)
-    kernel, slide = _slide("unfold", kernel_size, dilation, padding, stride)
-    shape = input._data.shape
-    if 0 in shape[-3:]:
-        raise refuse("unfold", "images of at least one element", f"size {list(shape)}")
-    if min(slide.places(shape[-2:], kernel)) < 1:
-        raise refuse("unfold", "a kernel no larger than the padded image", f"{list(kernel)}, an image {list(shape)}")
-    return _unfold(input, slide, kernel)
+    image = input.shape[-2:]
+    places = slide.places(image, kernel)
+    seen = windows(pad(input, slide), slide, kernel, places)
+    shape = (*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(places))
+    return np.array(seen, order="C").reshape(shape)
 
 
-@composite(
+def _check_fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Any:
+    floating("fold", input, also="cb")
+    ranks("fold", input, 2, 3)
+    image = integers("fold", "output_size", output_size, 2, 1)
+    kernel, slide = _slide("fold", kernel_size, dilation, padding, stride)
+    rows, columns = input._data.shape[-2:]
+    if rows % math.prod(kernel) or not rows:
+        raise refuse("fold", f"columns of a length divisible by the kernel's, {math.prod(kernel)}", f"length {rows}")
+    places = slide.places(image, kernel)
+    if min(places) < 1 or columns != math.prod(places):
+        raise refuse("fold", f"a column for each of {list(places)} places", f"{columns} columns")
+    return input, slide, kernel, image
+
+
+@linear(
     home="nn.functional",
+    checks=_check_fold,
+    node="Col2ImBackward0",
+    saved=SAVED,
+    batch="leading",
+    numbers="slide kernel",
+    input=lambda g, slide, kernel: on(unfold, g, slide, kernel),
     samples=lambda: [
         S(A(2, 8, 12), (4, 5), 2),
         S(A(12, 15), (4, 5), (2, 3), padding=(0, 1)),
@@ -124,9 +125,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         S([1.0], 5, 2),
     ],
 )
-def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Tensor:
+def fold(input: Any, slide: Any, kernel: Any, image: Any) -> Any:
     """The sum of columns ``(N, C * kernel, L)`` as images ``(N, C, *output_size)``: the adjoint of `unfold`.
 
     >>> import pullback
@@ -135,15 +134,9 @@ def fold(
              [2., 4., 2.],
              [1., 2., 1.]]])
     """
-    tensors("fold", input=input)
-    floating("fold", input, also="cb")
-    ranks("fold", input, 2, 3)
-    image = integers("fold", "output_size", output_size, 2, 1)
-    kernel, slide = _slide("fold", kernel_size, dilation, padding, stride)
-    rows, columns = input._data.shape[-2:]
-    if rows % math.prod(kernel) or not rows:
-        raise refuse("fold", f"columns of a length divisible by the kernel's, {math.prod(kernel)}", f"length {rows}")
     places = slide.places(image, kernel)
-    if min(places) < 1 or columns != math.prod(places):
-        raise refuse("fold", f"a column for each of {list(places)} places", f"{columns} columns")
-    return _fold(input, slide, kernel, image)
+    channels = input.shape[-2] // math.prod(kernel)
+    padded = np.zeros((*input.shape[:-2], channels, *slide.padded(image)), input.dtype)
+    seen = input.reshape(*input.shape[:-2], channels, *kernel, *places)
+    add_windows(padded, seen, slide, kernel, places)
+    return np.ascontiguousarray(padded[slide.inside(image)])

@@ -1,9 +1,9 @@
-"""`grid_sample`: an image read at places given by numbers; and `affine_grid`, which gives such places.
+"""`grid_sample` reads an image at places between its elements; `affine_grid` makes such places.
 
-Along each axis a place becomes positions of elements around it, and their weights, which are differentiable in the
-place and written in operations on Tensors. Then it is one trilinear form, the sum over ``x[c, index[k, l]] w[k, l]
-y[c, l]``, without one of its factors: `_read` gives y's place, `_write` x's, `_compare` w's, and the adjoints of each
-are the other two. So there are derivatives of every order, in the image and in the grid.
+Along each axis a place becomes the positions of the elements around it, and their weights, which are differentiable in
+the place and written in operations on Tensors. The rest is one trilinear form, the sum over ``x[c, index[k, l]] w[k, l]
+y[c, l]``. `_read` is its derivative with respect to y, `_write` with respect to x, `_compare` with respect to w. The
+adjoints of each are the other two, so there are derivatives of every order, in the image and in the grid.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, tensors, where_empty
 from .resampling import cubic_weights
 
-Taken = list[tuple[Tensor, Tensor]]  # positions along an axis, which are all within it, and weights
+Taken = list[tuple[Tensor, Tensor]]  # positions along an axis, all of them inside, and weights
 
 
 # The trilinear form ---------------------------------------------------------------------------------------------------
 
 
 def _batches(*arrays: Array) -> tuple[Ints, list[Array]]:
-    """The shape of what leads the last two axes, and the arrays with one axis in their place."""
+    """The shape of the axes before the last two, and the arrays with these axes flattened into one."""
     lead = np.broadcast_shapes(*(a.shape[:-2] for a in arrays))
     count = math.prod(lead)
     return lead, [np.broadcast_to(a, (*lead, *a.shape[-2:])).reshape(count, *a.shape[-2:]) for a in arrays]
@@ -63,7 +63,7 @@ def _read(input: Any, index: Any, weight: Any) -> Any:
     weight=lambda g, input, index: on(_compare, input, g, index),
 )
 def _write(input: Any, index: Any, weight: Any, size: Any) -> Any:
-    """x, with `size` elements, of y as `input` and the weights."""
+    """x, with `size` elements, from y as `input` and the weights."""
     lead, (y, places, w) = _batches(input, index, weight)
     x = np.zeros((len(y), y.shape[1], size), input.dtype)
     for b in range(len(y)):
@@ -81,7 +81,7 @@ def _write(input: Any, index: Any, weight: Any, size: Any) -> Any:
     other=lambda g, input, index, other_shape: on(_write, input, index, g, other_shape[-1]),
 )
 def _compare(input: Any, other: Any, index: Any) -> Any:
-    """w of y as `input` and x as `other`."""
+    """w, from y as `input` and x as `other`."""
     lead, (y, x, places) = _batches(input, other, index)
     w = np.empty(places.shape, input.dtype)
     for b in range(len(y)):
@@ -94,7 +94,7 @@ def _compare(input: Any, other: Any, index: Any) -> Any:
 
 
 def _mirrored(x: Tensor, n: int, corners: bool) -> Tensor:
-    """Places reflected at the borders until they are within: at the outermost elements' middles or outer edges."""
+    """Places reflected until they are inside, at the middles or the outer edges of the outermost elements."""
     low, span = (0.0, n - 1.0) if corners else (-0.5, float(n))
     if not span:
         return x * 0
@@ -103,23 +103,23 @@ def _mirrored(x: Tensor, n: int, corners: bool) -> Tensor:
 
 
 def _placed(x: Tensor, n: int, padding: str, corners: bool) -> Tensor:
-    """Places moved into an axis of n elements as the padding says; by 'zeros' they are left."""
+    """Places moved into an axis of n elements in the mode `padding`; 'zeros' leaves them where they are."""
     if padding == "zeros":
         return x
     if padding == "reflection":
         x = _mirrored(x, n, corners)
-    # the derivative at the border is that outside
+    # at the border the derivative is the one outside
     return where(x > 0, where(x < n - 1, x, n - 1), 0)
 
 
 def _within(x: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Whole places as positions of an axis of n elements; outside, where there is nothing, with weight 0."""
+    """Whole places as positions along an axis of n elements; those outside get weight 0."""
     inside = (x >= 0) & (x <= n - 1)
     return where(inside, x, 0).long(), where(inside, weight, 0)
 
 
 def _along(coordinate: Tensor, n: int, mode: str, padding: str, corners: bool) -> Taken:
-    """What is taken along an axis of n elements at coordinates from -1 to 1."""
+    """The positions and weights along an axis of n elements for coordinates from -1 to 1."""
     x = (coordinate + 1) * ((n - 1) / 2) if corners else ((coordinate + 1) * n - 1) / 2
     if mode == "bicubic":
         low = x.floor()
@@ -177,7 +177,7 @@ def grid_sample(
     """`input`, ``(N, C, H, W)``, at the places that ``grid``, ``(N, h, w, 2)``, holds as x and y from -1 to 1.
 
     Or ``(N, C, D, H, W)`` at ``(N, d, h, w, 3)``. mode: ``'bilinear'`` (also of three axes), ``'nearest'`` or
-    ``'bicubic'``. padding_mode: what is outside: ``'zeros'``, the ``'border'``, or a ``'reflection'`` at the border.
+    ``'bicubic'``. padding_mode: the values outside: ``'zeros'``, the ``'border'``, or a ``'reflection'`` at the border.
     align_corners: -1 and 1 are the middles of the outermost elements, not their outer edges.
 
     >>> import pullback
@@ -205,7 +205,7 @@ def grid_sample(
 
 
 def _base(size: Any, corners: bool, dtype: Any) -> Any:
-    """The places ``(elements, axes + 1)`` of an image of this size, the last axis first, and a column of 1."""
+    """The places ``(elements, axes + 1)`` of an image of size `size`, the last axis first, and a column of ones."""
     lines = []
     for n in size:
         line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
@@ -235,7 +235,7 @@ def _base(size: Any, corners: bool, dtype: Any) -> Any:
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for `grid_sample` that affine maps ``(N, 2, 3)`` make of an image of `size` ``(N, C, H, W)``; or in 3D.
 
-    Its element is ``theta @ (x, y, 1)``, where x and y go from -1 to 1.
+    Each element is ``theta @ (x, y, 1)``, where x and y go from -1 to 1.
 
     >>> import pullback
     >>> pullback.nn.functional.affine_grid(pullback.eye(2, 3)[None], (1, 1, 1, 2), align_corners=True)

@@ -1,6 +1,6 @@
-"""Poolings by the largest element: of windows that slide, and of adaptive ones, which cover an axis evenly.
+"""Poolings by the largest element, over sliding windows and over adaptive ones, which cover an axis evenly.
 
-One operation finds values and positions; the derivative reads and adds at these positions, which are constants.
+One operation finds values and positions. Its derivative reads and adds at these positions, which are constants.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.planes import _from_planes, _into_planes
-from ....kernels.sliding import SAVED, Array, Ints, Slide, offsets, pad, windows
+from ....kernels.planes import from_planes
+from ....kernels.sliding import Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
-from ....table.entry import composite, special, titled
+from ....table.entry import special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from ..primitives import SAVED, _from_planes, _into_planes
+from .family import family
 
-_BLOCK = 1 << 16  # outputs that are worked on at a time, to stay in the processor's cache
+_BLOCK = 1 << 16  # outputs computed at a time, so that they stay in the processor's cache
 
 
-# What a window is -----------------------------------------------------------------------------------------------------
+# Windows -------------------------------------------------------------------------------------------------------------
 
 
 def window(
@@ -35,7 +37,7 @@ def window(
     dilation: Any,
     ceil_mode: Any,
 ) -> tuple[Ints, Slide]:
-    """The window of a pooling, and how it slides so that its last place is the last one that counts."""
+    """The size of the window of a pooling, and a slide that ends at the last place that counts."""
     tensors(name, input=input)
     kernel = integers(name, "kernel_size", kernel_size, space, 1)
     given = isinstance(stride, int) or bool(stride)
@@ -61,7 +63,7 @@ def window(
 
 
 def targets(name: str, input: Tensor, output_size: Any, space: int) -> Ints:
-    """The sizes an adaptive pooling is to reach; None: that of the input."""
+    """The sizes of the result of an adaptive pooling; None stands for the size of the input."""
     tensors(name, input=input)
     floating(name, input)
     ranks(name, input, space + 1, space + 2)
@@ -91,7 +93,7 @@ def _lowest(dtype: Any) -> Any:
 
 
 def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Array, found: Array) -> None:
-    """Write the largest of what each window sees, and its number in the window: the first of equals, the last NaN."""
+    """Write the largest element of each window, and its number there: the first of equals, the last NaN."""
     mask = np.empty(values.shape, bool)
     for n, (_, index) in enumerate(offsets(slide, kernel, places)):
         seen = padded[index]
@@ -101,7 +103,7 @@ def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Ar
             continue
         np.greater(seen, values, out=mask)
         np.maximum(values, seen, out=values)
-        # numbers grow, so the last window element that was larger has the largest number
+        # the numbers grow, so the last element that was larger has the largest one
         np.maximum(found, np.multiply(mask.view(np.uint8), n, dtype=found.dtype), out=found)
     if values.dtype.kind == "f" and np.isnan(values).any():
         for n, (_, index) in enumerate(offsets(slide, kernel, places)):
@@ -122,7 +124,7 @@ def _largest_of_many(padded: Array, slide: Slide, kernel: Ints, places: Ints, va
 
 @functools.lru_cache(256)
 def _table(slide: Slide, kernel: Ints, image: Ints) -> tuple[Array, Array, Array]:
-    """Flat positions in an image: of the elements of a window at place 0, of its places, of their first element."""
+    """Flat positions in an image: the elements of the window at place 0, the places, and the first element at each."""
     space = len(image)
     places = slide.places(image, kernel)
     table, start, first = np.zeros(kernel, np.int64), np.zeros(places, np.int64), np.zeros(places, np.int64)
@@ -137,12 +139,12 @@ def _table(slide: Slide, kernel: Ints, image: Ints) -> tuple[Array, Array, Array
 
 
 def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: Ints) -> Array:
-    """Flat positions in an image without its padding of the elements with these numbers in their windows."""
+    """Flat positions, in an image without its padding, of the elements with these numbers in their windows."""
     table, start, first = _table(slide, kernel, image)
     index = np.take(table, found)
     index += start
     if any(low > 0 for low, _ in slide.padding):
-        # where all is as low as the padding, the first element that is none
+        # where no element is above the padding, the first one that is not padding
         np.copyto(index, first, where=values == _lowest(values.dtype))
     return index
 
@@ -155,7 +157,7 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
     input=lambda g, out1, slide, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])),
 )
 def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
-    """The largest elements, and their flat positions in the image: of the first of equals, of the last NaN."""
+    """The largest elements, and their flat positions in the image: the first of equals, the last NaN."""
     space = len(kernel)
     lead, image = input.shape[: input.ndim - space], input.shape[input.ndim - space :]
     places, planes = slide.places(image, kernel), math.prod(lead)
@@ -172,16 +174,18 @@ def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     return values.reshape(*lead, *places), index.reshape(*lead, *places)
 
 
+@family(samples=lambda space: _max_samples(space), refused=lambda space: _refused(space))
 def _max_pooling(
     space: int,
     input: Tensor,
     kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
+    """`max_pool1d` to `max_pool3d`."""
     name = f"max_pool{space}d"
     kernel, slide = window(name, space, input, kernel_size, stride, padding, dilation, ceil_mode)
     floating(name, input, also="iu")
@@ -189,49 +193,30 @@ def _max_pooling(
     return found if return_indices else found[0]
 
 
-@composite(
-    home="nn.functional",
+@_max_pooling(
+    1,
     also="max_pool1d",
-    samples=lambda: _max_samples(1),
     kinks=lambda: _KINKS,
-    refused=lambda: _refused(1),
     differs=[Differs("torch pools integers only if it returns indices, or in 2D and 3D", "values", "int64")],
 )
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+def max_pool1d() -> None:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``.
 
-    stride: `kernel_size` unless given; padding: of minus infinity, on both sides; ceil_mode: a last window that is not
-    full counts; return_indices: a tuple with the positions of the elements, too. Of equal elements the first has the
-    gradient.
+    stride: `kernel_size` unless given; padding: elements of minus infinity, on both sides; ceil_mode: a last window
+    that is not full counts; return_indices: the result is a tuple that also holds the positions of the elements. Of
+    equal elements the first has the gradient.
 
     >>> import pullback
     >>> pullback.nn.functional.max_pool1d(pullback.tensor([[1.0, 5.0, 2.0, 3.0]]), 2, return_indices=True)
     (tensor([[5., 3.]]), tensor([[1, 3]]))
     """
-    return _max_pooling(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(home="nn.functional", also="max_pool2d", samples=lambda: _max_samples(2), refused=lambda: _refused(2))
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+@_max_pooling(2, also="max_pool2d")
+def max_pool2d() -> None:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`.
 
-    The indices are positions in the image flattened.
+    The indices are positions in the flattened image.
 
     >>> import pullback
     >>> x = pullback.arange(16.0).reshape(1, 4, 4)
@@ -239,27 +224,22 @@ def max_pool2d(
     tensor([[[ 5.,  7.],
              [13., 15.]]])
     """
-    return _max_pooling(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(home="nn.functional", also="max_pool3d", samples=lambda: _max_samples(3), refused=lambda: _refused(3))
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`."""
-    return _max_pooling(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+@_max_pooling(3, also="max_pool3d")
+def max_pool3d() -> None:
+    """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.max_pool3d(pullback.arange(8.0).reshape(1, 2, 2, 2), 2)
+    tensor([[[[7.]]]])
+    """
 
 
 def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
-    """The largest in windows given by their elements, and their flat positions.
+    """The largest elements of windows that are given by their elements, and their flat positions.
 
-    rows: for each of the last axes, positions ``(..., windows, size)``; what leads is the same in all, or nothing.
+    rows: for each of the last axes, positions ``(..., windows, size)``; the leading axes are equal in all, or missing.
     """
     space = len(rows)
     image = input.shape[input.ndim - space :]
@@ -268,9 +248,9 @@ def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
     for i, r in enumerate(rows):
         r = r.reshape(*r.shape[:-2], -1)
         flat = flat * image[i] + r.reshape(*r.shape[:-1], *[1] * i, -1, *[1] * (space - 1 - i))
-    seen = _from_planes.op.forward(input, flat, space)
+    seen = from_planes(input, flat, space)
     values, index = _max_pool.op.forward(seen, Slide(kernel, ((0, 0),) * space, (1,) * space), kernel)
-    return values, _from_planes.op.forward(np.broadcast_to(flat, seen.shape), index, space)
+    return values, from_planes(np.broadcast_to(flat, seen.shape), index, space)
 
 
 @special(
@@ -286,12 +266,14 @@ def _adaptive_max_pool(input: Any, size: Any) -> Any:
     rows = []
     for n, m in zip(input.shape[-len(size) :], size, strict=True):
         start, end = adaptive(n, m)
-        # the last element of a shorter window is repeated, and never the first of equals
+        # a shorter window repeats its last element, which is never the first of equals
         rows.append(np.minimum(start[:, None] + np.arange(np.max(end - start)), end[:, None] - 1))
     return chosen_windows(input, rows)
 
 
-def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
+@family(samples=lambda space: adaptive_samples(space, True), refused=lambda space: adaptive_refused(space))
+def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool1d` to `adaptive_max_pool3d`."""
     name = f"adaptive_max_pool{space}d"
     size = targets(name, input, output_size, space)
     if 0 in input._data.shape[input._data.ndim - space - 1 :] and input._data.ndim == space + 2:
@@ -300,27 +282,34 @@ def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: b
     return found if return_indices else found[0]
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(1, True), refused=lambda: adaptive_refused(1))
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@_adaptive_max(1)
+def adaptive_max_pool1d() -> None:
     """The largest element in each of `output_size` windows that cover the last axis evenly.
 
     >>> import pullback
     >>> pullback.nn.functional.adaptive_max_pool1d(pullback.arange(5.0).reshape(1, 5), 2)
     tensor([[2., 4.]])
     """
-    return _adaptive_max(1, input, output_size, return_indices)
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(2, True), refused=lambda: adaptive_refused(2))
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """As `adaptive_max_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
-    return _adaptive_max(2, input, output_size, return_indices)
+@_adaptive_max(2)
+def adaptive_max_pool2d() -> None:
+    """As `adaptive_max_pool1d`, along two axes; None in `output_size` keeps the length of an axis.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_max_pool2d(pullback.arange(4.0).reshape(1, 2, 2), (1, None))
+    tensor([[[2., 3.]]])
+    """
 
 
-@composite(home="nn.functional", samples=lambda: adaptive_samples(3, True), refused=lambda: adaptive_refused(3))
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """As `adaptive_max_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
-    return _adaptive_max(3, input, output_size, return_indices)
+@_adaptive_max(3)
+def adaptive_max_pool3d() -> None:
+    """As `adaptive_max_pool1d`, along three axes; None in `output_size` keeps the length of an axis.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_max_pool3d(pullback.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[7.]]]])
+    """
 
 
 # Their domains --------------------------------------------------------------------------------------------------------
@@ -376,7 +365,7 @@ def _refused(space: int) -> list[Any]:
 
 
 def adaptive_samples(space: int, indices: bool = False) -> list[Any]:
-    """Calls of an adaptive pooling; with `indices`, of one that may return them."""
+    """Samples of an adaptive pooling; with `indices`, of one that may return indices."""
     image = (6, 5, 4)[:space]
     x = A(2, 2, *image, domain="distinct")
     found = [

@@ -1,8 +1,8 @@
 """`interpolate`: images of another size, by the nearest element, by lines, by cubics or by averages.
 
-Along each axis an output is a weighted sum of a few inputs, and which ones depends on the sizes only: `_resample`.
-Of n inputs and m outputs, output i is at ``(i + 1/2) n / m - 1/2``, as if elements were areas, or, with the corners
-aligned, at ``i (n - 1) / (m - 1)``.
+Along each axis an output is a weighted sum of a few inputs, which depend on the sizes only: `_resample`. With n inputs
+and m outputs, output i is at ``(i + 1/2) n / m - 1/2``, as if elements were areas, or, with the corners aligned, at
+``i (n - 1) / (m - 1)``.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ import numpy as np
 
 from .... import errors
 from ....kernels.sliding import Array
-from ....kernels.taps import Taps, _resample, of_rows, picked
+from ....kernels.taps import Taps, of_rows, picked
 from ....table.entry import alias, composite, titled
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
+from ..primitives import _resample
 from .averages import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 _AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "lanczos": 4, "trilinear": 5}
 _TITLES = {mode: "".join(part.title() for part in mode.split("-")) for mode in ("nearest", "nearest-exact", *_RANKS)}
-_SHARP = -0.75  # the constant of torch's cubics, and of those that are smoothed
+_SHARP = -0.75  # the constant of torch's cubics, plain and smoothed
 _SMOOTH = -0.5
 
 
-# What is taken --------------------------------------------------------------------------------------------------------
+# Inputs and weights ---------------------------------------------------------------------------------------------------
 
 
 def _scale(n: int, m: int, corners: bool, factor: float | None) -> float:
-    """The distance between two outputs, that of inputs being 1."""
+    """The distance between two outputs, in units of the distance between two inputs."""
     if corners:
         return (n - 1) / (m - 1) if m > 1 else 0.0
     return 1.0 / factor if factor is not None and factor > 0 else n / m
 
 
 def _nearest(n: int, m: int, exact: bool, factor: float | None) -> Taps:
-    # in single precision, as torch does it whatever the dtype, or some would be rounded to a neighbour
+    # in single precision, as in torch, whatever the dtype: else some places would round to a neighbour
     scale = np.float32(_scale(n, m, False, factor) if factor is not None else np.float32(n) / np.float32(m))
     place = (np.arange(m, dtype=np.float32) + np.float32(0.5 if exact else 0.0)) * scale
     found = np.floor(place).astype(np.int64)
@@ -50,7 +51,7 @@ def _nearest(n: int, m: int, exact: bool, factor: float | None) -> Taps:
 
 
 def _lines(n: int, m: int, corners: bool, factor: float | None) -> Taps:
-    if m == n:  # whatever the factor that led there
+    if m == n:  # whichever factor led to it
         return picked(n, np.arange(n))
     scale = _scale(n, m, corners, factor)
     place = np.arange(m) * scale if corners else np.maximum((np.arange(m) + 0.5) * scale - 0.5, 0)
@@ -60,7 +61,7 @@ def _lines(n: int, m: int, corners: bool, factor: float | None) -> Taps:
 
 
 def cubic_weights(t: Any) -> list[Any]:
-    """The weights of the four elements around, of which the second is at distance t, for arrays and Tensors.
+    """The weights of the four elements around a place at distance t from the second, for arrays and Tensors.
 
     (Keys 1981, with the constant -3/4.)
     """
@@ -107,11 +108,11 @@ _SMOOTHING: dict[str, tuple[Callable[[Array], Array], int]] = {
 
 
 def _smoothed(n: int, m: int, mode: str, corners: bool, factor: float | None) -> Taps:
-    """The average by a function that is as wide as the distance of two outputs, where that is more than of inputs."""
+    """Averages weighted by a function, which is as wide as the distance of two outputs where that is larger than 1."""
     scale = _scale(n, m, corners, factor)
     shape, radius = _SMOOTHING[mode]
     wide = max(scale, 1.0)
-    center = (np.arange(m) + 0.5) * scale  # with the corners aligned, too, as in torch
+    center = (np.arange(m) + 0.5) * scale  # also with the corners aligned, as in torch
     start = np.maximum(np.trunc(center - radius * wide + 0.5), 0).astype(np.int64)
     end = np.minimum(np.trunc(center + radius * wide + 0.5), n).astype(np.int64)
     columns = start[:, None] + np.arange(max(int(np.max(end - start)), 1))
@@ -122,7 +123,7 @@ def _smoothed(n: int, m: int, mode: str, corners: bool, factor: float | None) ->
 
 @functools.lru_cache(256)
 def _taps(n: int, m: int, mode: str, corners: bool, factor: float | None, antialias: bool) -> Taps:
-    """How m outputs are taken from n inputs."""
+    """The map from n inputs to m outputs."""
     if mode in ("nearest", "nearest-exact"):
         return _nearest(n, m, mode == "nearest-exact", factor)
     if antialias:
@@ -134,7 +135,7 @@ def _taps(n: int, m: int, mode: str, corners: bool, factor: float | None, antial
 
 
 def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any, mode: str) -> tuple[list[int], list[Any]]:
-    """The sizes to reach, and the scale factors that go with them, None where the sizes say it all."""
+    """The sizes of the result, and the scale factors that go with them; None where the sizes alone decide."""
     image = input._data.shape[2:]
     name, space = "interpolate", len(image)
     if (size is None) == (scale_factor is None):
@@ -166,10 +167,10 @@ def interpolate(
 ) -> Tensor:
     """`input`, ``(N, C, L)``, ``(N, C, H, W)`` or ``(N, C, D, H, W)``, in another `size`, or `scale_factor` as large.
 
-    mode: ``'nearest'``, ``'nearest-exact'`` (which rounds, where the former cuts off), ``'area'``; ``'linear'`` of
-    three axes, ``'bilinear'``, ``'bicubic'`` and ``'lanczos'`` of four, ``'trilinear'`` of five. align_corners: the
-    outermost elements stay where they are. recompute_scale_factor: the sizes, which are whole numbers, say where the
-    outputs are, not the factor. antialias: where it becomes smaller, average over more elements.
+    mode: ``'nearest'``, ``'nearest-exact'`` (which rounds, while the former truncates), ``'area'``; for three axes
+    ``'linear'``, for four ``'bilinear'``, ``'bicubic'`` and ``'lanczos'``, for five ``'trilinear'``. align_corners: the
+    outermost elements stay where they are. recompute_scale_factor: the places of the outputs follow from the sizes,
+    which are whole numbers, and not from the factor. antialias: where the image shrinks, average over more elements.
 
     >>> import pullback
     >>> pullback.nn.functional.interpolate(pullback.tensor([[[0.0, 4.0]]]), 4, mode="linear")

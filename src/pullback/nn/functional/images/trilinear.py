@@ -1,11 +1,11 @@
-"""What all convolutions are: a trilinear form of an image, a weight and a result, without one of the three.
+"""The operations behind all convolutions: the derivatives of a trilinear form in an image x, a weight w and a result y.
 
-The form is the sum over ``x[n, c, p + q] w[o, c, q] y[n, o, p]``: `_convolve` gives y's place from an image and a
-weight, `_spread` gives x's, `_correlate` gives w's. The adjoints of each are the other two, so there are derivatives of
-every order, and a transposed convolution is `_spread`.
+The form is the sum over ``x[n, c, p + q] w[o, c, q] y[n, o, p]``. `_convolve` is its derivative with respect to y,
+`_spread` with respect to x, `_correlate` with respect to w. The adjoints of each are the other two, so there are
+derivatives of every order, and a transposed convolution is `_spread`.
 
-Each is a matrix product with the columns that the window sees, some images at a time: as many as keep these columns
-in the processor's cache.
+Each is a matrix product with the columns that the window sees, for some images at a time, so that these columns stay in
+the processor's cache.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ....kernels.sliding import Array, Ints, Slide, add_windows, offsets, pad, w
 from ....table.calls import on
 from ....table.entry import bilinear
 
-_COLUMNS = 1 << 18  # elements of the columns that are made at a time
+_COLUMNS = 1 << 18  # elements of the columns made at a time
 _GAP = 16
 
 
 class _Form(NamedTuple):
-    """The sizes of one trilinear form, its factors as the arrays ``x (B, N, C, *image)``, ``w (B, O, C/g, *kernel)``.
+    """The sizes of one trilinear form, with the arrays ``x (B, N, C, *image)``, ``w (B, O, C/g, *kernel)`` and y.
 
-    B, for a batch of forms, is 1 or the same number in all; only one of x and y may have it where w has not.
+    B, for a batch of forms, is 1 or the same number in all. Where it is 1 in w, only one of x and y may have it.
     """
 
     slide: Slide
@@ -42,7 +42,7 @@ class _Form(NamedTuple):
 
     @property
     def window(self) -> int:
-        """How many numbers a window sees in one group."""
+        """The number of elements that a window sees in one group."""
         return self.inputs // self.groups * math.prod(self.kernel)
 
     def blocks(self) -> Iterator[slice]:
@@ -66,7 +66,7 @@ class _Form(NamedTuple):
     def empty_columns(self, block: slice, dtype: Any) -> Array:
         """Memory for the columns of some images; between one row and the next is a gap.
 
-        Rows of 1024 numbers without one would all begin in the same few lines of the cache, at half the speed.
+        Without a gap, rows of 1024 numbers would all begin in the same few lines of the cache, at half the speed.
         """
         width = (block.stop - block.start) * math.prod(self.places)
         return np.empty((self.batch, self.groups, self.window, width + _GAP), dtype)[..., :width]
@@ -85,7 +85,7 @@ class _Form(NamedTuple):
 
 
 def _images_inside(seen: Array, space: int) -> Array:
-    """What windows see, ``(B, N, C, *kernel, *places)``, as ``(B, C, *kernel, N, *places)``."""
+    """The elements that windows see, ``(B, N, C, *kernel, *places)``, as ``(B, C, *kernel, N, *places)``."""
     return seen.transpose(0, *range(2, 3 + space), 1, *range(3 + space, 3 + 2 * space))
 
 
@@ -95,7 +95,7 @@ def _images_outside(seen: Array, space: int) -> Array:
 
 
 class Geometry(NamedTuple):
-    """How a convolution's window moves, and into how many groups its channels are divided."""
+    """How the window of a convolution moves, and the number of groups that its channels are divided into."""
 
     slide: Slide
     groups: int
@@ -106,12 +106,12 @@ class Geometry(NamedTuple):
 
 
 def _precise(*arrays: Array) -> list[Array]:
-    """The arrays in a dtype that products are fast and precise in."""
+    """The arrays in a dtype in which products are fast and precise."""
     return [a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays]
 
 
 def _flat_lead(array: Array, space: int, batch: Ints) -> Array:
-    """An array of `space` + 2 axes with the axes in front, broadcast to `batch`, as one."""
+    """An array whose axes before the last `space` + 2 are broadcast to `batch` and flattened into one."""
     core = array.shape[array.ndim - space - 2 :]
     if array.shape[: array.ndim - space - 2] != batch:
         array = np.broadcast_to(array, batch + core)
@@ -119,9 +119,9 @@ def _flat_lead(array: Array, space: int, batch: Ints) -> Array:
 
 
 def _joined_lead(image: Array, weight: Array, space: int) -> tuple[Ints, Array, Array]:
-    """An image and a weight with one axis of a batch each, and the shape of the batch.
+    """An image and a weight with one batch axis each, and the shape of the batch.
 
-    Where the weight has no batch, that of the images is more images: their axis of a batch is of length 1.
+    Where the weight has no batch, the images of the batch are further images, and their batch axis has length 1.
     """
     lead, own = image.shape[: image.ndim - space - 2], weight.shape[: weight.ndim - space - 2]
     if math.prod(own) == 1:
@@ -135,7 +135,7 @@ def _joined_lead(image: Array, weight: Array, space: int) -> tuple[Ints, Array, 
     return batch, _flat_lead(image, space, batch), _flat_lead(weight, space, batch)
 
 
-# What torch's node has saved. The bias is no part of ours.
+# The attributes that torch's node saves. The bias is not part of this operation.
 _SAVED = {
     "bias_sym_sizes_opt": lambda: (0,),
     "stride": lambda geometry: geometry.slide.stride,
@@ -154,7 +154,7 @@ _SAVED = {
     weight=lambda g, input, geometry, weight_shape: _weights(input, g, geometry, weight_shape),
 )
 def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
-    """y of ``(..., N, C, *image)`` and ``(..., O, C/g, *kernel)``; what leads is a batch, of either or both."""
+    """y, from ``(..., N, C, *image)`` and ``(..., O, C/g, *kernel)``; either or both may have leading batch axes."""
     space, dtype = len(geometry.slide.stride), input.dtype
     images = input.shape[-space - 2]
     input, weight = _precise(input, weight)
@@ -181,7 +181,7 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
     weight=lambda g, input, geometry, weight_shape: _weights(g, input, geometry, weight_shape),
 )
 def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
-    """x, of images of size `image`, of y as `input` and a weight."""
+    """x, with images of size `image`, from y as `input` and a weight."""
     space, dtype = len(geometry.slide.stride), input.dtype
     images = input.shape[-space - 2]
     input, weight = _precise(input, weight)
@@ -194,7 +194,7 @@ def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
     columns = padded = np.empty(0)
     for block in form.blocks():
         maps = form.maps(y, block)
-        if columns.shape[-1] != maps.shape[-1]:  # the first block, and the last if it is smaller
+        if columns.shape[-1] != maps.shape[-1]:  # in the first block, and in a smaller last one
             columns = form.empty_columns(block, y.dtype)
             padded = np.empty((form.batch, block.stop - block.start, inputs, *form.slide.padded(image)), y.dtype)
         padded.fill(0)
@@ -209,7 +209,7 @@ def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
 
 
 def _spread_alone(padded: Array, y: Array, w: Array, form: _Form) -> None:
-    """Add to padded images what each channel of y spreads where it is a group of its own: no columns are needed."""
+    """Add what each channel of y spreads to padded images, where each channel is a group: it needs no columns."""
     each = w.reshape(form.batch, 1, form.inputs, math.prod(form.kernel), *[1] * len(form.kernel))
     for k, (_, index) in enumerate(offsets(form.slide, form.kernel, form.places)):
         padded[index] += y * each[:, :, :, k]
@@ -222,7 +222,7 @@ def _spread_alone(padded: Array, y: Array, w: Array, form: _Form) -> None:
     other=lambda g, input, geometry: on(_convolve, input, g, geometry),
 )
 def _correlate(input: Any, other: Any, geometry: Any, kernel: Any) -> Any:
-    """w, with kernels of size `kernel`, of x as `input` and y as `other`."""
+    """w, with kernels of size `kernel`, from x as `input` and y as `other`."""
     space, dtype = len(geometry.slide.stride), input.dtype
     input, other = _precise(input, other)
     batch = np.broadcast_shapes(input.shape[: input.ndim - space - 2], other.shape[: other.ndim - space - 2])
@@ -235,7 +235,7 @@ def _correlate(input: Any, other: Any, geometry: Any, kernel: Any) -> Any:
 
 
 def _weights(x: Any, y: Any, geometry: Geometry, shape: Ints) -> Any:
-    """w of x and y. If w has no batch and they have one, it is a sum over it: of more images, then."""
+    """w, from x and y. If they have a batch and w has none, w is a sum over it: the batch is further images."""
     kernel = _space(shape, geometry)
     if len(shape) == len(kernel) + 2 < len(np.shape(x)):
         x, y = (np.reshape(a, (-1, *np.shape(a)[-len(kernel) - 1 :])) for a in (x, y))

@@ -1,4 +1,4 @@
-"""`max_unpool1d` to `3d`, which put elements back where a pooling found them, and pooling in windows set at random."""
+"""`max_unpool1d` to `3d`, which put elements back where a pooling found them, and pooling over random windows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.planes import _from_planes, _into_planes
 from ....kernels.sliding import Array, Ints
 from ....ops.make.random import rand
 from ....table.calls import on
-from ....table.entry import composite, linear, special, titled
+from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
+from ..primitives import _from_planes, _into_planes
+from .family import family
 from .pooling import chosen_windows
 
 
@@ -25,7 +26,7 @@ from .pooling import chosen_windows
     input=lambda g, indices, plane: on(_from_planes, g, indices, len(plane)),
 )
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
-    """Zeros ``(..., *plane)`` with the elements of `input` at flat positions."""
+    """Zeros ``(..., *plane)`` with the elements of `input` at their flat positions."""
     size = math.prod(plane)
     if indices.size and not 0 <= indices.min() <= indices.max() < size:
         raise refuse(
@@ -39,9 +40,17 @@ def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
     return out.reshape(*lead, *plane)
 
 
+@family(samples=lambda space: _samples(space), refused=lambda space: _refused(space))
 def _unpooling(
-    space: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+    space: int,
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
 ) -> Tensor:
+    """`max_unpool1d` to `max_unpool3d`."""
     name = f"max_unpool{space}d"
     tensors(name, input=input, indices=indices)
     floating(name, input)
@@ -61,7 +70,7 @@ def _unpooling(
 
 
 def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
-    """The size asked for, or the one that the pooling most likely came from."""
+    """The size that was asked for, or the most likely size of the input of the pooling."""
     if output_size is None:
         return plain
     found = tuple(output_size)
@@ -79,43 +88,48 @@ def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
     return found
 
 
-@composite(home="nn.functional", samples=lambda: _samples(1), refused=lambda: _refused(1))
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
+@_unpooling(1)
+def max_unpool1d() -> None:
     """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as it has one.
 
-    output_size: the length the pooling began with, where several lengths lead to the same.
+    output_size: the length of the pooling's input, where several lengths are possible.
 
     >>> import pullback
     >>> F = pullback.nn.functional
     >>> F.max_unpool1d(*F.max_pool1d(pullback.tensor([[1.0, 5.0, 2.0, 3.0]]), 2, return_indices=True), 2)
     tensor([[0., 5., 0., 3.]])
     """
-    return _unpooling(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composite(home="nn.functional", samples=lambda: _samples(2), refused=lambda: _refused(2))
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """As `max_unpool1d`, after `max_pool2d`."""
-    return _unpooling(2, input, indices, kernel_size, stride, padding, output_size)
+@_unpooling(2)
+def max_unpool2d() -> None:
+    """As `max_unpool1d`, after `max_pool2d`.
+
+    >>> import pullback
+    >>> F = pullback.nn.functional
+    >>> F.max_unpool2d(*F.max_pool2d(pullback.arange(4.0).reshape(1, 2, 2), 2, return_indices=True), 2)
+    tensor([[[0., 0.],
+             [0., 3.]]])
+    """
 
 
-@composite(home="nn.functional", samples=lambda: _samples(3), refused=lambda: _refused(3))
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """As `max_unpool1d`, after `max_pool3d`."""
-    return _unpooling(3, input, indices, kernel_size, stride, padding, output_size)
+@_unpooling(3)
+def max_unpool3d() -> None:
+    """As `max_unpool1d`, after `max_pool3d`.
+
+    >>> import pullback
+    >>> F = pullback.nn.functional
+    >>> x = pullback.arange(2.0).reshape(1, 1, 1, 2)
+    >>> F.max_unpool3d(*F.max_pool3d(x, (1, 1, 2), return_indices=True), (1, 1, 2))
+    tensor([[[[0., 1.]]]])
+    """
 
 
 # Windows at random places ---------------------------------------------------------------------------------------------
 
 
 def _starts(sample: Array, n: int, m: int, k: int) -> Array:
-    """Where m windows of k elements on n begin, ``(..., m)``, at steps that a number from 0 to 1 decides."""
+    """The starts ``(..., m)`` of m windows of k elements on n, with steps that a number from 0 to 1 decides."""
     sample = sample[..., None]
     step = sample.dtype.type((n - k) / (m - 1) if m > 1 else 0)
     found = np.floor((np.arange(m, dtype=sample.dtype) + sample) * step) - np.floor(sample * step)
@@ -140,17 +154,25 @@ def _fractional_max_pool(input: Any, samples: Any, kernel: Any, size: Any) -> An
     return chosen_windows(input, rows)
 
 
+@family(samples=lambda space: _fractional_samples(space), refused=lambda space: _fractional_refused(space))
 def _fractional(
-    space: int, input: Tensor, kernel_size: Any, output_size: Any, ratio: Any, return_indices: bool, samples: Any
+    space: int,
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
 ) -> Any:
+    """`fractional_max_pool2d` and `fractional_max_pool3d`."""
     name = f"fractional_max_pool{space}d"
     tensors(name, input=input)
-    if output_size is None and ratio is None:
+    if output_size is None and output_ratio is None:
         raise refuse(name, "output_size or output_ratio", "neither", error=ValueError)
     kernel = integers(name, "kernel_size", kernel_size, space, 1)
     image = input._data.shape[-space:]
     if output_size is None:
-        ratios = ratio if isinstance(ratio, (tuple, list)) else (ratio,) * space
+        ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * space
         output_size = tuple(int(n * r) for n, r in zip(image, ratios, strict=True))
     size = integers(name, "output_size", output_size, space, 1)
     rank = ranks(name, input, space + 1, space + 2)
@@ -161,49 +183,41 @@ def _fractional(
         )
     lead = input._data.shape[: rank - space]
     batch = lead if rank == space + 2 else (1, *lead)
-    if samples is None:
-        samples = rand(*batch, space, dtype=input.dtype)
+    samples = rand(*batch, space, dtype=input.dtype) if _random_samples is None else _random_samples
     if samples._data.dtype != input._data.dtype or samples._data.shape != (*batch, space):
         raise refuse(name, f"samples of {input.dtype} of shape {[*batch, space]}", list(samples._data.shape))
     found = _fractional_max_pool(input, samples.reshape(*lead, space), kernel, size)
     return found if return_indices else found[0]
 
 
-@composite(home="nn.functional", samples=lambda: _fractional_samples(2), refused=lambda: _fractional_refused(2))
-def fractional_max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
-) -> Any:
-    """The largest element of windows at pseudorandom places, as many as `output_size` or that part of the input's.
+@_fractional(2)
+def fractional_max_pool2d() -> None:
+    """The largest element of each of `output_size` windows, or of `output_ratio` times the input's, at random places.
 
-    The steps between windows differ by one at most; a number from 0 to 1 for each channel and axis decides which are
-    the long ones (Graham 2014, arXiv:1412.6071).
+    The steps between windows differ by one at most; a number from 0 to 1 for each channel and axis decides which steps
+    are long (Graham 2014, arXiv:1412.6071).
+
+    >>> import pullback
+    >>> pullback.nn.functional.fractional_max_pool2d(pullback.zeros(1, 6, 6), 2, output_ratio=0.5).shape
+    pullback.Size([1, 3, 3])
     """
-    return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-@composite(home="nn.functional", samples=lambda: _fractional_samples(3), refused=lambda: _fractional_refused(3))
-def fractional_max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
-) -> Any:
-    """As `fractional_max_pool2d`, of volumes."""
-    return _fractional(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+@_fractional(3)
+def fractional_max_pool3d() -> None:
+    """As `fractional_max_pool2d`, of volumes.
+
+    >>> import pullback
+    >>> pullback.nn.functional.fractional_max_pool3d(pullback.zeros(1, 6, 6, 6), 2, (3, 2, 1)).shape
+    pullback.Size([1, 3, 2, 1])
+    """
 
 
 # Their domains --------------------------------------------------------------------------------------------------------
 
 
 def _found(*shape: int, size: int) -> Any:
-    """Positions in planes, as a pooling returns them: none twice in a plane."""
+    """Positions in planes, as a pooling returns them: no position twice in a plane."""
     rng = np.random.default_rng(5)
     planes, places = int(np.prod(shape[:2])), int(np.prod(shape[2:]))
     rows = [np.sort(rng.permutation(size)[:places]) for _ in range(planes)]

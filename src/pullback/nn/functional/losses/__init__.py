@@ -1,1 +1,1 @@
-"""Losses, by what they compare."""
+"""Losses, in files by the kind of their target."""

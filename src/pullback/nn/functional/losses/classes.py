@@ -1,7 +1,7 @@
-"""Losses of classes: which one, or which ones, an example is of.
+"""Losses of classes: each example belongs to one class, or to several.
 
-Classes lie along axis 1, or along the only axis. A target of indices is looked at in operations of their own, which
-check it; the rest are operations on tensors.
+Classes lie along axis 1, or along the only axis. Operations in `targets.py` read and check targets of indices. The rest
+are operations on tensors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _refuse_target(name: str, input: Tensor, target: Tensor) -> None:
 
 
 def _factors(weight: Tensor | None, target: Tensor, ignored: int) -> Tensor:
-    """How much each element counts: 0, or the weight of its class."""
+    """The weight of each element: 0, or the weight of its class."""
     counted: Any = np.not_equal(target, ignored)
     if weight is None:
         return counted
@@ -67,11 +67,11 @@ def _factors(weight: Tensor | None, target: Tensor, ignored: int) -> Tensor:
 
 
 def _averaged(losses: Tensor, weight: Tensor | None, target: Tensor, ignored: int, reduction: str) -> Tensor:
-    """As `reduced`, but the mean is weighted: it is over what counts."""
+    """As `reduced`, but the mean is weighted, over the elements that count."""
     if reduction != "mean":
         return reduced(losses, reduction)
     total = sums.sum(losses)
-    if weight is None and not LEVELS.n:  # no transform reads the target: how many count is a number
+    if weight is None and not LEVELS.n:  # no transform reads the target: the number of elements that count is known
         return total / int(np.count_nonzero(target._data != ignored))
     return total / sums.sum(_factors(weight, target, ignored))
 
@@ -131,7 +131,7 @@ def nll_loss(
     """The negative log likelihood ``-input[n, target[n]]`` of classes, from log probabilities.
 
     input: ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices of the shape without C; weight: a factor
-    for each class; targets equal to `ignore_index` count nothing. The mean is weighted.
+    for each class; targets equal to `ignore_index` do not count. The mean is weighted.
     """
     reduction = chosen_reduction("nll_loss", reduction, size_average, reduce)
     tensors("nll_loss", input=input, target=target)
@@ -200,7 +200,7 @@ def cross_entropy(
 
     input: logits of shape ``(N, C)``, ``(C)`` or ``(N, C, d1, ...)``; target: class indices, or probabilities of the
     input's shape.
-    label_smoothing: how much of each class's weight is spread evenly over all (Szegedy et al. 2016, arXiv:1512.00567).
+    label_smoothing: the part of a target that is spread over all classes (Szegedy et al. 2016, arXiv:1512.00567).
 
     >>> import pullback
     >>> pullback.nn.functional.cross_entropy(pullback.zeros(2, 4), pullback.tensor([0, 3]))
@@ -288,8 +288,8 @@ def linear_cross_entropy(
     """`cross_entropy` of ``input @ linear_weight.T + linear_bias``.
 
     input: ``(N, in)`` or ``(in)``; linear_weight: ``(C, in)``, or ``(C, d1, ..., in)`` for logits ``(N, C, d1, ...)``;
-    linear_bias: of the shape of the weight without its last axis. options: how torch saves memory; they have no effect
-    here, and none on the result.
+    linear_bias: of the shape of the weight without its last axis. options: torch's ways to save memory; they have no
+    effect here, and none on the result in torch.
     """
     name = "linear_cross_entropy"
     tensors(name, input=input, linear_weight=linear_weight, target=target)
@@ -312,7 +312,7 @@ def linear_cross_entropy(
 
 
 def _vectors(name: str, input: Tensor) -> int:
-    """The number of classes of an input of one vector or of a batch of them."""
+    """The number of classes of an input, which is one vector or a batch of vectors."""
     floating(name, input)
     shape = input._data.shape
     if len(shape) > 2 or 0 in shape[-1:]:
@@ -358,7 +358,7 @@ def multi_margin_loss(
 ) -> Tensor:
     """``sum over i != y of max(0, margin - input[y] + input[i])**p``, over the number of classes; p is 1 or 2.
 
-    input: scores ``(N, C)`` or ``(C)``; target: the class y of each; weight: a factor for each class.
+    input: scores ``(N, C)`` or ``(C)``; target: the class y of each example; weight: a factor for each class.
     """
     name = "multi_margin_loss"
     reduction = chosen_reduction(name, reduction, size_average, reduce)
@@ -402,9 +402,9 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y among the targets and i not, over the number of classes.
+    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y a target and i none, over the number of classes.
 
-    input: scores ``(N, C)`` or ``(C)``; target: of the same size, the classes of each, and -1 after the last.
+    input: scores ``(N, C)`` or ``(C)``; target: of the same size, the classes of each example, and -1 after the last.
     """
     name = "multilabel_margin_loss"
     reduction = chosen_reduction(name, reduction, size_average, reduce)
@@ -441,7 +441,7 @@ def multilabel_soft_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross entropy of ``sigmoid(input)``, averaged over the last axis: of each class, yes or no."""
+    """The binary cross entropy of ``sigmoid(input)``, averaged over the last axis: each class is present or not."""
     reduction = chosen_reduction("multilabel_soft_margin_loss", reduction, size_average, reduce)
     tensors("multilabel_soft_margin_loss", input=input, target=target)
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))

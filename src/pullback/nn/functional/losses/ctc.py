@@ -1,10 +1,10 @@
-"""Connectionist temporal classification: the likelihood of a sequence of labels, whose alignment in time is unknown.
+"""Connectionist temporal classification: the likelihood of a sequence of labels whose alignment in time is unknown.
 
-Graves et al. 2006. Labels are laid out with blanks around them, so a path through time is at one of 2 S + 1 places, and
-stays, goes to the next one, or past a blank between different labels. The probability of all paths up to a place and a
-time (alpha) follows from the time before; that of all paths from there to the end is the same recursion, on labels and
-times reversed. Both are done for a whole batch at once, in logarithms, by functions of NumPy: on arrays, or recorded on
-Tensors for higher derivatives.
+Graves et al. 2006. Labels are laid out with blanks around them, so a path through time is at one of 2 S + 1 places. It
+stays there, goes to the next place, or skips a blank between different labels. The probability of all paths up to a
+place and a time (alpha) follows from the time before. The probability of all paths from there to the end is the same
+recursion, on labels and times reversed. Both are computed for a whole batch at once, in logarithms, by functions of
+NumPy: on arrays, or recorded on Tensors for higher derivatives.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _log_sum(*logs: Any) -> Any:
-    """The logarithm of the sum of exponentials, -inf where all are, and there without a derivative that is not 0."""
+    """The logarithm of the sum of exponentials; where all terms are -inf it is -inf, with the derivative 0."""
     top = functools.reduce(np.maximum, [plain(x) for x in logs])
     nothing = np.equal(top, -np.inf)
     top = np.where(nothing, 0, top)
@@ -40,8 +40,8 @@ def _log_sum(*logs: Any) -> Any:
 def _alphas(logs: Any, skips: Any) -> Any:
     """The log probabilities of all paths that end at each time and place.
 
-    logs: those of the label at each time, for each of a batch, at each place; skips: whether a path may come to a
-    place from the one before the last.
+    logs: the log probability of the label at each time, for each sequence of the batch, at each place; skips: whether a
+    path may come to a place from two places before.
     """
     alpha = np.where(np.arange(np.shape(logs)[2]) < 2, logs[0], -np.inf)
     edge = np.full_like(alpha[:, :1], -np.inf)
@@ -54,7 +54,7 @@ def _alphas(logs: Any, skips: Any) -> Any:
 
 
 def _log_likelihoods(alphas: Any, times: Array, lengths: Array) -> Any:
-    """Of the paths that end, at the last time, at the last label or the blank after it."""
+    """The log probability of the paths that end, at the last time, at the last label or the blank after it."""
     rows = np.arange(len(times))
     last = alphas[np.maximum(times - 1, 0), rows]
     label = np.where(lengths > 0, last[rows, np.maximum(2 * lengths - 1, 0)], -np.inf)
@@ -66,7 +66,7 @@ def _posteriors(logs: Any, skips: Array, times: Array, lengths: Array, zero_infi
     """The probability of being at each place at each time, given the labels."""
     steps, batch, places = np.shape(logs)
     t, n, s = np.ogrid[:steps, :batch, :places]
-    # where each time and place is when both run backwards
+    # the time and the place of each when both run backwards
     back = (np.maximum(times[:, None] - 1 - t, 0), n, np.maximum(2 * lengths[:, None] - s, 0))
     jump = 2 * lengths[:, None] - s[0] + 2
     reversed_skips = skips[n[0], np.clip(jump, 0, places - 1)] & (jump >= 0) & (jump < places) & (s[0] > 1)
@@ -100,7 +100,7 @@ def _ctc(input: Any, skips: Any, times: Any, lengths: Any, zero_infinity: bool) 
 
 
 def _lengths(argument: str, value: Any, batch: int, most: int | None) -> Array:
-    """Lengths as an array, one for each of the batch."""
+    """Lengths as an array, one for each sequence of the batch."""
     if isinstance(value, Tensor):
         if value._data.dtype.kind not in "iu":
             raise refuse("ctc_loss", f"{argument} to be integers", errors.describe(value))
@@ -122,7 +122,7 @@ def _lengths(argument: str, value: Any, batch: int, most: int | None) -> Array:
 
 
 def _padded(targets: Tensor, lengths: Array, classes: int) -> Array:
-    """The labels, a row for each of the batch."""
+    """The labels, a row for each sequence of the batch."""
     given = np.array(targets.tolist()).astype(np.int64).reshape(targets._data.shape)
     columns = np.arange(lengths.max(initial=0))
     used = columns < lengths[:, None]
@@ -193,8 +193,8 @@ def ctc_loss(
     """The negative log likelihood of label sequences, summed over their alignments in time (Graves et al. 2006).
 
     log_probs: ``(T, N, C)`` or ``(T, C)``, as `log_softmax` gives them; targets: ``(N, S)``, or all sequences one
-    after the other; input_lengths, target_lengths: how much of each is used. The mean is of the losses over their
-    targets' lengths. zero_infinity: losses of targets too long for their input are 0, not infinite.
+    after the other; input_lengths, target_lengths: the length of each that is used. The mean is of the losses, each
+    divided by the length of its target. zero_infinity: losses of targets too long for their input are 0, not infinite.
 
     >>> import pullback
     >>> logs = pullback.zeros(3, 1, 2).log_softmax(2)

@@ -1,4 +1,4 @@
-"""Losses that are negative log likelihoods: how probable the target is, given what is predicted of it."""
+"""Losses that are negative log likelihoods: how probable the target is, given a prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ....tensor import dtypes
 from ....tensor.tensor import Lifted, Tensor
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
-from ..checks import at_least
+from ..primitives import _at_least
 from .reduction import chosen_reduction, reduced
 from .regression import NO_LOSS, REDUCTIONS, both
 
@@ -53,8 +53,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """``(log(var) + (input - target)**2 / var) / 2``: a target drawn around `input` with variance `var`.
 
-    var: a float, or a tensor of the input's size, or of it without, or with 1 as, its last axis; what is smaller than
-    `eps` counts as `eps`. full: with the constant ``log(2 pi) / 2``.
+    var: a float, or a tensor of the input's size, whose last axis may be missing or of length 1; a variance below `eps`
+    counts as `eps`. full: with the constant ``log(2 pi) / 2``.
     """
     if isinstance(var, float):
         floating("gaussian_nll_loss", input, also="iu")
@@ -69,7 +69,7 @@ def gaussian_nll_loss(
     elif found != size and (len(found) != len(size) or [n for n, m in zip(found, size, strict=True) if n != m] != [1]):
         raise refuse("gaussian_nll_loss", f"var of size {list(size)}", list(found), error=ValueError)
     reduction = chosen_reduction("gaussian_nll_loss", reduction)
-    var = at_least(var, eps)
+    var = _at_least(var, eps)
     losses = 0.5 * (var.log() + square(input - target) / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
@@ -158,7 +158,7 @@ _COUNTS = V([2, 1, 3], "int64")
 
 
 def same_size(name: str, input: Tensor, target: Tensor) -> None:
-    """Refuse a target of another size than the input's."""
+    """Refuse a target whose size is not the input's."""
     tensors(name, input=input, target=target)
     if input._data.shape != target._data.shape:
         raise refuse(
@@ -203,7 +203,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, of probabilities; no logarithm is below -100.
 
-    weight: a factor of each element, broadcast. From logits, `binary_cross_entropy_with_logits` is more exact.
+    weight: a factor of each element, which broadcasts. From logits, `binary_cross_entropy_with_logits` is more exact.
     """
     reduction = chosen_reduction("binary_cross_entropy", reduction, size_average, reduce)
     same_size("binary_cross_entropy", input, target)
@@ -275,7 +275,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """`binary_cross_entropy` of ``sigmoid(input)``, for logits of any size.
 
-    weight: a factor of each element, broadcast. pos_weight: a factor of the part that belongs to ``target == 1``.
+    weight: a factor of each element, which broadcasts. pos_weight: a factor of the part for ``target == 1``.
 
     >>> import pullback
     >>> pullback.nn.functional.binary_cross_entropy_with_logits(pullback.tensor([0.0]), pullback.tensor([1.0]))
@@ -324,7 +324,7 @@ def kl_div(
 ) -> Tensor:
     """``target * (log(target) - input)``: Kullback and Leibler's divergence of log probabilities from probabilities.
 
-    reduction: also "batchmean", the sum over the length of the first axis, which is the mean divergence of a batch of
+    reduction: also "batchmean", the sum divided by the length of the first axis: the mean divergence of a batch of
     distributions. log_target: the target holds log probabilities.
     """
     batch = reduction == "batchmean"

@@ -1,4 +1,4 @@
-"""Losses of pairs and triplets: what belongs together is to be near, what does not to be further off by a margin."""
+"""Losses of pairs and triplets: members of a pair should be near, others further away by a margin."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def margin_ranking_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``: 1 where the first is to be the larger, -1 where the second."""
+    """``max(0, -target * (input1 - input2) + margin)``: target 1 if the first should be larger, -1 if the second."""
     reduction = chosen_reduction("margin_ranking_loss", reduction, size_average, reduce)
     tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     if not input1._data.ndim == input2._data.ndim == target._data.ndim:
@@ -204,7 +204,7 @@ def triplet_margin_loss(
 
     From Schroff et al. 2015, arXiv:1503.03832.
 
-    swap: the negative's distance is the smaller of those from the anchor and from the positive.
+    swap: the distance of the negative is the smaller of its distances from the anchor and from the positive.
     """
     reduction = chosen_reduction("triplet_margin_loss", reduction, size_average, reduce)
     _triplets("triplet_margin_loss", anchor, positive, negative, margin)
@@ -233,7 +233,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with a distance of the caller's, by default `pairwise_distance`."""
+    """`triplet_margin_loss` with a distance that the caller gives, by default `pairwise_distance`."""
     name = "triplet_margin_with_distance_loss"
     reduction = chosen_reduction(name, reduction)
     _triplets(name, anchor, positive, negative, margin)

@@ -1,4 +1,4 @@
-"""What becomes of the losses of single elements: their mean, their sum, or all of them."""
+"""Reductions of the losses of single elements: their mean, their sum, or all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..arguments import refuse
 
 
 def chosen_reduction(name: str, reduction: str, size_average: Any = None, reduce: Any = None) -> str:
-    """The reduction, which torch's older arguments may ask for: called straight from the body of a loss."""
+    """The reduction, which torch's older arguments may choose; called directly by the body of a loss."""
     if size_average is not None or reduce is not None:
         average, one = size_average is None or size_average, reduce is None or reduce
         reduction = ("mean" if average else "sum") if one else "none"
@@ -32,14 +32,14 @@ def chosen_reduction(name: str, reduction: str, size_average: Any = None, reduce
 
 
 def reduced(values: Tensor, reduction: str) -> Tensor:
-    """The mean of all, their sum, or the values as they are."""
+    """The mean of the values, their sum, or the values themselves."""
     if reduction == "none":
         return values
     return sums.mean(values) if reduction == "mean" else sums.sum(values)
 
 
 def warn_of_broadcast(name: str, input: Tensor, target: Tensor) -> None:
-    """Warn where a target is of another shape than what it is compared with: called straight from a loss."""
+    """Warn where the shapes of a target and of the prediction differ; called directly by a loss."""
     if input._data.shape != target._data.shape:
         warnings.warn(
             f"{name}(): the target, of size {list(target._data.shape)}, is broadcast with an input of size "

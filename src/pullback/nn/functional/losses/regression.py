@@ -1,7 +1,7 @@
 """Losses that compare a prediction with its target element by element.
 
-Each is the loss of one element, and then what `reduction` makes of them all. Losses that are likelihoods are in
-`likelihoods.py`, those of classes in `classes.py`, of pairs and triplets in `pairs.py`, of sequences in `ctc.py`.
+Each computes the loss of every element, and reduces these. Losses that are likelihoods are in `likelihoods.py`, losses
+of classes in `classes.py`, of pairs and triplets in `pairs.py`, of sequences in `ctc.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def both(*more: Any, left: str = "between", right: str = "real") -> list[Any]:
-    """Samples of an input and a target, each reduction among them, and of these calls."""
+    """Samples of an input and a target, with each reduction, and the given calls."""
 
     def pair(*shape: int, layouts: Any = ("C", "C"), **kwargs: Any) -> Any:
         return S(A(*shape, domain=left, layout=layouts[0]), A(*shape, domain=right, layout=layouts[1]), **kwargs)
@@ -55,7 +55,7 @@ def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f") -> Te
 
 
 def _weighted(name: str, values: Tensor, weight: Tensor | None, like: Tensor, reduction: str) -> Tensor:
-    """As `reduced`, where each value counts as often as its weight says; the weights must be of the input's shape."""
+    """As `reduced`, with a weight for each value; the weights must have the shape of the input."""
     if weight is None:
         return reduced(values, reduction)
     if weight._data.shape != like._data.shape:
@@ -90,7 +90,7 @@ def mse_loss(
 ) -> Tensor:
     """``(input - target)**2``, averaged over all elements.
 
-    weight: how often each element counts, in the mean as well.
+    weight: a factor of each element, in the mean as well.
 
     >>> import pullback
     >>> pullback.nn.functional.mse_loss(pullback.tensor([1.0, 2.0]), pullback.tensor([1.0, 4.0]))
@@ -118,7 +118,7 @@ def l1_loss(
 ) -> Tensor:
     """``|input - target|``, averaged over all elements; its derivative where they are equal is 0.
 
-    weight: how often each element counts, in the mean as well.
+    weight: a factor of each element, in the mean as well.
     """
     reduction = chosen_reduction("l1_loss", reduction, size_average, reduce)
     deviation = _deviation("l1_loss", input, target, "biufc")
@@ -134,7 +134,7 @@ def l1_loss(
 )
 def _huber(input: Any, delta: float) -> Any:
     size = writable(np.absolute(input))
-    inner = size.clip(0, delta)  # several times as fast as np.minimum of an array and a number
+    inner = size.clip(0, delta)  # several times as fast as np.minimum with a number
     size -= np.multiply(inner, 0.5)
     size *= inner
     return size
@@ -176,7 +176,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """``|input - target| - beta / 2``, and below `beta` the parabola that joins it: `huber_loss` over `beta`."""
+    """``|input - target| - beta / 2``, and below `beta` the parabola that meets it: `huber_loss` divided by `beta`."""
     reduction = chosen_reduction("smooth_l1_loss", reduction, size_average, reduce)
     need_numbers("smooth_l1_loss", beta=beta)
     if beta < 0:

@@ -1,4 +1,4 @@
-"""Operations that look at targets: the classes of examples, as indices, which have to be checked."""
+"""Operations that read targets of class indices, and check them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) ->
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """vmap: the axis of the batch comes first in both tensors, so `axis` moves on by one."""
     input, target, axis, ignored = args
-    found: Tensor = op.call(level.lower(input), level.lower(target), axis + 1, ignored)
+    found: Tensor = op.unchecked(level.lower(input), level.lower(target), axis + 1, ignored)
     return found
 
 
@@ -47,7 +47,7 @@ def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
     batch=_in_front,
 )
 def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
-    """The values of `input` at the classes of the target along `axis`, negated; 0 for those that are ignored."""
+    """The values of `input` at the classes of the target along `axis`, negated; 0 for ignored targets."""
     counted = np.not_equal(target, ignored)
     index = target if counted.all() else np.where(counted, target, 0)
     _refuse_outside(index, input.shape[axis], IndexError)
@@ -58,7 +58,7 @@ def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
 
 @constant(home="nn.functional", batch="leading")
 def _known_classes(target: Any, classes: int, ignored: Any) -> Any:
-    """The indices of classes, 0 in the place of those equal to `ignored`; RuntimeError if there is no such class."""
+    """The indices of classes, with 0 instead of `ignored`; RuntimeError if there is no such class."""
     found = np.where(np.equal(target, ignored), 0, target).astype(np.int64, copy=False)
     _refuse_outside(found, classes, RuntimeError)
     return found

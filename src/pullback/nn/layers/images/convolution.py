@@ -1,12 +1,13 @@
 """Convolutions, and their transposes, as modules.
 
-Inputs are (N, in_channels, ...) or (in_channels, ...), with one, two or three dimensions of space; sizes along these
-are given by one number, or by one for each. Weight and bias begin uniform within ``1 / sqrt(fan_in)``.
+Inputs are (N, in_channels, ...) or (in_channels, ...), with one, two or three dimensions of space. A size along these
+is one number for all, or one number for each. Weight and bias begin uniform within ``1 / sqrt(fan_in)``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .... import errors
@@ -22,9 +23,10 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What convolutions of all numbers of dimensions, `_dims`, and their transposes have in common."""
+    """The common part of convolutions along `_dims` dimensions and their transposes. `_function` computes them."""
 
     _dims: ClassVar[int]
+    _function: ClassVar[Callable[..., Tensor]]
     transposed: ClassVar[bool]
     weight: Parameter
     bias: Parameter | None
@@ -100,7 +102,7 @@ class _Conv(_ConvNd):
         self._set_up(channels, groups, bias, padding_mode, sizes, device=device, dtype=dtype)
 
     def _ends(self) -> list[int]:
-        """The padding of both ends of each dimension, from the last to the first, as `pad` takes it."""
+        """The padding at both ends of each dimension, from the last to the first, as `pad` takes it."""
         if self.padding == "valid":
             return [0] * (2 * self._dims)
         if self.padding == "same":
@@ -109,11 +111,10 @@ class _Conv(_ConvNd):
         return [end for size in reversed(self.padding) for end in (size, size)]
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        convolve = getattr(F, f"conv{self._dims}d")
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._ends(), mode=self.padding_mode), 0
-        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -132,7 +133,7 @@ class Conv1d(_Conv):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv1d.html.
     """
 
-    _dims = 1
+    _dims, _function = 1, staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
@@ -145,7 +146,7 @@ class Conv2d(_Conv):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv2d.html.
     """
 
-    _dims = 2
+    _dims, _function = 2, staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
@@ -158,7 +159,7 @@ class Conv3d(_Conv):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv3d.html.
     """
 
-    _dims = 3
+    _dims, _function = 3, staticmethod(F.conv3d)
 
 
 class _ConvTranspose(_ConvNd):
@@ -186,7 +187,7 @@ class _ConvTranspose(_ConvNd):
         self._set_up(channels, groups, bias, padding_mode, sizes, device=device, dtype=dtype)
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """By how much the output is greater than the smallest whose convolution has the size of the input."""
+        """How much larger the output is than the smallest one whose convolution has the size of the input."""
         if output_size is None:
             return self.output_padding
         others = input.ndim - self._dims
@@ -201,14 +202,13 @@ class _ConvTranspose(_ConvNd):
         return tuple(n - low for n, low in zip(wanted, least, strict=True))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        convolve = getattr(F, f"conv_transpose{self._dims}d")
         more = self._output_padding(input, output_size)
         settings = self.stride, self.padding, more, self.groups, self.dilation
-        return convolve(input, self.weight, self.bias, *settings)
+        return self._function(input, self.weight, self.bias, *settings)
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The transpose of `Conv1d` with respect to its input: from the size of its output to that of its input.
+    """The transpose of `Conv1d` with respect to its input: it goes from the size of an output to that of an input.
 
     `weight` is (in_channels, out_channels / groups, kernel_size). Where several sizes of the output are possible,
     `output_padding` or the argument `output_size` of the call chooses one.
@@ -220,7 +220,7 @@ class ConvTranspose1d(_ConvTranspose):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.ConvTranspose1d.html.
     """
 
-    _dims = 1
+    _dims, _function = 1, staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -234,7 +234,7 @@ class ConvTranspose2d(_ConvTranspose):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.ConvTranspose2d.html.
     """
 
-    _dims = 2
+    _dims, _function = 2, staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -247,4 +247,4 @@ class ConvTranspose3d(_ConvTranspose):
     See https://docs.pytorch.org/docs/stable/generated/torch.nn.ConvTranspose3d.html.
     """
 
-    _dims = 3
+    _dims, _function = 3, staticmethod(F.conv_transpose3d)

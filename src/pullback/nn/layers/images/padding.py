@@ -1,7 +1,7 @@
 """Padding on both ends of the last dimensions, as modules.
 
-`padding` is one number for all ends, or two for each dimension, from the last to the first: left, right, top, bottom,
-front, back. Negative ones cut off.
+`padding` is one number for all ends, or two numbers for each dimension, from the last to the first: left, right, top,
+bottom, front, back. A negative number cuts elements off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..sizes import repeated
 
 @layer
 class _Pad(Layer):
-    """Padding of `_dims` dimensions by the way `_mode`."""
+    """Padding of `_dims` dimensions in the mode `_mode`."""
 
     padding: Any
     _dims: ClassVar[int]
@@ -34,7 +34,7 @@ class _Pad(Layer):
 
 
 class ReflectionPad1d(_Pad):
-    """Goes on as in a mirror that stands on the last element: of (N, C, W) or (C, W).
+    """Continues as in a mirror that stands on the last element: of (N, C, W) or (C, W).
 
     >>> import pullback
     >>> pullback.nn.ReflectionPad1d(2)(pullback.tensor([[1.0, 2.0, 3.0]]))
@@ -111,7 +111,7 @@ class _CircularPad(_Pad):
 
 
 class CircularPad1d(_CircularPad):
-    """Goes on from the other end: of (N, C, W) or (C, W).
+    """Continues from the other end: of (N, C, W) or (C, W).
 
     >>> import pullback
     >>> pullback.nn.CircularPad1d(1)(pullback.tensor([[1.0, 2.0, 3.0]]))
@@ -188,7 +188,17 @@ class ConstantPad3d(_ConstantPad):
     _dims = 3
 
 
-class ZeroPad1d(ConstantPad1d):
+@layer
+class _ZeroPad(_Pad):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.value = 0.0
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Zeros on both ends of the last dimension.
 
     >>> import pullback
@@ -196,14 +206,8 @@ class ZeroPad1d(ConstantPad1d):
     tensor([[0., 1., 0.]])
     """
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """Zeros on both ends of the last two dimensions.
 
     >>> import pullback
@@ -212,23 +216,11 @@ class ZeroPad2d(ConstantPad2d):
             [0., 0.]])
     """
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Zeros on both ends of the last three dimensions.
 
     >>> import pullback
     >>> pullback.nn.ZeroPad3d(1)(pullback.ones(1, 1, 1)).sum()
     tensor(1.)
     """
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"

@@ -1,11 +1,13 @@
-"""Pooling, as modules: what lies under a window that slides over the last dimensions becomes one number.
+"""Pooling, as modules: a window slides over the last dimensions, and the numbers under it become one number.
 
-Inputs are (N, C, ...) or (C, ...). `stride` is `kernel_size` unless given.
+Inputs are (N, C, ...) or (C, ...). `stride` is `kernel_size` unless given. A layer of one, two or three dimensions says
+which function it calls; its settings and their order are those of its family.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from .... import errors
 from ....tensor.tensor import Tensor
@@ -14,8 +16,14 @@ from ..layer import Layer, layer
 from ..sizes import repeated
 
 
+class _Pool(Layer):
+    """A layer that calls the function `_pool`."""
+
+    _pool: ClassVar[Callable[..., Any]]
+
+
 @layer
-class _MaxPool(Layer):
+class _MaxPool(_Pool):
     kernel_size: Any
     stride: Any = None
     padding: Any = 0
@@ -27,20 +35,20 @@ class _MaxPool(Layer):
     def __post_init__(self) -> None:
         self.stride = self.kernel_size if self.stride is None else self.stride
 
-    def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._fields}
+    def forward(self, input: Tensor) -> Any:
+        window = self.kernel_size, self.stride, self.padding, self.dilation
+        return self._pool(input, *window, self.ceil_mode, self.return_indices)
 
 
 class MaxPool1d(_MaxPool):
-    """The greatest number under each window, with `return_indices` also where it is, of (N, C, L).
+    """The greatest number under each window of (N, C, L); with `return_indices` also its position.
 
     >>> import pullback
     >>> pullback.nn.MaxPool1d(2)(pullback.tensor([[1.0, 3.0, 2.0, 0.0]]))
     tensor([[3., 2.]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(input, **self._settings())
+    _pool = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
@@ -52,8 +60,7 @@ class MaxPool2d(_MaxPool):
              [13., 15.]]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(input, **self._settings())
+    _pool = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
@@ -64,26 +71,30 @@ class MaxPool3d(_MaxPool):
     7.0
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(input, **self._settings())
+    _pool = staticmethod(F.max_pool3d)
 
 
 @layer
-class _MaxUnpool(Layer):
+class _MaxUnpool(_Pool):
     kernel_size: Any
     stride: Any = None
     padding: Any = 0
+    _dims: ClassVar[int]
 
-    def _sizes(self, dims: int) -> tuple[tuple[Any, ...], ...]:
-        """The three as tuples."""
+    def __post_init__(self) -> None:
         stride = self.kernel_size if self.stride is None else self.stride
-        return tuple(repeated(size, dims) for size in (self.kernel_size, stride, self.padding))
+        self.kernel_size, self.stride, self.padding = (
+            repeated(size, self._dims) for size in (self.kernel_size, stride, self.padding)
+        )
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return self._pool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpool):
     """Puts the maxima of `MaxPool1d` back where its indices say, and zeros elsewhere.
 
-    `output_size` chooses among the sizes that the pooling may have had.
+    `output_size` chooses among the sizes that the input of the pooling may have had.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 3.0, 2.0, 0.0]])
@@ -91,17 +102,13 @@ class MaxUnpool1d(_MaxUnpool):
     tensor([[0., 3., 2., 0.]])
     """
 
-    def __post_init__(self) -> None:
-        self.kernel_size, self.stride, self.padding = self._sizes(1)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _dims, _pool = 1, staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpool):
     """Undoes `MaxPool2d`, as `MaxUnpool1d`.
 
-    `output_size` chooses among the sizes that the pooling may have had.
+    `output_size` chooses among the sizes that the input of the pooling may have had.
 
     >>> import pullback
     >>> x = pullback.arange(4.0).reshape(1, 2, 2)
@@ -110,17 +117,13 @@ class MaxUnpool2d(_MaxUnpool):
              [0., 3.]]])
     """
 
-    def __post_init__(self) -> None:
-        self.kernel_size, self.stride, self.padding = self._sizes(2)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _dims, _pool = 2, staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
     """Undoes `MaxPool3d`, as `MaxUnpool1d`.
 
-    `output_size` chooses among the sizes that the pooling may have had.
+    `output_size` chooses among the sizes that the input of the pooling may have had.
 
     >>> import pullback
     >>> x = pullback.arange(8.0).reshape(1, 2, 2, 2)
@@ -128,15 +131,26 @@ class MaxUnpool3d(_MaxUnpool):
     tensor(7.)
     """
 
-    def __post_init__(self) -> None:
-        self.kernel_size, self.stride, self.padding = self._sizes(3)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _dims, _pool = 3, staticmethod(F.max_unpool3d)
 
 
 @layer
-class AvgPool1d(Layer):
+class _AvgPool(_Pool):
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    _shown = "kernel_size stride padding"
+
+    def _window(self) -> tuple[Any, ...]:
+        return self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(input, *self._window())
+
+
+class AvgPool1d(_AvgPool):
     """The mean of the numbers under each window, of (N, C, L).
 
     >>> import pullback
@@ -144,12 +158,7 @@ class AvgPool1d(Layer):
     tensor([[2., 1.]])
     """
 
-    kernel_size: Any
-    stride: Any = None
-    padding: Any = 0
-    ceil_mode: bool = False
-    count_include_pad: bool = True
-    _shown = "kernel_size stride padding"
+    _pool = staticmethod(F.avg_pool1d)
 
     def __post_init__(self) -> None:
         stride = self.kernel_size if self.stride is None else self.stride
@@ -157,61 +166,50 @@ class AvgPool1d(Layer):
             repeated(size, 1) for size in (self.kernel_size, stride, self.padding)
         )
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-
 
 @layer
-class _AvgPool(Layer):
-    kernel_size: Any
-    stride: Any = None
-    padding: Any = 0
-    ceil_mode: bool = False
-    count_include_pad: bool = True
+class _DividedAvgPool(_AvgPool):
     divisor_override: int | None = None
-    _shown = "kernel_size stride padding"
 
     def __post_init__(self) -> None:
-        # as torch's layers do: a stride of 0, too, is the size of the kernel
+        # a stride of 0 also stands for the size of the kernel, as in torch's layers
         self.stride = self.stride or self.kernel_size
 
-    def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._fields}
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(input, *self._window(), self.divisor_override)
 
 
-class AvgPool2d(_AvgPool):
-    """`AvgPool1d` of (N, C, H, W); `divisor_override` is what the sums are divided by instead.
+class AvgPool2d(_DividedAvgPool):
+    """`AvgPool1d` of (N, C, H, W); the sums are divided by `divisor_override` where it is given.
 
     >>> import pullback
     >>> pullback.nn.AvgPool2d(2)(pullback.arange(4.0).reshape(1, 2, 2))
     tensor([[[1.5000]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(input, **self._settings())
+    _pool = staticmethod(F.avg_pool2d)
 
 
-class AvgPool3d(_AvgPool):
-    """`AvgPool1d` of (N, C, D, H, W); `divisor_override` is what the sums are divided by instead.
+class AvgPool3d(_DividedAvgPool):
+    """`AvgPool1d` of (N, C, D, H, W); the sums are divided by `divisor_override` where it is given.
 
     >>> import pullback
     >>> pullback.nn.AvgPool3d(2)(pullback.arange(8.0).reshape(1, 2, 2, 2)).item()
     3.5
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(input, **self._settings())
+    _pool = staticmethod(F.avg_pool3d)
 
 
 @layer
-class _LPPool(Layer):
+class _LPPool(_Pool):
     norm_type: float
     kernel_size: Any
     stride: Any = None
     ceil_mode: bool = False
 
-    def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._fields} | {"norm_type": float(self.norm_type)}
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool1d(_LPPool):
@@ -222,8 +220,7 @@ class LPPool1d(_LPPool):
     tensor([[5.]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, **self._settings())
+    _pool = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
@@ -234,8 +231,7 @@ class LPPool2d(_LPPool):
     tensor([[[4.]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, **self._settings())
+    _pool = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
@@ -246,15 +242,17 @@ class LPPool3d(_LPPool):
     8.0
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool3d(input, **self._settings())
+    _pool = staticmethod(F.lp_pool3d)
 
 
 @layer
-class _AdaptiveMaxPool(Layer):
+class _AdaptiveMaxPool(_Pool):
     output_size: Any
     return_indices: bool = False
     _shown = "output_size"
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
@@ -265,8 +263,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     tensor([[3., 2.]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
@@ -277,8 +274,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     tensor([[[2., 3.]]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
@@ -289,13 +285,15 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     7.0
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(F.adaptive_max_pool3d)
 
 
 @layer
-class _AdaptiveAvgPool(Layer):
+class _AdaptiveAvgPool(_Pool):
     output_size: Any
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(input, self.output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
@@ -306,8 +304,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     tensor([[2., 1.]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
+    _pool = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
@@ -318,8 +315,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     tensor([[[1., 2.]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
+    _pool = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
@@ -330,81 +326,65 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     3.5
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool3d(input, self.output_size)
+    _pool = staticmethod(F.adaptive_avg_pool3d)
 
 
 @layer
-class _FractionalMaxPool(Layer):
+class _FractionalMaxPool(_Pool):
     kernel_size: Any
     output_size: Any = None
     output_ratio: Any = None
     return_indices: bool = False
     _random_samples: Tensor | None = None
     _shown = ""
+    _dims: ClassVar[int]
 
-    def _set_up(self, dims: int) -> None:
-        """Check the sizes, and make tuples of them."""
+    def __post_init__(self) -> None:
         name, size, ratio = type(self).__name__, self.output_size, self.output_ratio
         self.register_buffer("_random_samples", vars(self).pop("_random_samples"))
         if (size is None) == (ratio is None):
             found = "neither" if size is None else "both"
             expected = "one of output_size, a size, and output_ratio, a pooling ratio, to be specified"
             raise ValueError(errors.message(f"{name}()", expected=expected, found=found))
-        self.kernel_size = repeated(self.kernel_size, dims)
-        self.output_size = None if size is None else repeated(size, dims)
-        self.output_ratio = None if ratio is None else repeated(ratio, dims)
+        self.kernel_size = repeated(self.kernel_size, self._dims)
+        self.output_size = None if size is None else repeated(size, self._dims)
+        self.output_ratio = None if ratio is None else repeated(ratio, self._dims)
         if ratio is not None and not all(0 < part < 1 for part in self.output_ratio):
             where = f"{name}(): output_ratio"
             raise ValueError(errors.message(where, expected="to be between 0 and 1", found=str(ratio)))
 
+    def forward(self, input: Tensor) -> Any:
+        settings = self.kernel_size, self.output_size, self.output_ratio, self.return_indices
+        return self._pool(input, *settings, _random_samples=self._random_samples)
+
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The greatest number under windows whose steps are random (Graham, 2014), of (N, C, H, W).
+    """The greatest number under windows at random steps (Graham, 2014), of (N, C, H, W).
 
-    Either `output_size` is given or `output_ratio`, by how much the output is smaller than the input.
+    Either `output_size` is given, or `output_ratio`, the size of the output as a part of the input's.
 
     >>> import pullback
     >>> pullback.nn.FractionalMaxPool2d(2, output_ratio=0.5)(pullback.zeros(1, 6, 6)).shape
     pullback.Size([1, 3, 3])
     """
 
-    def __post_init__(self) -> None:
-        self._set_up(2)
-
-    def forward(self, input: Tensor) -> Any:
-        return F.fractional_max_pool2d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
+    _dims, _pool = 2, staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The greatest number under windows whose steps are random (Graham, 2014), of (N, C, D, H, W).
+    """The greatest number under windows at random steps (Graham, 2014), of (N, C, D, H, W).
 
-    Either `output_size` is given or `output_ratio`, by how much the output is smaller than the input.
+    Either `output_size` is given, or `output_ratio`, the size of the output as a part of the input's.
 
     >>> import pullback
     >>> pullback.nn.FractionalMaxPool3d(2, output_ratio=0.5)(pullback.zeros(1, 6, 6, 6)).shape
     pullback.Size([1, 3, 3, 3])
     """
 
+    _dims, _pool = 3, staticmethod(F.fractional_max_pool3d)
+
     def __post_init__(self) -> None:
-        if not all(size > 0 for size in repeated(self.kernel_size, 3)):
+        if not all(size > 0 for size in repeated(self.kernel_size, self._dims)):
             where, found = "FractionalMaxPool3d(): kernel_size", str(self.kernel_size)
             raise ValueError(errors.message(where, expected="to be greater than 0", found=found))
-        self._set_up(3)
-
-    def forward(self, input: Tensor) -> Any:
-        return F.fractional_max_pool3d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
+        super().__post_init__()

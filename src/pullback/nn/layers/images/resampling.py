@@ -1,4 +1,4 @@
-"""Pictures of another size."""
+"""Images of another size, as modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..layer import Layer, layer
 
 @layer
 class Upsample(Layer):
-    """Values at the places of a finer grid, of `size` or `scale_factor` times as fine; `mode` as in `interpolate`.
+    """Values on a finer grid, of size `size` or `scale_factor` times as fine; `mode` as in `interpolate`.
 
     >>> import pullback
     >>> pullback.nn.Upsample(scale_factor=2)(pullback.tensor([[[1.0, 2.0]]]))
@@ -55,7 +55,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of (N, C, H, W) by bilinear interpolation, the corners kept.
+    """`Upsample` of (N, C, H, W) by bilinear interpolation that keeps the corners.
 
     >>> import pullback
     >>> pullback.nn.UpsamplingBilinear2d(size=(1, 3))(pullback.tensor([[[[1.0, 2.0]]]]))

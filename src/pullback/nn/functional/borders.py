@@ -1,4 +1,4 @@
-"""`pad`: borders of a constant, or of the tensor's own elements; and borders cut off."""
+"""`pad`: borders of a constant or of the tensor's own elements, and borders that are cut off."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .... import errors
-from ....kernels.taps import Taps, _resample, picked
-from ....table.calls import on
-from ....table.entry import composite, special, titled
-from ....table.samples import A, S
-from ....tensor import dtypes
-from ....tensor.tensor import Tensor
-from ..arguments import floating, refuse, tensors
+from ... import errors
+from ...kernels.taps import Taps, picked
+from ...table.calls import on
+from ...table.entry import composite, special, titled
+from ...table.samples import A, S
+from ...tensor import dtypes
+from ...tensor.tensor import Tensor
+from .arguments import floating, refuse, tensors
+from .primitives import _resample
 
 
 def _turned(pad: Any) -> Any:
@@ -31,7 +32,7 @@ def _turned(pad: Any) -> Any:
     input=lambda g, pad: on(_pad, g, _turned(pad), 0),
 )
 def _pad(input: Any, pad: Any, value: Any) -> Any:
-    """So many elements of `value` before and after, the last axis first; of a negative number, elements are cut off."""
+    """`pad` elements of `value` before and after, the last axis first; a negative number cuts elements off."""
     first = input.ndim - len(pad) // 2
     shape, source, target = [*input.shape], [slice(None)] * input.ndim, [slice(None)] * input.ndim
     for i in range(len(pad) // 2):
@@ -50,12 +51,12 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
 
 
 _PADDINGS = {"reflect": "Reflection", "replicate": "Replication"}
-_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # numbers of padding, and ranks, of what repeats elements
+_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # lengths of `pad`, each with its ranks, where elements repeat
 
 
 @functools.lru_cache(256)
 def _border(mode: str, n: int, low: int, high: int) -> Taps:
-    """Which element stands where along an axis of length n."""
+    """The element at each place along an axis of length n with its border."""
     position = np.arange(-low, n + high)
     if mode == "replicate":
         return picked(n, np.clip(position, 0, n - 1))
@@ -67,7 +68,7 @@ def _border(mode: str, n: int, low: int, high: int) -> Taps:
 
 
 def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
-    """The border of elements of the tensor itself."""
+    """The tensor with a border of its own elements."""
     shape = input._data.shape
     count, ndim = len(pad) // 2, len(shape)
     if not any(len(pad) == n and ndim in ranks for n, ranks in _SUPPORTED):
@@ -102,11 +103,11 @@ def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
     refused=lambda: _refused(),
 )
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """`input` with borders: `pad` says how much before and after, the last axis first, ``(left, right, top, ...)``.
+    """`input` with borders: `pad` holds their lengths, the last axis first, ``(left, right, top, bottom, ...)``.
 
-    Negative numbers cut off. mode: ``'constant'``, of `value` (0), for any axes; of the last one, two or three axes
-    also ``'reflect'`` (the elements mirrored at the border), ``'replicate'`` (the outermost element), ``'circular'``
-    (from the other end).
+    Negative lengths cut elements off. mode: ``'constant'``, borders of `value` (0), for any axes; for the last one, two
+    or three axes also ``'reflect'`` (the elements mirrored at the border), ``'replicate'`` (the outermost element) and
+    ``'circular'`` (the elements from the other end).
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0, 3.0]])

@@ -1,0 +1,61 @@
+"""Operations that functions of several files are made of, and that are not public themselves.
+
+The arithmetic of the linear ones is in `kernels/planes.py` and `kernels/taps.py`; here are their adjoints.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...kernels import planes, taps
+from ...table.calls import on
+from ...table.entry import linear, pointwise
+
+# The attributes that torch's nodes of sliding windows save.
+SAVED = {
+    "stride": lambda slide: slide.stride,
+    "padding": lambda slide: tuple(low for low, _ in slide.padding),
+    "dilation": lambda slide: slide.dilation,
+}
+
+
+@linear(
+    home="nn.functional",
+    batch="leading",
+    numbers="space",
+    input=lambda g, index, space, input_shape: on(_into_planes, g, index, tuple(input_shape[-space:])),
+)
+def _from_planes(input: Any, index: Any, space: Any) -> Any:
+    """The elements at flat positions ``(..., *places)`` in the planes ``(..., *plane)``; both have `space` axes."""
+    return planes.from_planes(input, index, space)
+
+
+@linear(
+    home="nn.functional",
+    batch="leading",
+    numbers="plane",
+    input=lambda g, index, plane: on(_from_planes, g, index, len(plane)),
+)
+def _into_planes(input: Any, index: Any, plane: Any) -> Any:
+    """Zeros ``(..., *plane)`` with each element of `input` added at its flat position."""
+    return planes.into_planes(input, index, plane)
+
+
+@linear(
+    home="nn.functional",
+    saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
+    batch="leading",
+    numbers="maps",
+    input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
+)
+def _resample(input: Any, maps: Any) -> Any:
+    """A linear map for each of the last axes, or None where the axis stays as it is."""
+    return taps.applied(maps, input)
+
+
+@pointwise(home="nn.functional", input=lambda g: g)
+def _at_least(input: Any, bound: float) -> Any:
+    """``max(input, bound)`` with the derivative of `input`: a bound that keeps clear of a division by 0."""
+    return np.maximum(input, bound)

@@ -1,0 +1,141 @@
+"""Calls of entries whose arguments are looked at before anything is computed: composites, and those with checks.
+
+An entry's ``checks`` is a function with the operation's public signature. It sees the arguments as they were passed
+(Tensors, also those of a transform), raises where the call is wrong, and returns the arguments of the computation: a
+tuple of all of them, in order, or None where they are the arguments that were passed. It runs once, at the public call;
+the levels, the rules and the derivatives call the computation again through `Op.unchecked`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..tensor.dtypes import NARROW
+from ..tensor.modes import LEVELS
+from ..tensor.overrides import dispatch, overriding
+from ..tensor.tensor import Tensor
+from .calls import any_narrow, operand
+from .levels import call_body
+from .operands import older_form
+from .out import write_out
+
+if TYPE_CHECKING:
+    from .entry import Op
+
+SPELLINGS: dict[str, str] = {}
+"""Arguments that callers may spell otherwise, whatever the operation: `ops` hands over NumPy's for torch's."""
+
+
+class Written(tuple[Any, ...]):
+    """The arguments of a computation, as checks return them where its result is written into the first of them."""
+
+    __slots__ = ()
+
+
+class Writer:
+    """What writes the result of a computation into its first argument: the room of in-place twins sets it."""
+
+    __slots__ = ("write",)
+
+    write: Callable[[Op, tuple[Any, ...]], Any]
+
+
+WRITER = Writer()
+
+
+def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
+    """The function behind a composite: its body, once the arguments that are to be Tensors are."""
+    tensors = _described(op, body)
+
+    @functools.wraps(body)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not (kwargs or LEVELS.n or NARROW.n):
+            for i in tensors:
+                if i < len(args) and not isinstance(args[i], Tensor):
+                    break
+            else:
+                return body(*args)
+        return _unusual(op, call, body, tensors, args, kwargs)
+
+    return call
+
+
+def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Callable[..., Any]:
+    """The function behind an entry with checks; `compute` is its call with arguments that are checked, all of them."""
+    checks, count = op.about.checks, len(op.params)
+    assert checks is not None
+    if op.keyword_only:
+        raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
+    tensors = _described(op, checks)
+    returned = getattr(op.forward, "__annotations__", {}).get("return", "Any")
+    checks.__annotations__["return"] = "Tensor" if returned == "Any" else returned  # in the public signature
+
+    def body(*args: Any, **kwargs: Any) -> Any:
+        found = checks(*args, **kwargs)
+        if found is None:
+            if kwargs:
+                args, kwargs = op.bind(args, kwargs)
+            found = op.padded(args, kwargs)
+        return WRITER.write(op, found) if type(found) is Written else compute(op, found)
+
+    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # in Python's own errors about arguments
+
+    @functools.wraps(checks)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not (kwargs or LEVELS.n or NARROW.n):
+            for i in tensors:
+                if i < len(args) and not isinstance(args[i], Tensor):
+                    break
+            else:
+                found = checks(*args)
+                if type(found) is tuple:
+                    return compute(op, found)
+                if found is None:
+                    return compute(op, args if len(args) == count else op.padded(args, {}))
+                return WRITER.write(op, found)
+        return _unusual(op, call, body, tensors, args, kwargs)
+
+    return call
+
+
+def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:
+    """The places of the arguments that are to be Tensors; notes the names of the public signature."""
+    code = model.__code__
+    op.public = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    named = op.public[code.co_argcount :]
+    places = tuple(i for i, name in enumerate(op.public) if model.__annotations__.get(name) == "Tensor")
+    op.factors = named if op.about.older else ()
+    return places
+
+
+def _unusual(
+    op: Op,
+    call: Callable[..., Any],
+    body: Callable[..., Any],
+    tensors: tuple[int, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """`body` of arguments that are named, of a transform, of bfloat16 or no Tensors."""
+    if op.factors and len(args) > len(tensors):
+        args, numbers = older_form(op.name, len(tensors), op.factors, args)
+        kwargs = {**numbers, **kwargs}
+    if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
+        return dispatch(kinds, call, args, kwargs)
+    out = None
+    if kwargs:
+        out = kwargs.pop("out", None) if "out" not in op.public else None
+        named = {k if k in op.public else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
+        if len(named) < len(kwargs):
+            raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
+        kwargs = named
+    if NARROW.n and op.about.narrow not in ("", "itself") and any_narrow((*args, *kwargs.values())):
+        found = NARROW.compute(op, args, kwargs, public=True)
+        return found if out is None else write_out(op.name, out, found, op.exact)
+    for i in tensors:
+        if i < len(args) and not isinstance(args[i], Tensor):
+            args = (*args[:i], operand(op, args, i), *args[i + 1 :])
+    found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
+    return found if out is None else write_out(op.name, out, found, op.exact)
