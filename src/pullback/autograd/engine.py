@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heapreplace
 from math import inf
 from operator import attrgetter
 from sys import getrefcount
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -155,10 +155,8 @@ class Pass:
         arrived: dict[Any, Any] = {}  # what has come for leaves without hooks
         own: set[Any] = set()  # where a sum was made whose memory nobody else can see: it is added to in place
         watched = self._watcher is not None
-        latest: Any = None  # the node that came last,
-        latest_g: Any = None  # and its gradient so far
         edges: Sequence[Any] = self.roots
-        node: Any = None
+        node = latest = latest_g = cast(Any, None)  # the node that runs; the one that came last, and its gradient
         while True:
             i, count = 0, len(grads)
             while i < count:  # most often once, for which the iterator of a `for` costs too much
