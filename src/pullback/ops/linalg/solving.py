@@ -428,7 +428,10 @@ def _count(shape: Any) -> int:
     refused=lambda: [S(M(2, 3, 6), 0), S(M(2, 3, 6), -1), S(M(2, 3, 6), 1), S([1.0]), S(M(2, 3, 6, dtype="int64"))],
 )
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of A as a matrix whose rows are its first `ind` axes: ``tensordot(tensorinv(A), A, ind)`` is the identity."""
+    """The inverse of A as a matrix whose rows are its first `ind` axes.
+
+    ``tensordot(tensorinv(A), A, ind)`` is the identity.
+    """
     shape = A._data.shape
     if ind <= 0:
         raise RuntimeError(
