@@ -372,7 +372,7 @@ def scatter_reduce(
 def combined(
     title: str, input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool
 ) -> Tensor:
-    """`scatter_reduce`, whose node has torch's name `title`."""
+    """`scatter_reduce`, with torch's name `title` for its node."""
     _refuse_number("scatter_reduce", src)
     if reduce not in ("sum", "mean", *_HOW):
         raise RuntimeError(

@@ -206,7 +206,7 @@ def _add_up(input: Any, indices: Any, shape: Any) -> Any:
 
 
 def _has_masks(input: Any, indices: Any) -> bool:
-    """Whether positions are given by a mask, so that there are as many as values say."""
+    """Whether a mask is among the positions: their number then depends on its values."""
     return any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices)
 
 

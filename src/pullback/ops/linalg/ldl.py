@@ -180,7 +180,7 @@ def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
 )
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
-    """X with ``A X = B``, from the factors of `ldl_factor`, with its `hermitian`. Needs SciPy; no derivative by LD."""
+    """X with ``A X = B``, from the factors of `ldl_factor` (same `hermitian`). Needs SciPy; no derivative by LD."""
     check_matrix("linalg.ldl_solve", LD, "LD", square=True)
     check_matrix("linalg.ldl_solve", B, "B")
     check_same_dtype("linalg.ldl_solve", LD=LD, B=B)
