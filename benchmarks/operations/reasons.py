@@ -17,7 +17,7 @@ _REASONS: dict[str, str] = {
         "Along neighbours in memory NumPy folds one element after the other, which no vector unit speeds up."
     ),
     "cummax cummin": (
-        "Two running maxima, of values and of places, of which NumPy does each one element after the other; "
+        "NumPy computes two running extremes, of values and of positions, each one element after the other; "
         "PyTorch has one loop for both."
     ),
     "erf erfc erfinv special.ndtr lgamma digamma polygamma mvlgamma igamma igammac special.i0e special.i1 "

@@ -141,13 +141,13 @@ def argmin(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) ->
 def argsort(input: Any, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
     """The positions that sort along `dim`: the indices of `sort`; int64, no derivative."""
 def argwhere(input: Any, *, out: Any = ...) -> Tensor:
-    """`nonzero`, by NumPy's name."""
+    """`nonzero` under NumPy's name."""
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Tensor:
     """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap."""
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
     """`as_strided`, of this tensor itself, which is returned."""
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with `src` instead of the view that `as_strided` gives."""
+    """`input` with the elements that `as_strided` selects replaced by `src`."""
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: Any = ...) -> Any:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied."""
 def asin(input: Any, *, out: Any = ...) -> Tensor:
@@ -185,7 +185,7 @@ def baddbmm_(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: An
 def bartlett_window(window_length: Any, periodic: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``1 - |2 x - 1|`` for x from 0 to 1: a triangle."""
 def bernoulli(input: Any, p: Any = ..., *, generator: Any = ..., out: Any = ...) -> Any:
-    """1 with the probability that each element of `input` is (or with probability `p`), else 0, in its dtype."""
+    """1 with the probability in each element of `input` (or with probability `p`), else 0, in the dtype of `input`."""
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = ...) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``."""
 def bincount(input: Any, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
@@ -243,7 +243,7 @@ def celu(input: Any, alpha: Any = ..., inplace: Any = ...) -> Tensor:
 def celu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`celu`, written into `input`, which is returned."""
 def chain_matmul(*matrices: Any, out: Any = ...) -> Tensor:
-    """The product of matrices, in the order that costs least; an older form of `linalg.multi_dot`."""
+    """The product of matrices, in the cheapest order; an older form of `linalg.multi_dot`."""
 def channel_shuffle(input: Any, groups: Any) -> Tensor:
     """The channels, the second axis, divided into groups and taken in turn, one of each."""
 def cholesky(input: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
@@ -351,13 +351,13 @@ def detach_(input: Any) -> Any:
 def diag(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix, as a copy."""
 def diag_embed(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
-    """Matrices, zero but for the diagonals, which are the last axis of `input`."""
+    """Matrices with the last axis of `input` on their diagonals, zeros elsewhere."""
 def diagflat(input: Any, offset: Any = ..., *, out: Any = ...) -> Tensor:
-    """The matrix with all elements in a row on its diagonal."""
+    """The matrix with the elements of `input`, flattened, on its diagonal."""
 def diagonal(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ...) -> Tensor:
     """The elements ``[i, i + offset]`` of the axes `dim1` and `dim2`, as the last axis; a view."""
 def diagonal_scatter(input: Any, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with `src` in the place of its `diagonal`."""
+    """`input` with its `diagonal` replaced by `src`."""
 def diff(input: Any, n: Any = ..., dim: Any = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
     """``input[i + 1] - input[i]`` along `dim`, `n` times; of bools whether they differ."""
 def digamma(input: Any, *, out: Any = ...) -> Tensor:
@@ -417,9 +417,9 @@ def expm1(input: Any, *, out: Any = ...) -> Tensor:
 def expm1_(input: Any, *, out: Any = ...) -> Tensor:
     """`expm1`, written into this tensor, which is returned."""
 def fill(input: Any, value: Any) -> Any:
-    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; to a tensor flow the gradients of all."""
+    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; gradients flow to a 0-d tensor."""
 def fill_(self: Any, value: Any) -> Any:
-    """Every element `value`, a number or a 0-d tensor."""
+    """Set every element to `value`, a number or a 0-d tensor."""
 def fix(input: Any, *, out: Any = ...) -> Tensor:
     """The integer part: rounded toward 0."""
 def fix_(input: Any, *, out: Any = ...) -> Tensor:
@@ -459,11 +459,11 @@ def frac_(input: Any, *, out: Any = ...) -> Tensor:
 def frexp(input: Any, *, out: Any = ...) -> Tensor:
     """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: Any = ...) -> Any:
-    """A tensor on the memory of another library's, passed on by the DLPack protocol."""
+    """A tensor on the memory of another library's tensor, by the DLPack protocol."""
 def frombuffer(buffer: Any, *, dtype: Any, count: Any = ..., offset: Any = ..., requires_grad: Any = ...) -> Any:
-    """A 1-d tensor on the memory of an object with Python's buffer protocol: `count` elements (-1: all) from a byte on."""
+    """A 1-d tensor on the memory of a buffer (Python's protocol): `count` elements (-1: all) from byte `offset` on."""
 def gather(input: Any, dim: Any, index: Any, *, sparse_grad: Any = ..., out: Any = ...) -> Tensor:
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`."""
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each position."""
 def gcd(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The greatest common divisor of integers."""
 def gcd_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -479,7 +479,7 @@ def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
 def get_device(input: Any, *, out: Any = ...) -> Any:
     """-1: the number of no accelerator, for all tensors lie in the host's memory."""
 def get_rng_state() -> Any:
-    """Where the default generator is, as a uint8 tensor."""
+    """The position of the default generator, as a uint8 tensor."""
 def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: Any = ..., out: Any = ...) -> Any:
     """The derivatives, along each of `dim`, of the function that `input` samples, by differences of second order."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -535,19 +535,19 @@ def igammac_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def imag(input: Any) -> Tensor:
     """The imaginary part, a view."""
 def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
-    """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists."""
+    """`input` with the slices of ``alpha * source`` added to its slices along `dim` at the positions in `index`."""
 def index_copy(input: Any, dim: Any, index: Any, source: Any, *, out: Any = ...) -> Tensor:
-    """`input` with the slices of `source` in the place of its slices along `dim` whose positions `index` lists."""
+    """`input` with its slices along `dim` at the positions in `index` replaced by the slices of `source`."""
 def index_fill(input: Any, dim: Any, index: Any, value: Any, *, out: Any = ...) -> Tensor:
-    """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` whose positions `index` lists."""
+    """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` at the positions in `index`."""
 def index_put(input: Any, indices: Any, values: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with `values` at ``input[indices]``, for a tuple of tensors; added to it if `accumulate`."""
+    """`input` with `values` written at ``input[indices]``, for a tuple of tensors, or added there if `accumulate`."""
 def index_put_(self: Any, indices: Any, values: Any, accumulate: Any = ...) -> Any:
     """`index_put`, written into this tensor, which is returned."""
 def index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-    """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, combined with each other alone. See `scatter_reduce`."""
+    """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, only with each other. See `scatter_reduce`."""
 def index_select(input: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
-    """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists; none is negative."""
+    """The slices of `input` along `dim` at the positions in `index`, a 1-D tensor of integers that are not negative."""
 def initial_seed() -> Any:
     """The seed the default generator started from."""
 def inner(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -587,7 +587,7 @@ def isposinf(input: Any, *, out: Any = ...) -> Tensor:
 def isreal(input: Any, *, out: Any = ...) -> Tensor:
     """Whether its imaginary part is 0, as that of every real number."""
 def istft(input: Any, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., normalized: Any = ..., onesided: Any = ..., length: Any = ..., return_complex: Any = ..., *, out: Any = ...) -> Tensor:
-    """The signal whose `stft` with the same arguments is `input`: the least-squares one, if there is none."""
+    """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
 def kaiser_window(window_length: Any, periodic: Any = ..., beta: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``I0(beta sqrt(1 - (2 x - 1)**2)) / I0(beta)`` for x from 0 to 1; I0 is the modified Bessel function."""
 def kron(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -683,7 +683,7 @@ def lu(A: Any, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Ten
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
     """X with ``A X = b``: `linalg.lu_solve`."""
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: Any = ..., unpack_pivots: Any = ..., *, out: Any = ...) -> Tensor:
-    """``P``, ``L`` and ``U`` from what `linalg.lu_factor` gives; empty ones instead of those not asked for."""
+    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; those not asked for are empty."""
 def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
     """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
 def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = ...) -> Tensor:
@@ -777,7 +777,7 @@ def nextafter_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def nonzero(input: Any, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
     """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
 def nonzero_static(input: Any, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
-    """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape."""
+    """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand."""
 def norm(input: Any, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
     """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus."""
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any = ..., dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
@@ -791,15 +791,15 @@ def numel(input: Any, *, out: Any = ...) -> Any:
 def orgqr(input: Any, tau: Any, *, out: Any = ...) -> Tensor:
     """The first columns of a product of reflections: `linalg.householder_product`."""
 def ormqr(input: Any, tau: Any, other: Any, left: Any = ..., transpose: Any = ..., *, out: Any = ...) -> Tensor:
-    """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose` its conjugate transpose."""
+    """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose`, Q^H instead of Q."""
 def outer(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def pairwise_distance(x1: Any, x2: Any, p: Any = ..., eps: Any = ..., keepdim: Any = ...) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
 def pca_lowrank(A: Any, q: Any = ..., center: Any = ..., niter: Any = ...) -> Any:
-    """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A less its mean row."""
+    """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A minus its mean row."""
 def pdist(input: Any, p: Any = ...) -> Tensor:
-    """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; as of `cdist`."""
+    """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; otherwise as `cdist`."""
 def permute(input: Any, dims: Any, *more: Any) -> Tensor:
     """The axes in the order `dims`; a view."""
 def pinverse(input: Any, rcond: Any = ..., *, out: Any = ...) -> Tensor:
@@ -809,7 +809,7 @@ def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
 def pixel_unshuffle(input: Any, downscale_factor: Any) -> Tensor:
     """Pixels as channels, the inverse of `pixel_shuffle`: ``(*, C, H r, W r)`` to ``(*, C r^2, H, W)``."""
 def poisson(input: Any, generator: Any = ...) -> Any:
-    """How many events there are where `input` are expected: numbers of the Poisson distribution, in its dtype."""
+    """Numbers from the Poisson distributions with the means in `input`, in its dtype."""
 def polar(abs: Any, angle: Any, *, out: Any = ...) -> Tensor:
     """``abs * exp(i angle)``: the complex number of that size and angle."""
 def polygamma(n: Any, input: Any, *, out: Any = ...) -> Tensor:
@@ -827,7 +827,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 def prod(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
 def put(input: Any, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`."""
+    """`input` with the elements of `source` written at flat positions, or added there if `accumulate`."""
 def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Tensor:
     """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
 def quantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
@@ -837,7 +837,7 @@ def rad2deg(input: Any, *, out: Any = ...) -> Tensor:
 def rad2deg_(input: Any, *, out: Any = ...) -> Tensor:
     """`rad2deg`, written into this tensor, which is returned."""
 def range(start: Any, end: Any, step: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
-    """The numbers from `start` to `end`, both included. Deprecated in torch, as it is not what Python's range is."""
+    """The numbers from `start` to `end`, both included. Deprecated in torch, since Python's range excludes its end."""
 def ravel(input: Any) -> Tensor:
     """All elements in a row without gaps; a view where they lie in memory like that."""
 def real(input: Any) -> Tensor:
@@ -893,13 +893,13 @@ def rsqrt_(input: Any, *, out: Any = ...) -> Tensor:
 def rsub(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
     """``other - alpha * input``, broadcast: `sub` with its operands exchanged."""
 def scalar_tensor(s: Any, *, dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: Any = ..., pin_memory: Any = ...) -> Any:
-    """A 0-d tensor of one number, which is a float unless `dtype` says otherwise."""
+    """A 0-d tensor of one number, in the default floating point dtype unless `dtype` is given."""
 def scatter(input: Any, dim: Any, index: Any, src: Any = ..., *, value: Any = ..., reduce: Any = ..., out: Any = ...) -> Tensor:
     """``out[index[i][j]][j] = src[i][j]`` for ``dim=0``, and so on; elsewhere `input`. `src` may be a number."""
 def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = ...) -> Tensor:
-    """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, from `input`; positions may repeat."""
+    """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, starting with `input`; positions may repeat."""
 def scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-    """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, of these elements alone, where there are any."""
+    """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, where there are any."""
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: Any = ..., right: Any = ..., side: Any = ..., sorter: Any = ..., out: Any = ...) -> Tensor:
     """Where each of `input` would be inserted in a sorted sequence (the rows of it, for the rows of `input`)."""
 def seed() -> Any:
@@ -907,13 +907,13 @@ def seed() -> Any:
 def select(input: Any, dim: Any, index: Any) -> Tensor:
     """The slice at position `index` along `dim`, without that axis; a view."""
 def select_scatter(input: Any, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
-    """`input` with `src` in the place of the slice at position `index` along `dim`."""
+    """`input` with the slice at position `index` along `dim` replaced by `src`."""
 def selu(input: Any, inplace: Any = ...) -> Tensor:
     """``1.0507 * elu(input, 1.6733)``, which keeps mean 0 and variance 1 from layer to layer."""
 def selu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`selu`, written into `input`, which is returned."""
 def set_rng_state(new_state: Any) -> Any:
-    """Put the default generator where `get_rng_state` found it."""
+    """Put the default generator back to a position from `get_rng_state`."""
 def sgn(input: Any, *, out: Any = ...) -> Tensor:
     """`sign` of real numbers; of complex ones the direction ``input / |input|``, 0 at 0."""
 def sgn_(input: Any) -> Tensor:
@@ -941,7 +941,7 @@ def sinh(input: Any, *, out: Any = ...) -> Tensor:
 def sinh_(input: Any, *, out: Any = ...) -> Tensor:
     """`sinh`, written into this tensor, which is returned."""
 def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with `src` in the place of the slices along `dim` from `start` to `end`, every `step`-th of them."""
+    """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
 def slogdet(input: Any, *, out: Any = ...) -> Tensor:
     """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
 def softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
@@ -993,7 +993,7 @@ def t(input: Any) -> Tensor:
 def take(input: Any, index: Any, *, out: Any = ...) -> Tensor:
     """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
 def take_along_dim(input: Any, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor."""
+    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor."""
 def tan(input: Any, *, out: Any = ...) -> Tensor:
     """The tangent."""
 def tan_(input: Any, *, out: Any = ...) -> Tensor:
@@ -1013,7 +1013,7 @@ def threshold_(input: Any, *args: Any, **kwargs: Any) -> Any:
 def tile(input: Any, dims: Any, *more: Any, out: Any = ...) -> Tensor:
     """`repeat`, where 1 stands for the numbers missing in front."""
 def to(input: Any, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
-    """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``)."""
+    """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
 def topk(input: Any, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
     """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
 def trace(input: Any, *, out: Any = ...) -> Tensor:
@@ -1053,7 +1053,7 @@ def unique(input: Any, sorted: Any = ..., return_inverse: Any = ..., return_coun
 def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
     """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`."""
 def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
-    """Flat positions in a tensor of `shape` as a tensor of positions along each axis."""
+    """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
 def unsafe_split(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
@@ -1063,7 +1063,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out
 def unsqueeze(input: Any, dim: Any) -> Tensor:
     """An axis of length 1 inserted at `dim`; a view."""
 def vander(x: Any, N: Any = ..., increasing: Any = ..., *, out: Any = ...) -> Tensor:
-    """The Vandermonde matrix of a vector: a row of powers for each element, N of them, from the highest to the 0th."""
+    """The Vandermonde matrix of a vector: a row for each element, with its N powers from the highest to the 0th."""
 def var(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``."""
 def var_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Any:
@@ -1085,4 +1085,4 @@ def xlogy(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def xlogy_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`xlogy`, written into this tensor, which is returned."""
 def zero_(self: Any) -> Any:
-    """Every element 0."""
+    """Set every element to 0."""

@@ -16,7 +16,7 @@ def hfft(input: Any, n: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any 
 def hfft2(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
     """`hfftn` along the last two axes, or those of `dim`."""
 def hfftn(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
-    """`fftn` of what is Hermitian along the last axis, given by the half of it: a real tensor."""
+    """`fftn` of a signal that is Hermitian along the last axis, given by half of it: a real tensor."""
 def ifft(input: Any, n: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
     """The inverse of `fft`."""
 def ifft2(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
@@ -38,10 +38,10 @@ def irfft2(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: An
 def irfftn(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
     """The inverse of `rfftn`: a real tensor, along the last axis of length ``s[-1]`` (``2 * (n - 1)`` for None)."""
 def rfft(input: Any, n: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
-    """`fft` of a real tensor: only its first ``n // 2 + 1`` frequencies, of which the rest are the conjugates."""
+    """`fft` of a real tensor: only its first ``n // 2 + 1`` frequencies; the rest are their conjugates."""
 def rfft2(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
     """`rfftn` along the last two axes, or those of `dim`."""
 def rfftfreq(n: Any, d: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """The frequencies of the results of `rfft` of length `n`, for samples `d` apart: 0, 1, ... over ``n d``."""
 def rfftn(input: Any, s: Any = ..., dim: Any = ..., norm: Any = ..., *, out: Any = ...) -> Tensor:
-    """`fftn` of a real tensor: only the half of it along the last axis that determines the rest."""
+    """`fftn` of a real tensor: only the half along the last axis that determines the rest."""

@@ -5,15 +5,15 @@ from .errors import LinAlgError as LinAlgError
 def cholesky(A: Any, *, upper: Any = ..., out: Any = ...) -> Tensor:
     """The lower triangular L with a positive diagonal and ``A = L L^H``, or the upper one with ``A = U^H U``."""
 def cholesky_ex(A: Any, *, upper: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
-    """`cholesky` that raises no error, unless `check_errors`, if a matrix is not positive-definite."""
+    """`cholesky` without an error for a matrix that is not positive-definite, unless `check_errors`."""
 def cond(A: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
-    """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, of any matrix."""
+    """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, for any matrix."""
 def cross(input: Any, other: Any, *, dim: Any = ..., out: Any = ...) -> Tensor:
     """The cross product of vectors of length 3 along `dim`; other axes broadcast. ``dc = da x b + a x db``."""
 def det(A: Any, *, out: Any = ...) -> Tensor:
-    """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also of singular ones."""
+    """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also for singular ones."""
 def diagonal(A: Any, *, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., out: Any = ...) -> Tensor:
-    """The diagonals of matrices, `offset` above the main one, as a new last axis; a view: `diagonal`."""
+    """The diagonals of matrices, `offset` above the main one, as the last axis; a view, like `pullback.diagonal`."""
 def eig(A: Any, *, out: Any = ...) -> Tensor:
     """Eigenvalues and eigenvectors of length 1, ``A V = V diag(L)``, always complex; in no particular order."""
 def eigh(A: Any, UPLO: Any = ..., *, out: Any = ...) -> Tensor:
@@ -27,23 +27,23 @@ def householder_product(A: Any, tau: Any, *, out: Any = ...) -> Tensor:
 def inv(A: Any, *, out: Any = ...) -> Tensor:
     """The inverse of square matrices; LinAlgError if one is singular. ``dX = -X dA X``."""
 def inv_ex(A: Any, *, check_errors: Any = ..., out: Any = ...) -> Tensor:
-    """The inverse of square matrices, and for each of them 0; or NaN, and which element of the diagonal of its LU factor is zero. With `check_errors` that raises a LinAlgError, as `inv`."""
+    """`inv` without an error for a singular matrix, unless `check_errors`: its inverse is then NaN."""
 def ldl_factor(A: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
     """The factors of symmetric matrices, or of Hermitian ones if `hermitian`, for `ldl_solve`: ``LD`` and ``pivots``."""
 def ldl_factor_ex(A: Any, *, hermitian: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
-    """`ldl_factor` that raises no error, unless `check_errors`, but returns ``info`` as well: 0, or the number of the first zero on the diagonal of D."""
+    """`ldl_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first zero on the diagonal of D."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
     """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
 def lstsq(A: Any, B: Any, rcond: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
-    """The X of smallest norm that minimises the norm of ``A X - B``; its squared norms for each column; and ranks."""
+    """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks."""
 def lu(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:
     """``A = P L U``: P a permutation, L lower triangular with ones on its diagonal, U upper triangular."""
 def lu_factor(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:
     """The LU factors of A in one matrix, ``LU``, and the exchanges of rows, ``pivots``, which count from 1."""
 def lu_factor_ex(A: Any, *, pivot: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
-    """`lu_factor` that raises no error, unless `check_errors`, but returns ``info`` as well: 0, or the number of the first zero on the diagonal of U."""
+    """`lu_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first zero on the diagonal of U."""
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: Any = ..., adjoint: Any = ..., out: Any = ...) -> Tensor:
-    """X with ``A X = B``, or ``X A = B`` if not `left`, from what `lu_factor` gives; with `adjoint`, A^H instead of A."""
+    """X with ``A X = B``, or ``X A = B`` if not `left`, from the factors of `lu_factor`; with `adjoint`, A^H for A."""
 def matmul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The matrix product; vectors and batches of matrices as in NumPy. ``dA = g B^T``, ``dB = A^T g``."""
 def matrix_exp(A: Any, *, out: Any = ...) -> Tensor:
@@ -51,36 +51,36 @@ def matrix_exp(A: Any, *, out: Any = ...) -> Tensor:
 def matrix_norm(A: Any, ord: Any = ..., dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """A norm of matrices, the axes `dim`: "fro", the root of the sum of squares; "nuc", 2, -2, the sum, the largest and the smallest of the singular values; 1, -1, the largest and the smallest sum of moduli in a column; inf, -inf, in a row."""
 def matrix_power(A: Any, n: Any, *, out: Any = ...) -> Tensor:
-    """The product of n factors A, by squaring; of ``-n`` inverses if n is negative; one if it is 0."""
+    """The product of n factors A, by squaring; of ``-n`` inverses if n is negative; the identity if it is 0."""
 def matrix_rank(A: Any, tol: Any = ..., hermitian: Any = ..., *, atol: Any = ..., rtol: Any = ..., out: Any = ...) -> Tensor:
-    """How many singular values are above ``max(atol, rtol * S[0])``, int64. Tolerances as of `pinv`; `tol` is atol."""
+    """The number of singular values above ``max(atol, rtol * S[0])``, int64. Tolerances as in `pinv`; `tol` is atol."""
 def multi_dot(tensors: Any, *, out: Any = ...) -> Tensor:
-    """The product of two or more matrices, in the order that costs least; the first and the last may be vectors."""
+    """The product of two or more matrices, in the cheapest order; the first and the last may be vectors."""
 def norm(input: Any, ord: Any = ..., dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """`vector_norm` over one dim, `matrix_norm` over two; without dim by the number of axes of the tensor."""
+    """`vector_norm` over one dim, `matrix_norm` over two; without dim, the number of axes of the tensor decides."""
 def pinv(A: Any, rcond: Any = ..., hermitian: Any = ..., *, atol: Any = ..., rtol: Any = ..., out: Any = ...) -> Tensor:
-    """The pseudoinverse (Moore and Penrose), in which singular values up to ``max(atol, rtol * S[0])`` count as 0."""
+    """The pseudoinverse (Moore and Penrose); singular values up to ``max(atol, rtol * S[0])`` count as 0."""
 def qr(A: Any, mode: Any = ..., *, out: Any = ...) -> Tensor:
-    """``A = Q R`` with orthonormal columns of Q and R upper triangular; a tuple of names ``Q`` and ``R``."""
+    """``A = Q R``: the columns of Q are orthonormal, R is upper triangular; a named tuple of ``Q`` and ``R``."""
 def slogdet(A: Any, *, out: Any = ...) -> Tensor:
-    """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf of a singular matrix."""
+    """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf if A is singular."""
 def solve(A: Any, B: Any, *, left: Any = ..., out: Any = ...) -> Tensor:
     """X with ``A X = B``, or with ``X A = B`` if not `left`. ``dX = A^-1 (dB - dA X)``; LinAlgError if A is singular."""
 def solve_ex(A: Any, B: Any, *, left: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
-    """`solve` that raises no error if a matrix is singular, unless `check_errors`: its solution is then NaN."""
+    """`solve` without an error for a singular matrix, unless `check_errors`: its solution is then NaN."""
 def solve_triangular(A: Any, B: Any, *, upper: Any, left: Any = ..., unitriangular: Any = ..., out: Any = ...) -> Tensor:
-    """X with ``A X = B``, or ``X A = B`` if not `left`, where of A only the upper or the lower triangle is read."""
+    """X with ``A X = B``, or ``X A = B`` if not `left`; only the upper or the lower triangle of A is read."""
 def svd(A: Any, full_matrices: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
-    """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A tuple of these names."""
+    """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A named tuple."""
 def svdvals(A: Any, *, driver: Any = ..., out: Any = ...) -> Tensor:
     """The singular values, descending. ``dS = Re(diag(U^H dA V))``, also where some of them are equal."""
 def tensorinv(A: Any, ind: Any = ..., *, out: Any = ...) -> Tensor:
-    """The inverse of A as a matrix whose rows are its first `ind` axes: ``tensordot(tensorinv(A), A, ind)`` is one."""
+    """The inverse of A as a matrix whose rows are its first `ind` axes."""
 def tensorsolve(A: Any, B: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
-    """X with ``tensordot(A, X, X.ndim) = B``, after the axes `dims` of A were moved to its end."""
+    """X with ``tensordot(A, X, X.ndim) = B``, once the axes `dims` of A are moved to its end."""
 def vander(x: Any, *, N: Any = ..., out: Any = ...) -> Tensor:
-    """Vandermonde matrices: the powers 0 to N - 1 (by default as many as there are) of the elements, one row each."""
+    """Vandermonde matrices: a row for each element, with its powers 0 to N - 1. N: by default the number of elements."""
 def vecdot(x: Any, y: Any, *, dim: Any = ..., out: Any = ...) -> Tensor:
     """``sum(conj(x) * y)`` along `dim`; other axes broadcast."""
 def vector_norm(x: Any, ord: Any = ..., dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """``(sum |x|^ord)^(1/ord)`` over `dim` (default: all); inf and -inf are the largest and the smallest modulus, 0 counts what is not 0. The gradient at the origin is 0."""
+    """``(sum |x|^ord)^(1/ord)`` over `dim` (default: all); inf and -inf are the largest and the smallest modulus, 0 counts the elements that are not 0. The gradient at the origin is 0."""

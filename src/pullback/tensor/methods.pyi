@@ -133,13 +133,13 @@ class Methods:
     def argsort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
         """The positions that sort along `dim`: the indices of `sort`; int64, no derivative."""
     def argwhere(self, *, out: Any = ...) -> Tensor:
-        """`nonzero`, by NumPy's name."""
+        """`nonzero` under NumPy's name."""
     def as_strided(self, size: Any, stride: Any, storage_offset: Any = ...) -> Tensor:
         """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
         """`as_strided`, of this tensor itself, which is returned."""
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with `src` instead of the view that `as_strided` gives."""
+        """`input` with the elements that `as_strided` selects replaced by `src`."""
     def as_subclass(self, cls: Any) -> Any:
         """A tensor of that class on the same memory, at a place in the graph behind this one's."""
     def asin(self, *, out: Any = ...) -> Tensor:
@@ -169,7 +169,7 @@ class Methods:
     def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """`baddbmm`, written into this tensor, which is returned."""
     def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Any = ...) -> Any:
-        """1 with the probability that each element of `input` is (or with probability `p`), else 0, in its dtype."""
+        """1 with the probability in each element of `input` (or with probability `p`), else 0, in the dtype of `input`."""
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Any:
         """Every element 1 with probability `p`, a number or a tensor of them, else 0."""
     def bfloat16(self, *, memory_format: Any = ...) -> Any:
@@ -209,7 +209,7 @@ class Methods:
     def byte(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.uint8."""
     def cauchy_(self, median: Any = ..., sigma: Any = ..., *, generator: Any = ...) -> Any:
-        """Every element drawn from the Cauchy distribution around `median` with half of it within `sigma`."""
+        """Every element drawn from the Cauchy distribution with half its mass within `sigma` of `median`."""
     def cdouble(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.complex128."""
     def ceil(self, *, out: Any = ...) -> Tensor:
@@ -255,7 +255,7 @@ class Methods:
     def contiguous(self, memory_format: Any = ..., *, out: Any = ...) -> Tensor:
         """The tensor itself if its elements lie in memory in order, or in that of a `memory_format`, else a copy whose elements do."""
     def copy_(self, src: Any, non_blocking: Any = ...) -> Any:
-        """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+        """Write the values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
     def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
         """``|input|`` with the sign of `other`; at 0 and by `other` the derivative is 0."""
     def copysign_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -303,13 +303,13 @@ class Methods:
     def diag(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
         """The matrix with a vector on its diagonal, or the diagonal of a matrix, as a copy."""
     def diag_embed(self, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
-        """Matrices, zero but for the diagonals, which are the last axis of `input`."""
+        """Matrices with the last axis of `input` on their diagonals, zeros elsewhere."""
     def diagflat(self, offset: Any = ..., *, out: Any = ...) -> Tensor:
-        """The matrix with all elements in a row on its diagonal."""
+        """The matrix with the elements of `input`, flattened, on its diagonal."""
     def diagonal(self, offset: Any = ..., dim1: Any = ..., dim2: Any = ...) -> Tensor:
         """The elements ``[i, i + offset]`` of the axes `dim1` and `dim2`, as the last axis; a view."""
     def diagonal_scatter(self, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with `src` in the place of its `diagonal`."""
+        """`input` with its `diagonal` replaced by `src`."""
     def diff(self, n: Any = ..., dim: Any = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
         """``input[i + 1] - input[i]`` along `dim`, `n` times; of bools whether they differ."""
     def digamma(self, *, out: Any = ...) -> Tensor:
@@ -369,7 +369,7 @@ class Methods:
     def exponential_(self, lambd: Any = ..., *, generator: Any = ...) -> Any:
         """Every element drawn from the exponential distribution of rate `lambd`."""
     def fill_(self, value: Any) -> Any:
-        """Every element `value`, a number or a 0-d tensor."""
+        """Set every element to `value`, a number or a 0-d tensor."""
     def fill_diagonal_(self, fill_value: Any, wrap: Any = ...) -> Any:
         """`fill_value` on the main diagonal, written into this tensor, which is returned."""
     def fix(self, *, out: Any = ...) -> Tensor:
@@ -413,7 +413,7 @@ class Methods:
     def frexp(self, *, out: Any = ...) -> Tensor:
         """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
     def gather(self, dim: Any, index: Any, *, sparse_grad: Any = ..., out: Any = ...) -> Tensor:
-        """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`."""
+        """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each position."""
     def gcd(self, other: Any, *, out: Any = ...) -> Tensor:
         """The greatest common divisor of integers."""
     def gcd_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -423,7 +423,7 @@ class Methods:
     def ge_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`ge`, written into this tensor, which is returned."""
     def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
-        """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
+        """Every element a number of tries up to and including the first success, each of probability `p`."""
     def geqrf(self, *, out: Any = ...) -> Tensor:
         """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
@@ -481,27 +481,27 @@ class Methods:
     @imag.setter
     def imag(self, value: Any) -> None: ...
     def index_add(self, dim: Any, index: Any, source: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
-        """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists."""
+        """`input` with the slices of ``alpha * source`` added to its slices along `dim` at the positions in `index`."""
     def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = ...) -> Any:
         """`index_add`, written into this tensor, which is returned."""
     def index_copy(self, dim: Any, index: Any, source: Any, *, out: Any = ...) -> Tensor:
-        """`input` with the slices of `source` in the place of its slices along `dim` whose positions `index` lists."""
+        """`input` with its slices along `dim` at the positions in `index` replaced by the slices of `source`."""
     def index_copy_(self, dim: Any, index: Any, source: Any) -> Any:
         """`index_copy`, written into this tensor, which is returned."""
     def index_fill(self, dim: Any, index: Any, value: Any, *, out: Any = ...) -> Tensor:
-        """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` whose positions `index` lists."""
+        """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` at the positions in `index`."""
     def index_fill_(self, dim: Any, index: Any, value: Any) -> Any:
         """`index_fill`, written into this tensor, which is returned."""
     def index_put(self, indices: Any, values: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with `values` at ``input[indices]``, for a tuple of tensors; added to it if `accumulate`."""
+        """`input` with `values` written at ``input[indices]``, for a tuple of tensors, or added there if `accumulate`."""
     def index_put_(self, indices: Any, values: Any, accumulate: Any = ...) -> Any:
         """`index_put`, written into this tensor, which is returned."""
     def index_reduce(self, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-        """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, combined with each other alone. See `scatter_reduce`."""
+        """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, only with each other. See `scatter_reduce`."""
     def index_reduce_(self, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ...) -> Any:
         """`index_reduce`, written into this tensor, which is returned."""
     def index_select(self, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
-        """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists; none is negative."""
+        """The slices of `input` along `dim` at the positions in `index`, a 1-D tensor of integers that are not negative."""
     def inner(self, other: Any, *, out: Any = ...) -> Tensor:
         """The sum of products over the last axis of both; a 0-d tensor multiplies."""
     def int(self, *, memory_format: Any = ...) -> Any:
@@ -537,7 +537,7 @@ class Methods:
     def isreal(self, *, out: Any = ...) -> Tensor:
         """Whether its imaginary part is 0, as that of every real number."""
     def istft(self, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., normalized: Any = ..., onesided: Any = ..., length: Any = ..., return_complex: Any = ..., *, out: Any = ...) -> Tensor:
-        """The signal whose `stft` with the same arguments is `input`: the least-squares one, if there is none."""
+        """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
     def kron(self, other: Any, *, out: Any = ...) -> Tensor:
         """The Kronecker product: every element of `input` times all of `other`."""
     def kthvalue(self, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -641,7 +641,7 @@ class Methods:
     def masked_fill(self, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
         """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
     def masked_fill_(self, mask: Any, value: Any) -> Any:
-        """`value` wherever `mask` is True."""
+        """Write `value` wherever `mask` is True."""
     def masked_scatter(self, mask: Any, source: Any, *, out: Any = ...) -> Tensor:
         """`input` with the elements of `source`, one after the other, where `mask` is True; the mask broadcasts."""
     def masked_scatter_(self, mask: Any, source: Any) -> Any:
@@ -743,7 +743,7 @@ class Methods:
     def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
         """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
     def nonzero_static(self, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
-        """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape."""
+        """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand."""
     def norm(self, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
         """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus."""
     def normal_(self, mean: Any = ..., std: Any = ..., *, generator: Any = ...) -> Any:
@@ -755,7 +755,7 @@ class Methods:
     def orgqr(self, tau: Any, *, out: Any = ...) -> Tensor:
         """The first columns of a product of reflections: `linalg.householder_product`."""
     def ormqr(self, tau: Any, other: Any, left: Any = ..., transpose: Any = ..., *, out: Any = ...) -> Tensor:
-        """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose` its conjugate transpose."""
+        """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose`, Q^H instead of Q."""
     def outer(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     def permute(self, dims: Any, *more: Any) -> Tensor:
@@ -778,7 +778,7 @@ class Methods:
     def prod(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
     def put(self, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`."""
+        """`input` with the elements of `source` written at flat positions, or added there if `accumulate`."""
     def put_(self, index: Any, source: Any, accumulate: Any = ...) -> Any:
         """`put`, written into this tensor, which is returned."""
     def qr(self, some: Any = ..., *, out: Any = ...) -> Tensor:
@@ -852,17 +852,17 @@ class Methods:
     def scatter_(self, dim: Any, index: Any, src: Any = ..., *, value: Any = ..., reduce: Any = ...) -> Any:
         """`scatter`, written into this tensor, which is returned."""
     def scatter_add(self, dim: Any, index: Any, src: Any, *, out: Any = ...) -> Tensor:
-        """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, from `input`; positions may repeat."""
+        """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, starting with `input`; positions may repeat."""
     def scatter_add_(self, dim: Any, index: Any, src: Any) -> Any:
         """`scatter_add`, written into this tensor, which is returned."""
     def scatter_reduce(self, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-        """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, of these elements alone, where there are any."""
+        """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, where there are any."""
     def scatter_reduce_(self, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ...) -> Any:
         """`scatter_reduce`, written into this tensor, which is returned."""
     def select(self, dim: Any, index: Any) -> Tensor:
         """The slice at position `index` along `dim`, without that axis; a view."""
     def select_scatter(self, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
-        """`input` with `src` in the place of the slice at position `index` along `dim`."""
+        """`input` with the slice at position `index` along `dim` replaced by `src`."""
     def set_(self, source: Any = ..., storage_offset: Any = ..., size: Any = ..., stride: Any = ...) -> Any:
         """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
     def sgn(self, *, out: Any = ...) -> Tensor:
@@ -894,7 +894,7 @@ class Methods:
     def sinh_(self, *, out: Any = ...) -> Tensor:
         """`sinh`, written into this tensor, which is returned."""
     def slice_scatter(self, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with `src` in the place of the slices along `dim` from `start` to `end`, every `step`-th of them."""
+        """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
     def slogdet(self, *, out: Any = ...) -> Tensor:
         """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
     def softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
@@ -956,7 +956,7 @@ class Methods:
     def take(self, index: Any, *, out: Any = ...) -> Tensor:
         """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
     def take_along_dim(self, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-        """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor."""
+        """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor."""
     def tan(self, *, out: Any = ...) -> Tensor:
         """The tangent."""
     def tan_(self, *, out: Any = ...) -> Tensor:
@@ -970,7 +970,7 @@ class Methods:
     def tile(self, dims: Any, *more: Any, out: Any = ...) -> Tensor:
         """`repeat`, where 1 stands for the numbers missing in front."""
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
-        """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``)."""
+        """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
     def to_dense(self) -> Any:
         """The tensor itself, which is dense."""
     def to_device(self, device: Any, *, stream: Any = ...) -> Any:
@@ -1014,7 +1014,7 @@ class Methods:
     def unfold(self, dimension: Any, size: Any, step: Any) -> Tensor:
         """Windows of `size` elements along an axis, one every `step` elements, as a new last axis; a view."""
     def uniform_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
-        """Every element drawn uniformly from [from, to), which is [0, 1) unless they are given."""
+        """Every element drawn uniformly from [from, to), by default [0, 1)."""
     def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
         """The distinct elements (or slices along `dim`) in order; if asked for, with where each is and how many."""
     def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -1046,4 +1046,4 @@ class Methods:
     def xlogy_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`xlogy`, written into this tensor, which is returned."""
     def zero_(self) -> Any:
-        """Every element 0."""
+        """Set every element to 0."""

@@ -176,7 +176,7 @@ def pad(input: Any, pad: Any, mode: Any = ..., value: Any = ...) -> Tensor:
 def pairwise_distance(x1: Any, x2: Any, p: Any = ..., eps: Any = ..., keepdim: Any = ...) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
 def pdist(input: Any, p: Any = ...) -> Tensor:
-    """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; as of `cdist`."""
+    """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; otherwise as `cdist`."""
 def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
     """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, for r the `upscale_factor`."""
 def pixel_unshuffle(input: Any, downscale_factor: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, which are the last two axes or two that are named."""
+"""Diagonals and triangles of matrices: of the last two axes, or of two given axes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _two_dims(ndim: int, dim1: Any, dim2: Any) -> tuple[int, int]:
 
 
 def _diagonal_of(a: Any, offset: int, dim1: int, dim2: int) -> Any:
-    """The diagonals, the last axis of the result; a view, which may be written to if `a` may."""
+    """The diagonals, as the last axis of the result; a view, writable if `a` is."""
     found = np.diagonal(a, offset, dim1, dim2)
     if a.flags.writeable:
         found.flags.writeable = True
@@ -109,7 +109,7 @@ def _embedded_moved(full: Any, offset: Any, dim1: Any, dim2: Any) -> Any:
     refused=lambda: [S(A()), S(A(2), 0, 0, 0), S(A(2), 0, 0, 2), S([1.0])],
 )
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices, zero but for the diagonals, which are the last axis of `input`."""
+    """Matrices with the last axis of `input` on their diagonals, zeros elsewhere."""
     if not input.ndim:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
     first, second = _two_dims(input.ndim + 1, dim1, dim2)
@@ -157,7 +157,7 @@ _diagonal = diagonal
     refused=lambda: [S([1.0]), S(A(2), "x")],
 )
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all elements in a row on its diagonal."""
+    """The matrix with the elements of `input`, flattened, on its diagonal."""
     return diag_embed(flatten(input), offset)
 
 
@@ -175,7 +175,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     refused=lambda: [S(A(3, 3), A(2)), S(A(3), A(3)), S(A(2, 2), A(2), 0, 0, 0), S(A(2, 2), 1.0)],
 )
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """`input` with `src` in the place of its `diagonal`."""
+    """`input` with its `diagonal` replaced by `src`."""
     shape = input._data.shape
     first, second = _two_dims(len(shape), dim1, dim2)
     n = max(0, min(shape[first] + min(offset, 0), shape[second] - max(offset, 0)))

@@ -1,4 +1,4 @@
-"""All of a tensor written in place: `fill_`, `zero_`, `copy_`, `masked_fill_`; and `detach`, as functions."""
+"""Writing in place: `fill_`, `zero_`, `copy_`, `masked_fill_`; and `fill` and `detach` as functions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ALL = (Ellipsis,)
 
 @method("fill_")
 def _fill(self: Tensor, value: Any) -> Tensor:
-    """Every element `value`, a number or a 0-d tensor."""
+    """Set every element to `value`, a number or a 0-d tensor."""
     write(self, _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
     return self
 
 
 def _fitting(name: str, t: Tensor, value: Any) -> Any:
-    """A number or a 0-d tensor as what may be written to `t`; of a complex tensor, that is its real part."""
+    """A number or a 0-d tensor in the dtype of `t`; a complex tensor unchanged, since `write` casts it itself."""
     if isinstance(value, Tensor) and not value._data.ndim and value._data.dtype.kind == "c":
         return value
     return fitting_number(name, t, value)
@@ -33,14 +33,14 @@ def _fitting(name: str, t: Tensor, value: Any) -> Any:
 
 @method("zero_")
 def _zero(self: Tensor) -> Tensor:
-    """Every element 0."""
+    """Set every element to 0."""
     write(self, _ALL, 0, one_value=True)
     return self
 
 
 @method("copy_")
 def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """The values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+    """Write the values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
         raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
     if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
@@ -55,7 +55,7 @@ def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 @method("masked_fill_")
 def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`value` wherever `mask` is True."""
+    """Write `value` wherever `mask` is True."""
     check_mask("masked_fill_", mask)
     write(self, (expand(mask, self._data.shape),), _fitting("masked_fill_", self, value))
     return self
@@ -78,7 +78,7 @@ def _tensor(name: str, input: Any) -> Tensor:
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
-    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; to a tensor flow the gradients of all.
+    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`; gradients flow to a 0-d tensor.
 
     >>> import pullback
     >>> pullback.fill(pullback.zeros(2), 3)

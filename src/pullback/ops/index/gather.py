@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any]:
-    """What positions along an axis select from, as a shape, axis and index of as many axes; at least of one axis each.
+    """The shape, the axis counted from 0 and the index of a selection along `dim`; both have at least one axis.
 
-    RuntimeError where the numbers of axes differ, or where the index goes on beyond the shape along another axis.
+    RuntimeError if the numbers of axes differ, or if the index is longer than the shape along another axis.
     """
     axis = wrap_axis(dim, len(shape))
     found = positions(name, index, shape[axis] if shape else 1, RuntimeError)
@@ -60,7 +60,7 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
     method=False, batch=by_positions("dim", "shape"), numbers="", input=lambda g, dim, index: on(gather, g, dim, index)
 )
 def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
-    """Zeros of `shape` to which `input` is added where `gather` with these positions takes it from: its adjoint."""
+    """Zeros of `shape` with `input` added at the elements that `gather` takes: the adjoint of `gather`."""
     out = np.zeros(shape, dtype=summing(input.dtype))
     full, axis, found = one_axis("gather", shape, index, dim)
     if found.size:
@@ -102,10 +102,10 @@ def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
     ],
 )
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each of `index`.
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each position.
 
-    `index` has as many axes as `input` and is not longer, except along `dim`. Gradients of positions that occur more
-    than once add up. RuntimeError for positions that do not exist, negative ones included.
+    `index` has as many axes as `input` and is not longer, except along `dim`. Where a position repeats, gradients add
+    up. RuntimeError for positions that do not exist, negative ones included.
 
     >>> import pullback
     >>> pullback.gather(pullback.tensor([[1, 2], [3, 4]]), 1, pullback.tensor([[0, 0], [1, 0]]))
@@ -146,9 +146,9 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     ],
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements at `indices` along `dim`, where the other axes broadcast; without `dim`, of the flattened tensor.
+    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor.
 
-    Negative positions are counted from the end.
+    Negative positions count from the end.
     """
     flat = dim is None
     if flat:
@@ -185,7 +185,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def straight(index: Any, dim: int) -> tuple[Any, ...]:
-    """The positions along axis `dim` as an index, everything along the axes before it."""
+    """The index of these positions along axis `dim` and of everything along the axes before it."""
     return (*[None] * dim, np.reshape(index, (-1,)))
 
 
@@ -231,7 +231,7 @@ def _select_all(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
     ],
 )
 def index_select(input: Any, dim: int, index: Any) -> Any:
-    """The slices of `input` along `dim` whose positions `index`, a 1-D integer tensor, lists; none is negative.
+    """The slices of `input` along `dim` at the positions in `index`, a 1-D tensor of integers that are not negative.
 
     >>> import pullback
     >>> pullback.index_select(pullback.tensor([[1, 2], [3, 4]]), 1, pullback.tensor([1, 1]))
@@ -244,25 +244,25 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 
 def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: the adjoint of the below."""
+    """vmap: the rule of `_take_sum`, the adjoint of `take`."""
     input, index, shape = args
     found = _add_up(level.lower(input), in_rows(level, index), (level.size, math.prod(shape)))
     return found.reshape(level.size, *shape)
 
 
 def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: elements of rows, each of the batch flattened; of one row, if it is the same for each."""
+    """vmap: each tensor of the batch, flattened, is a row to take from; one row if the tensor is the same for all."""
     input, index = op.padded(args, kwargs)
     if not level.varies(input):
         return op.unchecked(level.value(input), level.value(index))
     if isinstance(index, Tensor) and index._data.dtype != np.int64:
-        return looped(level, op, args, kwargs)  # which refuses it
+        return looped(level, op, args, kwargs)  # which raises the error
     return _index(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))
 
 
 @linear(method=False, batch=_take_sum_of_each, numbers="", input=lambda g, index: on(take, g, index))
 def _take_sum(input: Any, index: Any, shape: Any) -> Any:
-    """Zeros of `shape` to which `input` is added where `take` takes it from."""
+    """Zeros of `shape` with `input` added at the elements that `take` takes: the adjoint of `take`."""
     out = np.zeros(shape, dtype=summing(input.dtype))
     add_at(out.reshape(-1), (index,), input)
     return out.astype(input.dtype, copy=False)
@@ -324,7 +324,7 @@ def check_mask(name: str, mask: Any) -> None:
 
 
 def check_bool(name: str, mask: Any) -> None:
-    """Refuse a mask that is not of bools."""
+    """Refuse a mask of another dtype than bool."""
     if mask.dtype.kind != "b":
         raise RuntimeError(
             errors.message(
@@ -421,7 +421,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     refused=lambda: [S([1.0], size=1), S(A(2)), S(A(2), size=-1), S(A(2), size="1"), S(A(2), 3)],
 )
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
-    """The first `size` rows of `nonzero`, and rows of `fill_value` where there are not as many: of a known shape.
+    """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand.
 
     >>> import pullback
     >>> pullback.nonzero_static(pullback.tensor([0, 2, 3]), size=3)
@@ -446,7 +446,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
     refused=lambda: [S([1.0])],
 )
 def argwhere(input: Tensor) -> Tensor:
-    """`nonzero`, by NumPy's name."""
+    """`nonzero` under NumPy's name."""
     return nonzero(input)
 
 
@@ -463,7 +463,7 @@ def argwhere(input: Tensor) -> Tensor:
     refused=lambda: [S(V([5.0], "float64"), (3, 4)), S(V([True], "bool"), (3, 4)), S(V([5], "int64"), (3, -4))],
 )
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Flat positions in a tensor of `shape` as a tensor of positions along each axis."""
+    """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""
     if indices._data.dtype.kind not in "iu":
         raise TypeError(
             errors.message(
@@ -489,7 +489,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
-    """A number, or a 0-d tensor, with the dtype of the tensor it is to be written into."""
+    """A number or a 0-d tensor as a tensor of the dtype of `t`, the tensor to write to."""
     found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
     if found._data.dtype.kind not in "biufcV":
         raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))

@@ -1,6 +1,6 @@
 """Slices at positions along an axis: added to, filled, replaced, combined.
 
-Each is out of place, and has an in-place twin that writes to as much of the memory as it changes.
+Each operation has an in-place twin. All twins but that of `index_reduce` write only the memory that changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .subscripts import overwrite
 
 
 def refuse_dtypes(name: str, input: Tensor, source: Any) -> None:
-    """Refuse a source that is no tensor of the dtype of the tensor it is to be written to."""
+    """Refuse a source that is not a tensor of the dtype of `input`, the tensor to write to."""
     if not isinstance(source, (Tensor, np.ndarray)):
         raise TypeError(errors.message(f"{name}()", expected="source to be a Tensor", found=errors.describe(source)))
     if source.dtype != (input.dtype if isinstance(source, Tensor) else input._data.dtype):
@@ -67,12 +67,12 @@ _NO_SLICES = [
 
 
 def _slices(name: str, out: Any, dim: int, index: Any, source: Any, mismatch: type[Exception], **how: Any) -> Any:
-    """The array (of at least one axis), the index into it, and the values of an operation on slices."""
+    """The arguments of an operation on slices: the array (of at least one axis), the index into it, and the values."""
     axis = wrap_axis(dim, out.ndim)
     found = vector(name, index, out.shape[axis] if out.ndim else 1, **how)
     if not isinstance(source, np.ndarray):
         return out.reshape(out.shape or (1,)), straight(found, axis), source
-    # a number for a row of one, or the other way round, is for index_copy() the same
+    # index_copy() takes a 0-d tensor for a row of one element, and the other way round
     one = name == "index_copy" and source.size == 1 and {source.ndim, out.ndim} == {0, 1}
     if source.ndim != out.ndim and not one:
         raise mismatch(
@@ -100,7 +100,7 @@ def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None
 
 
 def _check_alpha(input: Tensor, alpha: Any) -> Any:
-    """A factor that fits a tensor."""
+    """The factor `alpha` as a number that fits `input`."""
     if isinstance(alpha, float) and input._data.dtype.kind in "iub":
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     return fitting_number("index_add", input, alpha)._data.item()
@@ -122,7 +122,7 @@ def _check_index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, 
     refused=lambda: [*_NO_SLICES, S(A(3), 0, V([0], "int64"), A(1), 2), S(A(3), 0, V([0], "int64"), A(1), alpha="x")],
 )
 def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
-    """`input` with the slices of ``alpha * source`` added to its slices along `dim` whose positions `index` lists.
+    """`input` with the slices of ``alpha * source`` added to its slices along `dim` at the positions in `index`.
 
     >>> import pullback
     >>> pullback.zeros(3).index_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
@@ -166,7 +166,7 @@ def _put_slices(target: Any, at: Any, values: Any) -> None:
     batch=by_row("dim", "index"),
     numbers="",
     input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
-    value=lambda g, dim, index: g - on(_index_fill, g, dim, index, 0.0),  # each slice once
+    value=lambda g, dim, index: g - on(_index_fill, g, dim, index, 0.0),  # a repeated position counts once
 )
 def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     out = np.array(input)
@@ -206,7 +206,7 @@ def _filled(name: str, input: Tensor, dim: int, value: Any) -> tuple[int, Any]:
     ],
 )
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` whose positions `index` lists.
+    """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` at the positions in `index`.
 
     >>> import pullback
     >>> pullback.index_fill(pullback.arange(4), 0, pullback.tensor([1, -1]), 0)
@@ -242,9 +242,9 @@ def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) ->
     refused=_NO_SLICES,
 )
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """`input` with the slices of `source` in the place of its slices along `dim` whose positions `index` lists.
+    """`input` with its slices along `dim` at the positions in `index` replaced by the slices of `source`.
 
-    Of positions that occur more than once the last wins; the gradient goes to all of them, as in torch.
+    Where a position repeats, the last slice wins; the gradient goes to all of them, as in torch.
     """
     out = np.array(input)
     _copy_slices(out, dim, index, source)
@@ -284,7 +284,7 @@ def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or
-    "amin"; without `include_self`, combined with each other alone. See `scatter_reduce`."""
+    "amin"; without `include_self`, only with each other. See `scatter_reduce`."""
     refuse_dtypes("index_reduce", input, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
@@ -301,7 +301,7 @@ def index_reduce(
 
 @constant(method=False)
 def _checked(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """The positions of slices, once it is known that they and the slices fit."""
+    """The positions of slices, after a check that they and the slices fit."""
     _slices("index_reduce", input, dim, index, source, RuntimeError)
     return np.array(index)
 

@@ -1,6 +1,6 @@
 """Elements replaced: at flat positions, at positions along several axes, where a mask is True, in a view.
 
-Each is out of place, and most have an in-place twin that writes to as much of the memory as it changes.
+Most operations have an in-place twin. All twins but that of `masked_scatter` write only the memory that changes.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
 
 
 def _put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: written into rows, each of the batch flattened."""
+    """vmap: each tensor of the batch, flattened, is a row to write into."""
     input, index, source, accumulate = op.padded(args, kwargs)
     if isinstance(source, Tensor):
         if index._data.dtype != np.int64 or source._data.size != index._data.size:
-            return looped(level, op, args, kwargs)  # which refuses it
+            return looped(level, op, args, kwargs)  # which raises the error
         source = level.lower(source).reshape(level.size, *index._data.shape)
     rows = level.lower(input).reshape(level.size, input._data.size)
     write = _index_put_add if accumulate else _index_put
@@ -102,9 +102,9 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = 
     ],
 )
 def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
-    """`input` with the elements of `source` at positions in it as if it were flat; added to it if `accumulate`.
+    """`input` with the elements of `source` written at flat positions, or added there if `accumulate`.
 
-    Negative positions are counted from the end. Of positions that occur more than once the last wins.
+    Negative positions count from the end. Where a position repeats, the last element wins unless `accumulate`.
     """
     out = np.array(input)
     _put_into(out, index, source, accumulate)
@@ -135,14 +135,14 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
 )
 def _index_put_add(input: Any, values: Any, first: Any, second: Any) -> Any:
-    """A copy of `input` with `values` added at positions in a view of it, which may repeat."""
+    """A copy of `input` with `values` added at positions, which may repeat, in a view of it."""
     out = np.array(input)
     _add_at(out, values, first, second)
     return out
 
 
 def _two_steps(input: Tensor, indices: Any, values: Any) -> Any:
-    """The two steps (see `subscripts.py`) of the index that `index_put` is given."""
+    """The two steps (see `subscripts.py`) of the index given to `index_put`."""
     if not isinstance(indices, (tuple, list)) or not all(isinstance(i, (Tensor, np.ndarray)) for i in indices):
         raise TypeError(
             errors.message("index_put()", expected="indices to be a tuple of Tensors", found=errors.describe(indices))
@@ -150,7 +150,7 @@ def _two_steps(input: Tensor, indices: Any, values: Any) -> Any:
     if not indices:
         raise RuntimeError(errors.message("index_put()", expected="at least one tensor of indices", found="none"))
     refuse_dtypes("index_put", input, values)
-    # with an axis, so that they stay positions: without axes they would be numbers
+    # 0-d positions get an axis: without one they would be read as integers
     number = [isinstance(i, Tensor) and not i.ndim and i.dtype is not dtypes.bool for i in indices]
     parts = tuple(reshape(i, (1,)) if one else i for i, one in zip(indices, number, strict=True))
     first, second = two_steps(parts, input._data.shape)
@@ -198,7 +198,7 @@ _AT = [
     ],
 )
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """`input` with `values` at ``input[indices]``, for a tuple of tensors; added to it if `accumulate`.
+    """`input` with `values` written at ``input[indices]``, for a tuple of tensors, or added there if `accumulate`.
 
     >>> import pullback
     >>> at = pullback.tensor([2, 0, 2])
@@ -313,7 +313,7 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: Any, title: str) -> Tensor:
-    """`input` with `src` instead of the view ``op(input, *args)``, whose shape it has. title: of the node."""
+    """`input` with the view ``op(input, *args)``, of shape `shape`, replaced by `src`. title: of the node."""
     if not isinstance(src, (Tensor, np.ndarray)):
         raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
     if tuple(src.shape) != tuple(shape):
@@ -341,7 +341,7 @@ def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: 
     ],
 )
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """`input` with `src` in the place of the slice at position `index` along `dim`."""
+    """`input` with the slice at position `index` along `dim` replaced by `src`."""
     shape, axis = input._data.shape, wrap_axis(dim, input._data.ndim)
     if not shape or not -shape[axis] <= index < shape[axis]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
@@ -379,7 +379,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """`input` with `src` in the place of the slices along `dim` from `start` to `end`, every `step`-th of them."""
+    """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     shape, axis = input._data.shape, wrap_axis(dim, input._data.ndim)
@@ -417,7 +417,7 @@ alias("index_put_", _index_put_)
     ],
 )
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """`input` with `src` instead of the view that `as_strided` gives."""
+    """`input` with the elements that `as_strided` selects replaced by `src`."""
     args = strided_arguments(input, size, stride, storage_offset)
     return put_through(
         "as_strided_scatter", input, src, args[0], _as_strided.op, *args, title="AsStridedScatterBackward0"

@@ -1,7 +1,7 @@
 """Scattering: values put, added or combined at positions along an axis, one for each element. The reverse of `gather`.
 
-`scatter` writes, so of positions that occur more than once the last wins; its gradient goes to all of them, as in
-torch. The others combine. All of them work on flat positions (see `positions.py`).
+`scatter` writes: where a position repeats, the last value wins, and the gradient goes to all of them, as in torch. The
+others combine. All work on flat positions (see `kernels/positions.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .subscripts import overwrite
 
 
 def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> None:
-    """Write to `out`, at positions along `dim`, what `how` (a ufunc, or None: the last wins) makes of it and `src`."""
+    """Combine `src` into `out`, at positions along `dim`, by the ufunc `how` (None: write, and the last value wins)."""
     shape, axis, found = one_axis(name, out.shape, index, dim)
     if isinstance(src, np.ndarray):
         if src.dtype != out.dtype:
@@ -36,7 +36,7 @@ def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> N
                 )
             )
         if found.size and src.shape != index.shape and not src.size == found.size == 1:
-            # what is larger than the index has been cut to its shape
+            # a larger `src` was cut to the shape of the index before
             kind = IndexError if 0 < src.ndim < found.ndim else RuntimeError
             raise kind(
                 f"{name}(): Expected index {list(index.shape)} to have as many dimensions as src {list(src.shape)} and "
@@ -56,7 +56,7 @@ def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> N
 
 
 def _cut(src: Any, index: Any) -> Any:
-    """The part of `src` that positions are for, which may be fewer than its elements."""
+    """The part of `src` that `index` has positions for; `src` may be larger."""
     if isinstance(src, Tensor) and isinstance(index, Tensor):
         have, want = src._data.shape, index._data.shape
         if have != want and len(have) == len(want) and all(n <= m for n, m in zip(want, have, strict=True)):
@@ -120,7 +120,7 @@ def _scatter(input: Any, dim: int, index: Any, src: Any) -> Any:
 
 
 def _scatter_arguments(input: Tensor, index: Any, src: Any, value: Any, reduce: str | None) -> Any:
-    """What is to be scattered: a tensor, or a number that fits."""
+    """The values to scatter: a tensor, or a number that fits."""
     if (src is None) == (value is None):
         raise TypeError("scatter() takes src, a Tensor, or value, a number: one of them")
     if reduce not in (None, "add", "multiply"):
@@ -164,8 +164,8 @@ def scatter(
 ) -> Tensor:
     """``out[index[i][j]][j] = src[i][j]`` for ``dim=0``, and so on; elsewhere `input`. `src` may be a number.
 
-    `index` has as many axes as `input` and `src`, and is not longer than they are, except along `dim` of `input`. Of
-    positions that occur more than once the last wins. reduce: "add" or "multiply" instead.
+    `index` has as many axes as `input` and `src`, and is not longer than they are, except along `dim` of `input`. Where
+    a position repeats, the last value wins. reduce: "add" or "multiply" the values instead.
 
     >>> import pullback
     >>> pullback.zeros(3).scatter(0, pullback.tensor([2, 0]), pullback.tensor([1.0, 2.0]))
@@ -220,7 +220,7 @@ def _check_scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> A
     differs=lambda: _in_backward(_LARGER, "[0, 0], [3])"),
 )
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
-    """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, from `input`; positions may repeat.
+    """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, starting with `input`; positions may repeat.
 
     >>> import pullback
     >>> pullback.zeros(3).scatter_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
@@ -243,7 +243,7 @@ _HOW = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 @constant(method=False, batch=by_positions("dim", "shape"))
 def _occurrences(index: Any, dim: int, shape: Any, start: int) -> Any:
-    """How often each position of a tensor of `shape` is in `index`, and `start` more; at least 1."""
+    """How often each position of a tensor of `shape` occurs in `index`, plus `start`; at least 1."""
     out = np.full(shape, start, dtype=np.int64)
     _combine("scatter_reduce", np.add, out, dim, index, 1)
     return np.maximum(out, 1)
@@ -262,8 +262,8 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
     if reduce != "prod":
         _, theirs, number = _winners(input, dim, index, src, out)
         return np.where(theirs, on(gather, g / number, dim, index), 0)
-    # The product divided by the factor. Of a factor that is 0: the product of all others, which if there is one more 0
-    # among them is written with that, so that the derivative of this gradient is right.
+    # The product divided by the factor. For a factor of 0: the product of all others. If just one of those is 0 as
+    # well, it stays in that product as a factor of its own, so that the derivative of this gradient is right.
     zero = np.equal(plain(src), 0)
     factor = np.where(zero, 1, src)
     shape = tuple(np.shape(input))
@@ -275,7 +275,7 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
 
 
 def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
-    """Where `input` and where `src` is the extreme, and how many of both share each."""
+    """Masks of where `input` and where `src` is the extreme, and how many elements of both share each extreme."""
     out = plain(out)
     mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, index))
     ones = on(_scatter_sum, np.where(theirs, np.ones_like(src), 0), dim, index, tuple(np.shape(input)))
@@ -284,7 +284,7 @@ def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
 
 @special(method=False, batch=by_positions("dim"), input=_by_input, src=_by_src)
 def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
-    """The product or the extremes of `input` and the elements of `src` with its positions."""
+    """The product or the extreme of each element of `input` and the elements of `src` at its position."""
     if reduce != "prod" and input.dtype.kind == "c" and index.size:
         raise NotImplementedError(f'scatter_reduce(): "{reduce}" is not defined for complex numbers')
     out = np.array(input)
@@ -293,7 +293,7 @@ def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) ->
 
 
 def _neutral(reduce: str, dtype: Any) -> Any:
-    """What changes nothing when it is combined with anything."""
+    """The neutral element of a reduction in a dtype."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
     if dtype.kind == "b":
@@ -313,7 +313,7 @@ _REDUCTIONS = [
 
 
 def reductions(*names: str) -> list[Sample]:
-    """The calls above with each of some reductions, each with the values that were there and without."""
+    """The sample calls above with each of these reductions, with `include_self` and without."""
     return [
         S(*s.args, name, **({} if own else {"include_self": False}))
         for s in _REDUCTIONS
@@ -355,9 +355,9 @@ def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or
-    "amin"; without `include_self`, of these elements alone, where there are any.
+    "amin"; without `include_self`, only these elements, where there are any.
 
-    The gradient of an extreme is shared among all elements equal to it; that of a product is right with zeros.
+    The gradient of an extreme is shared among all elements equal to it; that of a product is right even with zeros.
 
     >>> import pullback
     >>> at = pullback.tensor([0, 0, 1])
@@ -370,7 +370,7 @@ def scatter_reduce(
 def combined(
     title: str, input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool
 ) -> Tensor:
-    """`scatter_reduce`, whose node has torch's name `title`."""
+    """`scatter_reduce`, with torch's name `title` for its node."""
     _refuse_number("scatter_reduce", src)
     if reduce not in ("sum", "mean", *_HOW):
         raise RuntimeError(

@@ -1,8 +1,8 @@
 """Indexing: `x[index]` and `x[index] = value`, and the one way in which operations write to the memory of a tensor.
 
-An index is read in two steps, as torch reads it. The first takes what gives a view: integers, slices, None, Ellipsis.
-The second takes the arrays of positions, one or None for each axis that is left; a mask counts as the positions of its
-True. So ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them.
+An index is read in two steps, as in torch. The first takes the parts that give a view: integers, slices, None,
+Ellipsis. The second takes the arrays of positions, one or None for each remaining axis; a mask counts as the positions
+of its True elements. So ``x[0, :, [1, 2]]`` keeps its axes in order, where NumPy would move them.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _full = slice(None)
 _WHOLE = (Ellipsis,)
 
 
-# What an index says -------------------------------------------------------------------------------------------------
+# The parts of an index ----------------------------------------------------------------------------------------------
 
 
 def _plain_part(part: Any) -> Any:
-    """One part of an index as NumPy takes it; a tensor of positions inside of a transform as it is."""
+    """One part of an index in NumPy's form; a tensor of positions inside a transform is returned unchanged."""
     if part is None or part is Ellipsis or isinstance(part, (bool, int)):
         return part
     if isinstance(part, slice):
@@ -102,10 +102,10 @@ Parts = tuple[Any, ...]
 
 
 def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
-    """An index into a tensor of `shape` as the part that gives a view of it, and an array of positions or None for
-    each of the leading axes of that view (None in all where there is no array)."""
+    """The two steps of an index into a tensor of `shape`: the parts that give a view, and an array of positions or None
+    for each of the leading axes of that view. The second step is None if there is no array."""
     if type(index) is Tensor and index._data.dtype == np.int64 and index._data.ndim and shape:
-        return _WHOLE, (index._data,)  # as below, without delay
+        return _WHOLE, (index._data,)  # a shortcut to the same result
     parts = plain_index(index)
     if not any(isinstance(p, (np.ndarray, bool, Tensor)) for p in parts):
         return parts, None
@@ -138,7 +138,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
 
 
 def _gives_a_view(parts: Parts) -> bool:
-    """Whether an index certainly gives a view, and is as NumPy takes it: most are, so they need not be gone through."""
+    """Whether an index certainly gives a view and is in NumPy's form already: most are, and need no `two_steps`."""
     for part in parts:
         if type(part) is slice:
             if not (type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS and part.step is None):
@@ -152,19 +152,19 @@ _BOUNDS = (int, type(None))
 
 
 def _width(part: Any) -> int:
-    """How many axes a part of an index is about."""
+    """The number of axes that a part of an index takes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     return part.ndim if isinstance(part, (np.ndarray, Tensor)) and _is_mask(part) else 1
 
 
 def _is_mask(part: Any) -> bool:
-    """Whether an array or a Tensor is one of bools."""
+    """Whether an array or a Tensor has the dtype bool."""
     return (part._data if isinstance(part, Tensor) else part).dtype.kind == "b"
 
 
 def _positions_of(part: Any, lengths: Sequence[int], axis: int) -> Sequence[Any]:
-    """An array of positions as it is; a mask as the positions of its True along each of its axes."""
+    """An array of positions unchanged; a mask as the positions of its True elements along each axis, or as a Tensor."""
     if not _is_mask(part):
         return [part]
     for i, (n, wanted) in enumerate(zip(part.shape, lengths, strict=True)):
@@ -179,7 +179,7 @@ def _positions_of(part: Any, lengths: Sequence[int], axis: int) -> Sequence[Any]
 
 
 def arrays_of(indices: Parts) -> Parts:
-    """Positions that may be tensors or masks, which stand for several axes, as arrays."""
+    """Positions as arrays; they may be tensors, or masks, which stand for several axes."""
     if not any(isinstance(p, Tensor) for p in indices):
         return indices
     found: list[Any] = []
@@ -190,7 +190,7 @@ def arrays_of(indices: Parts) -> Parts:
 
 
 def tensors_of(indices: Parts) -> Parts:
-    """Positions as torch's nodes have them: tensors, and None."""
+    """Positions as torch's nodes save them: tensors and None."""
     return tuple([None if p is None else wrap(p) for p in arrays_of(indices)])
 
 
@@ -199,14 +199,14 @@ def tensors_of(indices: Parts) -> Parts:
 
 @linear(method=False, batch=added_up, numbers="", input=lambda g, indices: on(_index, g, indices))
 def _add_up(input: Any, indices: Any, shape: Any) -> Any:
-    """Zeros of `shape` to which `input` is added at positions, which may repeat: the adjoint of reading there."""
+    """Zeros of `shape` with `input` added at positions, which may repeat: the adjoint of reading there."""
     out = np.zeros(shape, dtype=summing(input.dtype))
     add_at(out, arrays_of(indices), input)
     return out.astype(input.dtype, copy=False)
 
 
 def _has_masks(input: Any, indices: Any) -> bool:
-    """Whether positions are given by a mask, so that there are as many as values say."""
+    """Whether a mask is among the positions: their number then depends on its values."""
     return any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices)
 
 
@@ -220,7 +220,7 @@ def _has_masks(input: Any, indices: Any) -> bool:
     input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape),
 )
 def _index(input: Any, indices: Any) -> Any:
-    """What lies at positions: an array of them, or None, for each leading axis."""
+    """The elements at positions: an array of them, or None, for each leading axis."""
     found = arrays_of(indices)
     try:
         if all(p is None for p in found[:-1]):  # along one axis
@@ -242,7 +242,7 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
         return apply(_getitem.op, (self, first), {})
     out = self if first is _WHOLE else apply(_getitem.op, (self, first), {})
     if self._requires_grad and thread.modes.grad_enabled:
-        # whoever holds the positions may change them before the gradient goes back to where they were
+        # a copy: the caller may change the array before the backward pass uses it
         second = tuple([np.array(p) if isinstance(p, np.ndarray) else p for p in second])
     return apply(_index.op, (out, second), {})
 
@@ -251,14 +251,14 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
 
 
 def _viewed(input: Any, steps: Any) -> Any:
-    """What the operations `steps`, each with its arguments, make of `input`, one after the other."""
+    """The result of the operations `steps`, each with its arguments, applied to `input` one after the other."""
     if _in_pairs(steps):
         input = on(_contiguous, input)
     return functools.reduce(lambda found, step: on(step[0].call, found, *step[1]), steps, input)
 
 
 def _in_pairs(steps: Any) -> bool:
-    """Whether one of the operations sees pairs of numbers as complex ones, which only some memory allows."""
+    """Whether a step is `view_as_complex`, which needs both numbers of a pair side by side in memory."""
     return any(op.name == "view_as_complex" for op, _ in steps)
 
 
@@ -271,8 +271,8 @@ def _in_pairs(steps: Any) -> bool:
     values=lambda g, steps: _viewed(g, steps),
 )
 def _put_through(input: Any, values: Any, steps: Any) -> Any:
-    """A copy of `input` with `values` written into a view of it that `steps` lead to, or at positions in that view."""
-    # numbers that are seen as complex ones have to lie side by side
+    """A copy of `input` with `values` written into the view that `steps` lead to, or at positions in that view."""
+    # `view_as_complex` needs both numbers of a pair side by side
     out, positions = np.array(input, order="C" if _in_pairs(steps) else "K"), None
     if steps[-1][0] is _index.op:
         *steps, (_, (positions,)) = steps
@@ -280,7 +280,7 @@ def _put_through(input: Any, values: Any, steps: Any) -> Any:
     if np.may_share_memory(view, out) or not out.size:
         _assign(view, None if positions is None else arrays_of(positions), values)
         return out
-    # on a copy that does not lie in memory as the original did, one of the steps had to make another copy
+    # the copy lies in memory in another order than the original did, so that a step made a copy instead of a view
     places = _followed(np.arange(out.size).reshape(out.shape), steps)
     out = np.array(input, order="C")
     if positions is not None:
@@ -293,7 +293,7 @@ THROUGH.hand_over(_put_through)
 
 
 def _followed(input: Any, steps: Any) -> Any:
-    """The view of an array that `steps` lead to, or a copy of it."""
+    """The view of an array that `steps` lead to, or a copy where a step cannot give a view."""
     return functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, input)
 
 
@@ -328,7 +328,7 @@ _subscript.__name__, _setitem.__name__ = "__getitem__", "__setitem__"
 
 
 def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
-    """What is to be written to ``t[index]`` as a Tensor or an array; or the error that it cannot be."""
+    """The value to write to ``t[index]``, as a Tensor or an array; an error if it cannot be written."""
     source = value if isinstance(value, Tensor) else value if hasattr(value, "dtype") else np.asarray(value)
     dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
     if dtype.kind not in "biufcV":
@@ -357,7 +357,7 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
 
 
 def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
-    """``t[index] = value``, recorded where either requires grad. one_value: it is a number for all of `t`."""
+    """``t[index] = value``, recorded where either requires grad. one_value: `value` is one number for all of `t`."""
     first, second = two_steps(index, t._data.shape)
     steps = ((_getitem.op, (first,)),)
     target = t._data if isinstance(t, Lifted) else _getitem.op.forward(t._data, first)
@@ -394,17 +394,17 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
 
 
 def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
-    """Write ``op(t, *args)`` into `t`, where one of them is a tensor of a transform."""
+    """Write ``op(t, *args)`` into `t`, where `t` or an argument is a tensor of a transform."""
     result = op.unchecked(before_write(t), *args, **(kwargs or {}))
     put(t, result)
     take_history(t, result)
 
 
 def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None = None, **kwargs: Any) -> Tensor:
-    """Write ``op(t, *args)`` into `t`, which is returned: what the in-place twin of an operation does.
+    """Write ``op(t, *args)`` into `t` and return `t`: the work of an operation's in-place twin.
 
-    change: does it on the memory, ``change(array, *args)``, faster than all of the result can be computed; it must
-    raise what it has to raise before it writes. For operations whose rules need neither the input nor the result.
+    change: a function that writes to the memory, ``change(array, *args)``, faster than computing the whole result. It
+    must raise its errors before it writes. Only for operations whose rules need neither the input nor the result.
     """
     refuse_write(t, args)
     if LEVELS.n and any_instance((t, *args), Lifted):
@@ -432,7 +432,7 @@ def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None
 
 
 def _refuse_other(name: str, t: Tensor, result: Tensor) -> None:
-    """Refuse a result that does not fit into the tensor it is to be written to."""
+    """Refuse a result that does not fit into the tensor to write to."""
     if result._data.shape != t._data.shape:
         raise RuntimeError(
             errors.message(

@@ -1,1 +1,1 @@
-"""Linear algebra: systems, factors, spectra, norms, functions of matrices, which are the last two axes."""
+"""Linear algebra: systems, factors, spectra, norms and functions of matrices. A matrix is the last two axes."""

@@ -1,7 +1,7 @@
 """Cholesky and QR factors, and products of Householder reflections.
 
-The rule of Cholesky is that of Murray, Differentiation of the Cholesky decomposition (2016), that of QR is found in
-Walter and Lehmann, On evaluating higher-order derivatives of the QR decomposition (2010), and in Liao et al. (2019).
+The rule for Cholesky is from Murray, Differentiation of the Cholesky decomposition (2016); the rule for QR is from
+Walter and Lehmann, On evaluating higher-order derivatives of the QR decomposition (2010), and Liao et al. (2019).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ QRResult = result_type("linalg_qr", "Q", "R")
 
 
 def _symmetric(x: Any) -> Any:
-    """The Hermitian matrix with a lower triangle; of its diagonal only the real part is taken."""
+    """The Hermitian matrix with the lower triangle of `x`, and only the real part of its diagonal."""
     return np.multiply(
         np.add(np.add(np.tril(x), adjoint(np.tril(x))), np.add(np.tril(x, -1), adjoint(np.tril(x, -1)))), 0.5
     )
 
 
 def _right_by(L: Any, x: Any) -> Any:
-    """``x L^-1`` of a lower triangular matrix."""
+    """``x L^-1`` for a lower triangular L."""
     return adjoint(solve_upper(adjoint(L), adjoint(x)))
 
 
@@ -113,8 +113,8 @@ _NOT_DEFINITE = [S(V([[1.0, 2.0], [2.0, 1.0]])), S(V([[[1.0, 0.0], [0.0, 1.0]], 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with a positive diagonal and ``A = L L^H``, or the upper one with ``A = U^H U``.
 
-    Of A, Hermitian and positive-definite, only that triangle is read; LinAlgError if it is not positive-definite. The
-    gradient is that of a function of Hermitian matrices, and Hermitian itself.
+    A is Hermitian, and only the same triangle of it is read; LinAlgError if it is not positive-definite. The gradient
+    is that of a function of Hermitian matrices, and is Hermitian itself.
 
     >>> import pullback
     >>> pullback.linalg.cholesky(pullback.tensor([[4.0, 2.0], [2.0, 5.0]]))
@@ -144,10 +144,10 @@ def lower(A: Tensor, title: str = "") -> Tensor:
     differs=IMAGINARY,
 )
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """`cholesky` that raises no error, unless `check_errors`, if a matrix is not positive-definite.
+    """`cholesky` without an error for a matrix that is not positive-definite, unless `check_errors`.
 
-    Returns a tuple of names ``L`` and ``info``: int32, for each matrix 0, or the order of the leading minor that is not
-    positive; from that column on its L is zero.
+    Returns a named tuple of ``L`` and ``info``: int32, for each matrix 0 or the order of the leading minor that is not
+    positive; from that column on, L is zero.
     """
     check_matrix("linalg.cholesky_ex", A, square=True)
     found = _cholesky_ex(adjoint(A) if upper else A, check_errors)
@@ -238,7 +238,7 @@ def _numpy_qr(a: Any, mode: str = "reduced") -> Any:
     home="linalg",
     numpy={np.linalg.qr: _numpy_qr},
     samples=_qr_samples,
-    kinks=lambda: [  # what has no gradient
+    kinks=lambda: [  # no gradient here
         S(M(4, 2, domain="regular"), mode="complete"),
         S(M(4, 2, domain="regular"), mode="r"),
         S(M(2, 2, 3, domain="regular"), "r"),
@@ -248,7 +248,7 @@ def _numpy_qr(a: Any, mode: str = "reduced") -> Any:
     refused=[*NO_MATRIX, S(M(2, 2), "raw"), S(M(2, 2), 1)],
 )
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """``A = Q R`` with orthonormal columns of Q and R upper triangular; a tuple of names ``Q`` and ``R``.
+    """``A = Q R``: the columns of Q are orthonormal, R is upper triangular; a named tuple of ``Q`` and ``R``.
 
     mode: "reduced", "complete" (Q is square; no gradient if A has more rows than columns), or "r" (Q is empty; no
     gradient). The gradient exists where the first columns of A are independent.
@@ -276,7 +276,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 def _reflections(name: str, A: Any, tau: Any) -> tuple[Any, Any, Any]:
-    """Of ``Q = H1 H2 ... = I - V T V^H``: V, and the factors of ``T = B^-1 D`` (Joffrain et al., 2006)."""
+    """V, and the factors of ``T = B^-1 D``, in ``Q = H1 H2 ... = I - V T V^H`` (Joffrain et al., 2006)."""
     check_matrix(name, A, "input")
     check_floating(name, tau, "tau")
     check_same_dtype(name, input=A, tau=tau)
@@ -294,7 +294,7 @@ def _reflections(name: str, A: Any, tau: Any) -> tuple[Any, Any, Any]:
 
 
 def _reflected(parts: tuple[Any, Any, Any], x: Any, conjugated: bool) -> Any:
-    """``T x`` of these reflections, or ``T^H x``."""
+    """``T x`` for these reflections, or ``T^H x`` if `conjugated`."""
     _, upper, tau = parts
     if conjugated:
         return scale_rows(_solve_triangular(adjoint(upper), x, False, True), conj(tau))
@@ -327,7 +327,7 @@ def _reflected(parts: tuple[Any, Any, Any], x: Any, conjugated: bool) -> Any:
 def householder_product(A: Tensor, tau: Tensor) -> Any:
     """The first columns of a product of reflections ``H_i = I - tau_i v_i v_i^H``, as LAPACK's geqrf leaves them.
 
-    v_i has zeros, then a 1, and below that the column i of A under its diagonal. As many columns as A has.
+    v_i is zeros, then a 1, then column i of A below its diagonal. The result has as many columns as A.
     """
     V, *_ = parts = _reflections("linalg.householder_product", A, tau)
     m, n = A._data.shape[-2:]
@@ -359,11 +359,11 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
     ],
 )
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Any:
-    """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose`
-    its conjugate transpose.
+    """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose`,
+    Q^H instead of Q.
     """
     check_matrix("ormqr", input, "input")
-    count = min(input._data.shape[-2:])  # of reflections; columns further to the right are none
+    count = min(input._data.shape[-2:])  # the number of reflections; further columns hold none
     V, *_ = parts = _reflections("ormqr", input[..., :count], tau)
     check_matrix("ormqr", other, "other")
     check_same_dtype("ormqr", input=input, other=other)

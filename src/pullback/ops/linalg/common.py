@@ -1,7 +1,7 @@
-"""What the operations of linear algebra share: the checks of their arguments, and the words of their rules.
+"""Shared by the operations of linear algebra: checks of arguments, and the vocabulary of their rules.
 
-Matrices are the last two axes, and all axes in front of them are a batch. Rules are about one matrix and are read on
-the last axes: `adjoint` is the conjugate transpose there, `scale_rows` a product with a diagonal matrix from the left.
+Matrices are the last two axes, and all axes before them are a batch. Rules are written for one matrix and apply to the
+last axes: `adjoint` is the conjugate transpose there, `scale_rows` a product with a diagonal matrix from the left.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_complex(x: Any) -> bool:
 
 
 def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
-    """Refuse what is no tensor of floating point or complex numbers that LAPACK knows, or of `half` precision."""
+    """Refuse anything but a tensor of a floating point or complex dtype of LAPACK's or, with `half`, of 16 bits."""
     data = data_of(value)
     if not hasattr(data, "dtype"):
         raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))
@@ -51,7 +51,7 @@ def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False
 
 
 def check_matrix(name: str, value: Any, what: str = "A", *, square: bool = False, half: bool = False) -> None:
-    """`check_floating`, and refuse what is no matrix or stack of matrices, or not a square one where it must be."""
+    """`check_floating`, and refuse anything but a matrix or a stack of matrices, which are square if `square`."""
     check_floating(name, value, what, half=half)
     shape = data_of(value).shape
     if len(shape) < 2:
@@ -69,7 +69,7 @@ def check_matrix(name: str, value: Any, what: str = "A", *, square: bool = False
 
 
 def check_same_dtype(name: str, **values: Any) -> None:
-    """Refuse tensors, given by their names, of different dtypes."""
+    """Refuse tensors, given by name, of different dtypes."""
     dtypes = {which: data_of(value).dtype for which, value in values.items()}
     if len(set(dtypes.values())) > 1:
         raise RuntimeError(
@@ -83,7 +83,7 @@ def check_same_dtype(name: str, **values: Any) -> None:
 
 
 def singular(name: str, info: Any) -> errors.LinAlgError:
-    """The error that a matrix has no inverse; `info`: for each in the batch the first zero pivot, or 0."""
+    """The error for a singular matrix; `info` holds for each matrix of the batch its first zero pivot, or 0."""
     first = int(np.ravel(info)[np.flatnonzero(info)[0]]) if np.any(info) else 0
     which = f" (Batch element {int(np.flatnonzero(info)[0])})" if np.ndim(info) else ""
     return errors.LinAlgError(
@@ -122,12 +122,12 @@ def scale_columns(x: Any, factors: Any) -> Any:
 
 
 def as_matrix(number: Any) -> Any:
-    """A number for each matrix of a batch, with axes of length 1 that broadcast over it."""
+    """One number for each matrix of a batch, with axes of length 1 that broadcast over the matrix."""
     return np.reshape(number, (*np.shape(number), 1, 1))
 
 
 def identity(n: int) -> np.ndarray[Any, Any]:
-    """Where the diagonal of an n x n matrix is: a mask."""
+    """A mask of the diagonal of an n x n matrix."""
     return np.eye(n, dtype=np.bool_)
 
 
@@ -137,7 +137,7 @@ def diagonal_of(x: Any) -> Any:
 
 
 def diagonal_matrix(v: Any) -> Any:
-    """Square matrices with these diagonals, and zeros."""
+    """Square matrices with these diagonals, zeros elsewhere."""
     return np.where(identity(np.shape(v)[-1]), np.expand_dims(v, -1), 0)
 
 

@@ -1,8 +1,8 @@
-"""Determinants, and traces of logarithms.
+"""Determinants and their logarithms.
 
-The gradient of a determinant is the matrix of its cofactors, which every matrix has: where the matrix can be inverted,
-``det(A) A^-T``; elsewhere, and where it nearly cannot, from singular values, of which the cofactors are products
-(Higham, What is the adjugate of a matrix?, 2020). Both ways are differentiated again.
+The gradient of a determinant is the matrix of cofactors, which exists for every matrix. For a regular matrix it is
+``det(A) A^-T``; for a singular or nearly singular one it is computed from products of singular values (Higham, What is
+the adjugate of a matrix?, 2020). Both ways can be differentiated again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .solving import NO_SQUARE, _inverse_or_nan, squares
 
 SlogdetResult = result_type("linalg_slogdet", "sign", "logabsdet")
 
-# of rank 2, 1, 0 and in a stack with a regular matrix
+# matrices of rank 2, 1 and 0, and one in a stack with a regular matrix
 SINGULAR = [
     S(V([[1.0, 2.0], [2.0, 4.0]])),
     S(V([[0.0, 0.0], [0.0, 0.0]])),
@@ -47,12 +47,12 @@ SINGULAR = [
 
 
 def _products_of_others(s: Any) -> tuple[Any, Any]:
-    """Of all numbers but one, and of all but two (in place i, j; on the diagonal 1), along the last axis."""
+    """Products, along the last axis, of all numbers but one, and of all but two (at [i, j]; 1 on the diagonal)."""
     n = np.shape(s)[-1]
     one = np.ones_like(s[..., :1])
     before = _running(np.concatenate([one, s[..., :-1]], axis=-1))
     after = np.flip(_running(np.flip(np.concatenate([s[..., 1:], one], axis=-1), -1)), -1)
-    # between i and j: products along the rows of what is to the right of the diagonal
+    # between i and j: running products along the rows, right of the diagonal
     rows, columns = np.ogrid[:n, :n]
     right = np.where(columns > rows + 1, np.expand_dims(np.concatenate([one, s[..., :-1]], axis=-1), -2), 1)
     upper = np.multiply(np.expand_dims(before, -1), np.multiply(_running(right), np.expand_dims(after, -2)))
@@ -65,7 +65,7 @@ def _running(x: Any) -> Any:
 
 
 def _has_lost(A: Any, inverse: Any) -> Any:
-    """Whether half the digits of an inverse of finite numbers are lost, or all of them."""
+    """Whether the inverse of a finite matrix has lost half its digits or more."""
     with np.errstate(all="ignore"):
         condition = np.abs(A).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
     return np.logical_not(condition < np.finfo(A.dtype).eps ** -0.5) & np.isfinite(A).all((-2, -1))
@@ -84,7 +84,7 @@ def _cofactors_by_svd(A: Any) -> Any:
 
 
 def _regular_rule(g: Any, A: Any) -> Any:
-    """Of the cofactors ``C = d A^-T`` with ``d = det(A)``: ``dC = tr(A^-1 dA) C - A^-T dA^T C``."""
+    """The gradient through cofactors ``C = d A^-T``, ``d = det(A)``: ``dC = tr(A^-1 dA) C - A^-T dA^T C``."""
     inverse, d = on(_inverse_or_nan, A), as_matrix(on(det, A))
     left = transpose(inverse)
     # c is <C, g>
@@ -94,8 +94,8 @@ def _regular_rule(g: Any, A: Any) -> Any:
 
 
 def _singular_rule(g: Any, A: Any) -> Any:
-    """The same of ``A = U S V^H``, where the derivative of the cofactors of a diagonal matrix is plain: at i, i the sum
-    over k of ``dE_kk`` times the product of the others, at i, j that product times ``-dE_ji``.
+    """The same from ``A = U S V^H``, since cofactors of a diagonal matrix have a simple derivative: at [i, i] the sum
+    over k of ``dE_kk`` times the product of the other values, at [i, j] that product times ``-dE_ji``.
     """
     u, s, vh = np.linalg.svd(A)
     sign = as_matrix(np.multiply(np.linalg.det(u), np.linalg.det(vh)))
@@ -108,7 +108,7 @@ def _singular_rule(g: Any, A: Any) -> Any:
 
 
 def _cofactors_rule(g: Any, A: Any) -> Any:
-    if np.shape(A)[-1] <= 1:  # of a number: 1
+    if np.shape(A)[-1] <= 1:  # the cofactor of a single number is 1
         return np.zeros_like(A)
     mask = on(_nearly_singular, plain(A))
     if not somewhere(mask):
@@ -122,7 +122,7 @@ def _cofactors_rule(g: Any, A: Any) -> Any:
 
 @special(method=False, batch="leading", A=_cofactors_rule)
 def _cofactors(A: Any) -> Any:
-    """The transposed adjugate: the derivatives of the determinant by the elements, were they real."""
+    """The transposed adjugate: for real elements, the derivatives of the determinant by them."""
     inverse = _inverse_or_nan.op.forward(A)
     with np.errstate(all="ignore"):
         found = np.linalg.det(A)[..., None, None] * transpose(inverse)
@@ -143,7 +143,7 @@ def _cofactors(A: Any) -> Any:
     differs=[Differs("torch's gradient at a singular matrix is right with create_graph only, and else 0", "kinks")],
 )
 def det(A: Any) -> Any:
-    """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also of singular ones.
+    """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also for singular ones.
 
     >>> import pullback
     >>> A = pullback.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
@@ -178,7 +178,7 @@ def _slogdet_rule(g: Any, A: Any, out0: Any) -> Any:
     refused=NO_SQUARE,
 )
 def slogdet(A: Any) -> Any:
-    """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf of a singular matrix.
+    """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf if A is singular.
 
     The sign of a complex matrix is a complex number of modulus 1, logabsdet is real.
 

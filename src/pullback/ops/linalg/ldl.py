@@ -1,8 +1,8 @@
-"""LDL factors: of a symmetric or Hermitian matrix that need not be definite, and systems that are solved with them.
+"""LDL factors of symmetric or Hermitian matrices, which need not be definite, and systems solved with them.
 
-``A = L D L^T`` (or ``L D L^H``) with rows and columns exchanged; D has blocks of 1 and 2 rows on its diagonal. All of
-it is LAPACK's (?sytrf and ?hetrf, Bunch and Kaufman's method, and ?sytrs and ?hetrs), through SciPy: NumPy has nothing
-of it.
+``A = L D L^T`` (or ``L D L^H``) with rows and columns exchanged; D has blocks of 1 and 2 rows on its diagonal. LAPACK
+does the work (?sytrf and ?hetrf, Bunch and Kaufman's method, and ?sytrs and ?hetrs), through SciPy: NumPy has none of
+these functions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _no_derivative(name: str, argument: str) -> Any:
 
 
 def _factored(A: Any, hermitian: bool) -> tuple[Any, Any, Any]:
-    """The factors in one lower triangle, the exchanges, and the first zero on the diagonal of D, or 0."""
+    """Both factors in one lower triangle, the exchanges, and the first zero (from 1) on the diagonal of D, or 0."""
     n = A.shape[-1]
     stack = np.array(A.reshape(math.prod(A.shape[:-2]), n, n))
     pivots, info = np.zeros((len(stack), n), np.int32), np.zeros(len(stack), np.int32)
@@ -87,9 +87,9 @@ _DIFFERS = [Differs("as in torch, it has no derivative", check) for check in ("s
 def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:
     """The factors of symmetric matrices, or of Hermitian ones if `hermitian`, for `ldl_solve`: ``LD`` and ``pivots``.
 
-    LD holds L, with ones on its diagonal, below D, as LAPACK's sytrf leaves them; two equal negative pivots belong to a
-    block of two rows of D. Only the lower triangle of A is read. Needs SciPy; has no derivative. RuntimeError if D has
-    a zero on its diagonal.
+    LD holds D and below it L, without the ones on its diagonal, as LAPACK's sytrf leaves them; two equal negative
+    pivots mark a block of two rows of D. Only the lower triangle of A is read. Needs SciPy; has no derivative.
+    RuntimeError if D has a zero on its diagonal.
 
     >>> import pullback
     >>> A = pullback.tensor([[4.0, 2.0], [2.0, -1.0]])
@@ -114,8 +114,8 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:
     differs=_DIFFERS,
 )
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> Any:
-    """`ldl_factor` that raises no error, unless `check_errors`, but returns ``info`` as well: 0, or the number of the
-    first zero on the diagonal of D.
+    """`ldl_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first
+    zero on the diagonal of D.
     """
     check_matrix("linalg.ldl_factor_ex", A, square=True)
     found = _factored(A, hermitian)

@@ -1,6 +1,6 @@
-"""Pseudoinverses, least squares, ranks: what singular values say about matrices that need not be regular.
+"""Pseudoinverses, least squares and ranks, by singular values, of matrices that need not be regular.
 
-The rules are those of Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems
+The rules are from Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems
 (1973). They hold where the rank does not change; singular values that a tolerance cuts off count as 0, as in torch.
 """
 
@@ -30,7 +30,7 @@ LstsqResult = result_type("linalg_lstsq", "solution", "residuals", "rank", "sing
 
 
 def _tolerance(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """The absolute and the relative tolerance: those given, or else the relative one of rounding errors."""
+    """The absolute and the relative tolerance; if neither is given, the relative one is that of rounding errors."""
     shape, dtype = data_of(A).shape, data_of(A).dtype
     if rtol is None:
         by_rounding = atol is None or (isinstance(atol, (int, float)) and atol <= 0)
@@ -45,7 +45,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 
 def _cut(values: Any, atol: Any, rtol: Any) -> Any:
-    """Which singular values are above the tolerances, numbers or arrays of one for each matrix."""
+    """A mask of the singular values above the tolerances, which are numbers or arrays of one for each matrix."""
     largest = values.max(-1, initial=0, keepdims=True)
     limits = np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * largest)
     return values > limits
@@ -65,7 +65,7 @@ def _pinv_rule(g: Any, A: Any, out: Any) -> Any:
 
 
 def _pinv_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: tolerances that are tensors have two axes less than what they belong to."""
+    """vmap: tolerances that are tensors have two axes fewer than their matrices."""
     A, *tolerances, hermitian = args
     lead = A._data.ndim - 2
     return op.unchecked(
@@ -126,10 +126,10 @@ def _check_pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: 
     refused=[*NO_MATRIX, S(M(2, 3), hermitian=True)],
 )
 def pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
-    """The pseudoinverse (Moore and Penrose), in which singular values up to ``max(atol, rtol * S[0])`` count as 0.
+    """The pseudoinverse (Moore and Penrose); singular values up to ``max(atol, rtol * S[0])`` count as 0.
 
-    `rcond` is an older name of `rtol`; a tolerance may be a tensor, of one number for each matrix. By default atol is 0
-    and rtol is ``max(m, n) * eps``, or 0 if there is an atol. hermitian: only the lower triangle is read.
+    `rcond` is an older name of `rtol`; a tolerance may be a tensor with one number for each matrix. By default atol is
+    0 and rtol is ``max(m, n) * eps``, or 0 if atol is given. hermitian: only the lower triangle is read.
 
     >>> import pullback
     >>> pullback.linalg.pinv(pullback.tensor([[2.0, 0.0], [0.0, 0.0]]))
@@ -169,7 +169,7 @@ def pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     refused=[*NO_MATRIX, S(M(2, 3), hermitian=True)],
 )
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """How many singular values are above ``max(atol, rtol * S[0])``, int64. Tolerances as of `pinv`; `tol` is atol."""
+    """The number of singular values above ``max(atol, rtol * S[0])``, int64. Tolerances as in `pinv`; `tol` is atol."""
     check_matrix("linalg.matrix_rank", A, square=hermitian)
     _check_tolerances("linalg.matrix_rank", tol=tol, atol=atol, rtol=rtol)
     values = abs(eigvalsh(A)) if hermitian else svdvals(A)
@@ -186,7 +186,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
 
 
 def _has_residuals(g: Any, solution: Any) -> bool:
-    """Whether there is a cotangent of squared norms, which were computed."""
+    """Whether the squared norms were computed and have a cotangent."""
     (*batch, _, columns) = np.shape(solution)
     return g is not None and np.shape(g) == (*batch, columns)
 
@@ -233,7 +233,7 @@ def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
 
 
 def _of_one_batch(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
-    """Two stacks of matrices with as many rows, their batches broadcast."""
+    """Two stacks of matrices with equally many rows, broadcast to one batch."""
     a, b = A._data.shape, B._data.shape
     if len(a) != len(b) or a[-2] != b[-2]:
         raise RuntimeError(
@@ -307,11 +307,11 @@ def _lstsq_samples() -> list[Sample]:
     ],
 )
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """The X of smallest norm that minimises the norm of ``A X - B``; its squared norms for each column; and ranks.
+    """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks.
 
-    Returns a tuple of names ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",
+    Returns a named tuple of ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",
     the default), ``rank`` (empty for "gels") and ``singular_values`` (empty but for "gelsd" and "gelss"). All drivers
-    compute with singular values; those up to `rcond` times the largest count as 0. B is a vector as for `solve`.
+    compute with singular values; those up to `rcond` times the largest count as 0. B may be a vector.
 
     >>> import pullback
     >>> A = pullback.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
@@ -327,7 +327,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         raise RuntimeError(errors.message("linalg.lstsq()", expected=f"driver one of {_DRIVERS}", found=repr(driver)))
     a, b = A._data.shape, B._data.shape
     is_vector = len(b) == len(a) - 1 and b == a[:-1]
-    own = tuple(slice(n) for n in a[:-2])  # ranks and singular values are those of A as it came
+    own = tuple(slice(n) for n in a[:-2])  # ranks and singular values are those of the given batch of A
     if not is_vector:
         A, B = _of_one_batch(A, B)
     if rcond is None:

@@ -1,7 +1,7 @@
 """The largest singular values of big matrices, and principal components, by random projections.
 
-A few random combinations of the columns, improved by passes over the matrix, span nearly what its largest singular
-vectors span; the rest is the singular value decomposition of a small matrix. Source: Halko, Martinsson and Tropp,
+A few random combinations of the columns, improved by passes over the matrix, span nearly the same space as its largest
+singular vectors; the rest is the singular value decomposition of a small matrix. Source: Halko, Martinsson and Tropp,
 Finding structure with randomness, SIAM Review 53, 2011, https://arxiv.org/abs/0909.4061, algorithms 4.4 and 5.1.
 """
 
@@ -21,8 +21,8 @@ from .common import adjoint, check_matrix
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> Any:
     """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple.
 
-    A: of shape (..., m, n). q: somewhat more than the rank that is wanted. niter: passes that improve the result, of at
-    least 0. What is drawn comes from `pullback`'s generator; where the rank of A is at most q, the result is exact.
+    A: of shape (..., m, n). q: somewhat more than the wanted rank. niter: the number of passes that improve the result.
+    The default generator draws the random numbers. If the rank of A is at most q, the result is exact.
 
     >>> import pullback
     >>> x = pullback.tensor([[3.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
@@ -41,11 +41,11 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> Any:
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
-    """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A less its mean row.
+    """The first `q` principal components of the rows of A, the columns of V: `svd_lowrank` of A minus its mean row.
 
-    A: of shape (..., m, n). q: by default 6, or as many as there can be. center: whether to subtract the mean. Returns
-    U, S and V; ``S ** 2 / (m - 1)`` are the variances along the components. ValueError for other q, or a negative
-    niter.
+    A: of shape (..., m, n). q: by default the smallest of 6, m and n. center: whether to subtract the mean. Returns U,
+    S and V; ``S ** 2 / (m - 1)`` are the variances along the components. ValueError for a negative q or one above m or
+    n, and for a negative niter.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
@@ -75,6 +75,6 @@ def _tall(A: Tensor, q: int, niter: int) -> tuple[Any, Any, Any]:
     return matmul(basis, U), S, adjoint(Vh)
 
 
-# They draw random numbers, so they are no entries of the table, whose results are compared with PyTorch's.
+# They draw random numbers, so they are not entries of the table: results of entries are compared with PyTorch's.
 alias("svd_lowrank", svd_lowrank)
 alias("pca_lowrank", pca_lowrank)

@@ -1,8 +1,8 @@
-"""LU factors: of A with its rows exchanged, ``A = P L U``, and systems that are solved with them.
+"""LU factors of matrices with their rows exchanged, ``A = P L U``, and systems solved with them.
 
-One entry has a rule, that of both factors in one matrix; the rest is cut out of it. The rule follows from
-``L^-1 dA U^-1 = L^-1 dL + dU U^-1``, which is the sum of a strictly lower and an upper triangular matrix (Lutz et al.,
-cited with torch's lu_factor; Walter and Lehmann, 2010).
+One entry, `_lu`, computes both factors in one matrix; the factoring functions take their results from it. Its rule
+follows from ``L^-1 dA U^-1 = L^-1 dL + dU U^-1``, the sum of a strictly lower and an upper triangular matrix (Lutz et
+al., cited with torch's lu_factor; Walter and Lehmann, 2010).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LUFactorExResult = result_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
 def _order(pivots: Any, rows: int, inverse: bool) -> Any:
-    """Which row of A each row of ``L U`` is, or the other way round; from the exchanges, which count from 1."""
+    """The row of A for each row of ``L U``, or the inverse of that; from the exchanges, which count from 1."""
     if pivots.dtype != np.int32 or np.any(pivots < 1) or np.any(pivots > rows):
         raise RuntimeError(
             errors.message(
@@ -45,7 +45,7 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
         )
     order = np.empty((*pivots.shape[:-1], rows), np.int64)
     for place in np.ndindex(pivots.shape[:-1]):
-        found = list(range(rows))  # numbers of Python's are exchanged faster than elements of an array
+        found = list(range(rows))  # Python's numbers are exchanged faster than elements of an array
         for i, other in enumerate(pivots[place].tolist()):
             found[i], found[other - 1] = found[other - 1], found[i]
         order[place] = found
@@ -53,7 +53,7 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
 
 
 def _exchanged_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: pivots have an axis less than what they belong to."""
+    """vmap: pivots have one axis fewer than their matrices."""
     input, pivots, inverse = args
     ndim = max(input._data.ndim - 1, pivots._data.ndim)
     return op.unchecked(with_axes(level, input, ndim + 1), with_axes(level, pivots, ndim), inverse)
@@ -77,7 +77,7 @@ def _exchanged(input: Any, pivots: Any, inverse: bool) -> Any:
 
 
 def _square_rule(g: Any, lu: Any) -> Any:
-    """The gradient of a square ``L U``, from those of L (strictly lower) and of U (upper) in one matrix."""
+    """The gradient of a square ``L U``, from the gradients of L (strictly lower) and U (upper) in one matrix."""
     lower, upper = transpose(lu), transpose(np.triu(lu))
     unit = np.where(np.eye(np.shape(lu)[-1], dtype=np.bool_), 1, np.tril(lu, -1))
     of_l = np.tril(np.matmul(transpose(unit), np.tril(g, -1)), -1)
@@ -94,7 +94,7 @@ def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
     m, n = np.shape(lu)[-2:]
     k = min(m, n)
     square, of_square = lu[..., :k, :k], g[..., :k, :k]
-    if n > k:  # the columns to the right are L^-1 of those of A
+    if n > k:  # the columns to the right are L^-1 times those of A
         right = on(_solve_triangular, transpose(square), g[..., k:], True, True)
         of_l = np.matmul(right, transpose(lu[..., k:]))
         found = _square_rule(np.subtract(of_square, np.tril(of_l, -1)), square)
@@ -115,7 +115,7 @@ def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
     A=_lu_rule,
 )
 def _lu(A: Any, pivot: bool, check: str) -> Any:
-    """Both factors in one, the exchanges, and the first zero pivots: an error if `check` names an operation."""
+    """Both factors in one matrix, the exchanges, and the first zero pivots: an error if `check` names an operation."""
     if not pivot:
         raise RuntimeError("linalg.lu_factor(): LU without pivoting is not implemented on the CPU.")
     found, pivots, info = matrices.lu(A)
@@ -153,7 +153,7 @@ _NO_PIVOT = [*NO_MATRIX, S(M(2, 2), pivot=False), S(M(2, 2), False)]
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """The LU factors of A in one matrix, ``LU``, and the exchanges of rows, ``pivots``, which count from 1.
 
-    For `lu_solve`, therefore LinAlgError if a matrix is singular. LAPACK's getrf; with SciPy that itself.
+    For `lu_solve`, hence a LinAlgError if a matrix is singular. The results are those of LAPACK's getrf.
     """
     check_matrix("linalg.lu_factor", A)
     return LUFactorResult(*_lu(A, pivot, "linalg.lu_factor")[:2])
@@ -166,15 +166,15 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     differs=[EMPTY],
 )
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """`lu_factor` that raises no error, unless `check_errors`, but returns ``info`` as well: 0, or the number of the
-    first zero on the diagonal of U.
+    """`lu_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first
+    zero on the diagonal of U.
     """
     check_matrix("linalg.lu_factor_ex", A)
     return _lu(A, pivot, "linalg.lu_factor_ex" if check_errors else "")
 
 
 def _unpacked(lu: Tensor) -> tuple[Any, Any]:
-    """The two factors of one matrix."""
+    """L and U, from the matrix that holds both."""
     m, n = lu._data.shape[-2:]
     k = min(m, n)
     lower = np.where(np.eye(m, k, dtype=np.bool_), True, np.tril(lu[..., :k], -1))
@@ -228,7 +228,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     ],
 )
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """``P``, ``L`` and ``U`` from what `linalg.lu_factor` gives; empty ones instead of those not asked for."""
+    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; those not asked for are empty."""
     if LU_data._data.ndim < 2:
         raise RuntimeError(
             errors.message("lu_unpack()", expected="LU_data of matrices", found=errors.describe(LU_data))
@@ -281,7 +281,7 @@ _NO_LU = [
     refused=lambda: [*_NO_LU, S(M(3, 3), V([1, 2, 3], "int32"), M(3, 2), left=False)],
 )
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X with ``A X = B``, or ``X A = B`` if not `left`, from what `lu_factor` gives; with `adjoint`, A^H instead of A.
+    """X with ``A X = B``, or ``X A = B`` if not `left`, from the factors of `lu_factor`; with `adjoint`, A^H for A.
 
     >>> import pullback
     >>> A = pullback.tensor([[0.0, 2.0], [4.0, 0.0]])

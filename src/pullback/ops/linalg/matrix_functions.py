@@ -1,4 +1,4 @@
-"""Functions of matrices, chains of products, and what is made of vectors: cross products, Vandermonde matrices."""
+"""Functions of matrices, chains of products, diagonals, products of vectors and Vandermonde matrices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from .solving import NO_SQUARE, inv, squares
     ],
 )
 def matrix_power(A: Tensor, n: int) -> Any:
-    """The product of n factors A, by squaring; of ``-n`` inverses if n is negative; one if it is 0.
+    """The product of n factors A, by squaring; of ``-n`` inverses if n is negative; the identity if it is 0.
 
     >>> import pullback
     >>> pullback.linalg.matrix_power(pullback.tensor([[1.0, 1.0], [0.0, 1.0]]), 10)
@@ -63,7 +63,7 @@ def matrix_power(A: Tensor, n: int) -> Any:
         raise RuntimeError(
             errors.message("linalg.matrix_power: A must be batches of square matrices", found=errors.describe(A))
         )
-    if n == 0:  # a constant that hangs on A
+    if n == 0:  # a constant, but connected to A in the graph
         return np.where(wrap(np.asarray(True)), np.eye(shape[-1], dtype=A._data.dtype), A)
     base, n = (inv(A), -n) if n < 0 else (A, n)
     found = None
@@ -110,9 +110,9 @@ def matrix_exp(A: Any) -> Any:
 
 
 def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Where to divide each part of a chain of matrices, so that the fewest numbers are multiplied.
+    """Where to split each part of a chain of matrices for the fewest multiplications.
 
-    `sizes` are the numbers of rows, and last that of columns (Cormen et al., Introduction to Algorithms, 15.2).
+    `sizes`: the rows of each matrix, then the columns of the last (Cormen et al., Introduction to Algorithms, 15.2).
     """
     n = len(sizes) - 1
     cost, where = {(i, i): 0 for i in range(n)}, {}
@@ -173,7 +173,7 @@ def _check_chain(tensors: list[Any]) -> None:
     ],
 )
 def multi_dot(tensors: Any) -> Tensor:
-    """The product of two or more matrices, in the order that costs least; the first and the last may be vectors."""
+    """The product of two or more matrices, in the cheapest order; the first and the last may be vectors."""
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(
             errors.message("linalg.multi_dot()", expected="a list of Tensors", found=errors.describe(tensors))
@@ -197,7 +197,7 @@ def multi_dot(tensors: Any) -> Tensor:
     ],
 )
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the order that costs least; an older form of `linalg.multi_dot`."""
+    """The product of matrices, in the cheapest order; an older form of `linalg.multi_dot`."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices.")
     for t in matrices:
@@ -231,7 +231,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     refused=[S(M(2)), S(M(2, 2), dim1=0, dim2=0), S(M(2, 2), dim1=2), S(M(2, 2), 1), S([[1.0]])],
 )
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, `offset` above the main one, as a new last axis; a view: `diagonal`."""
+    """The diagonals of matrices, `offset` above the main one, as the last axis; a view, like `pullback.diagonal`."""
     return diagonals.diagonal(A, offset, dim1, dim2)
 
 
@@ -320,7 +320,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def _dotted(x: Any, y: Any, dim: int) -> Tensor:
-    """The sum of products along an axis counted from the end; axes in front broadcast."""
+    """The sum of products along an axis counted from the end; other axes broadcast."""
     terms = [tuple(range(-t._data.ndim, 0)) for t in (x, y)]
     return contract(terms, [x, y], tuple(n for n in max(terms, key=len) if n != dim))
 
@@ -376,7 +376,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     refused=[S(M()), S(M(2), N=0), S(M(2), N=1), S(M(2), 3), S([1.0]), S(M(1)), S(M(2, dtype="bool"))],
 )
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Vandermonde matrices: the powers 0 to N - 1 (by default as many as there are) of the elements, one row each.
+    """Vandermonde matrices: a row for each element, with its powers 0 to N - 1. N: by default the number of elements.
 
     >>> import pullback
     >>> pullback.linalg.vander(pullback.tensor([1, 2, 3]))
@@ -399,9 +399,9 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 def _older_vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The Vandermonde matrix of a vector: a row of powers for each element, N of them, from the highest to the 0th.
+    """The Vandermonde matrix of a vector: a row for each element, with its N powers from the highest to the 0th.
 
-    N: by default as many as there are elements. increasing: from the 0th to the highest, as in `linalg.vander`.
+    N: by default the number of elements. increasing: from the 0th to the highest, as in `linalg.vander`.
 
     >>> import pullback
     >>> pullback.vander(pullback.tensor([1, 2, 3]))

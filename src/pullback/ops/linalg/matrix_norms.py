@@ -1,4 +1,4 @@
-"""Norms of vectors and of matrices, and condition numbers. All are made of sums, extremes and singular values."""
+"""Norms of vectors and of matrices, and condition numbers, computed from sums, extremes and singular values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _ORDERS = (2, 1, 0, 3, 2.5, 0.5, -1, -2, inf, -inf)
 )
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """``(sum |x|^ord)^(1/ord)`` over `dim` (default: all); inf and -inf are the largest and the smallest modulus, 0
-    counts what is not 0. The gradient at the origin is 0.
+    counts the elements that are not 0. The gradient at the origin is 0.
 
     >>> import pullback
     >>> pullback.linalg.vector_norm(pullback.tensor([3.0, 4.0]))
@@ -109,7 +109,7 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 
 
 def _largest(x: Tensor, dim: int) -> Any:
-    """The largest of numbers that are not negative: of none of them 0."""
+    """The largest of numbers that are not negative; 0 if there are no numbers."""
     return amax(x, dim, True) if x._data.shape[dim] else np.zeros_like(x.sum(dim, True))
 
 
@@ -121,7 +121,7 @@ def _by_singular_values(A: Tensor, ord: Any) -> Tensor:
 
 
 def _by_sums(A: Tensor, ord: Any) -> Tensor:
-    """The largest or smallest sum of moduli, of columns (1, -1) or of rows."""
+    """The largest or smallest sum of moduli, of columns (1, -1) or of rows (inf, -inf)."""
     sums = abs(A).sum(-2 if abs(ord) == 1 else -1)
     return _largest(sums, -1).squeeze(-1) if ord > 0 else amin(sums, -1)
 
@@ -247,7 +247,7 @@ def matrix_norm(
     ],
 )
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """`vector_norm` over one dim, `matrix_norm` over two; without dim by the number of axes of the tensor.
+    """`vector_norm` over one dim, `matrix_norm` over two; without dim, the number of axes of the tensor decides.
 
     Without `ord`: the root of the sum of squares, over `dim` or over all.
     """
@@ -299,9 +299,9 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
     ],
 )
 def cond(A: Tensor, p: Any = None) -> Any:
-    """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, of any matrix.
+    """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, for any matrix.
 
-    It is inf of a singular matrix.
+    It is inf for a singular matrix.
     """
     check_matrix("linalg.cond", A, square=p not in (None, 2, -2))
     if p is not None and p not in _NORMS:

@@ -25,7 +25,7 @@ SolveExResult = result_type("linalg_solve_ex", "result", "info")
 
 
 def one_by_one(function: Callable[..., Any], out: Any, *stacks: Any) -> Any:
-    """Fill `out` with a function of each matrix of some stacks, with NaN where it fails; return where it failed."""
+    """Fill `out` with a function of each matrix of some stacks, NaN where it fails; return a mask of the failures."""
     batch = out.shape[:-2]
     stacks = tuple(np.broadcast_to(s, (*batch, *s.shape[-2:])) for s in stacks)
     failed = np.zeros(batch, np.bool_)
@@ -38,7 +38,7 @@ def one_by_one(function: Callable[..., Any], out: Any, *stacks: Any) -> Any:
 
 
 def _info(A: Any, failed: Any) -> Any:
-    """Where it failed the number of the first zero pivot of the LU factors, elsewhere 0."""
+    """The number of the first zero pivot of the LU factors where the inverse failed, elsewhere 0."""
     return np.where(failed, np.maximum(matrices.lu(A)[2], 1), 0).astype(np.int32)
 
 
@@ -46,7 +46,7 @@ def _info(A: Any, failed: Any) -> Any:
 
 
 def squares(domain: str = "regular") -> list[Sample]:
-    """One square matrix or a stack of them."""
+    """Samples of one square matrix and of stacks of them."""
     return [
         S(M(3, 3, domain=domain)),
         S(M(1, 1, domain=domain)),
@@ -70,7 +70,7 @@ SINGULAR = [S(V([[1.0, 2.0], [2.0, 4.0]])), S(V([[[1.0, 0.0], [0.0, 1.0]], [[0.0
 
 
 def _inverse(A: Any) -> tuple[Any, Any]:
-    """The inverses, NaN where there is none, and for each the number of the first zero pivot, or 0."""
+    """The inverses, NaN for singular matrices, and for each the number of the first zero pivot, or 0."""
     try:
         return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
@@ -123,10 +123,10 @@ def inv(A: Any) -> Any:
     refused=[*NO_SQUARE, *(S(*s.args, check_errors=True) for s in SINGULAR)],
 )
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
-    """The inverse of square matrices, and for each of them 0; or NaN, and which element of the diagonal of its LU
-    factor is zero. With `check_errors` that raises a LinAlgError, as `inv`.
+    """`inv` without an error for a singular matrix, unless `check_errors`: its inverse is then NaN.
 
-    Returns a tuple of names ``inverse`` and ``info``, which is int32.
+    Returns a named tuple of ``inverse`` and ``info``: int32, for each matrix 0, or the number of the first zero on the
+    diagonal of its LU factor.
     """
     check_matrix("linalg.inv_ex", A, square=True)
     found, info = _inverse(A)
@@ -139,7 +139,7 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
 
 
 def check_system(name: str, A: Any, B: Any, left: bool = True) -> None:
-    """Refuse an equation ``A X = B``, or else ``X A = B``, whose matrices do not fit."""
+    """Refuse an equation ``A X = B``, or ``X A = B`` if not `left`, with matrices that do not fit."""
     check_matrix(name, A, square=True)
     check_matrix(name, B, "B")
     check_same_dtype(name, A=A, B=B)
@@ -155,7 +155,7 @@ def check_system(name: str, A: Any, B: Any, left: bool = True) -> None:
 
 
 def _solution(A: Any, B: Any) -> tuple[Any, Any]:
-    """The solutions, NaN where there is none or many, and for each matrix its first zero pivot, or 0."""
+    """The solutions, NaN for singular matrices, and for each matrix its first zero pivot, or 0."""
     try:
         return np.linalg.solve(A, B), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
@@ -208,13 +208,16 @@ def _solve_ex(A: Any, B: Any, check_errors: bool) -> Any:
 
 
 def _is_vector(A: Tensor, B: Any) -> bool:
-    """Whether the right hand side is a vector, or for each matrix one, and not a matrix."""
+    """Whether the right hand side is a vector, or one vector for each matrix, and not a matrix."""
     a, b = A._data.shape, data_of(B).shape
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
 
 def _solved(name: str, solver: Callable[[Any, Any], Any], A: Tensor, B: Any, left: bool) -> Any:
-    """``A X = B`` or ``X A = B`` by a solver of the first, with torch's rule for vectors; a function of the result."""
+    """``A X = B`` or ``X A = B`` by a solver of the first: a function that shapes the solution, and the result.
+
+    B is taken for a vector where torch takes it for one.
+    """
     check_matrix(name, A, square=True)
     if not isinstance(B, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="B to be a Tensor", found=errors.describe(B)))
@@ -273,7 +276,7 @@ _SINGULAR_SYSTEMS = [S(*s.args, M(2, 1)) for s in SINGULAR]
 @composite(
     home="linalg",
     numpy={
-        # where NumPy takes a vector for a matrix and torch does not, they agree but for stacks of vectors
+        # NumPy takes a stack of vectors for a matrix, as torch does not; they agree on all other arguments
         np.linalg.solve: lambda a, b: _numpy_solve(a, b),
     },
     samples=_systems,
@@ -306,10 +309,10 @@ def _numpy_solve(a: Any, b: Any) -> Any:
     refused=lambda: [*_NO_SYSTEM, *(S(*s.args, check_errors=True) for s in _SINGULAR_SYSTEMS)],
 )
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
-    """`solve` that raises no error if a matrix is singular, unless `check_errors`: its solution is then NaN.
+    """`solve` without an error for a singular matrix, unless `check_errors`: its solution is then NaN.
 
-    Returns a tuple of names ``result`` and ``info``: int32, for each matrix 0, or which element of the diagonal of its
-    LU factor is zero.
+    Returns a named tuple of ``result`` and ``info``: int32, for each matrix 0, or the number of the first zero on the
+    diagonal of its LU factor.
     """
     after, found = _solved("linalg.solve_ex", lambda a, b: _solve_ex(a, b, check_errors), A, B, left)
     return SolveExResult(after(found.result), found.info)
@@ -349,17 +352,17 @@ def _triangular_inverse(A: Any, upper: bool, name: str) -> Any:
 
 
 def triangular_inverse(name: str, A: Tensor, upper: bool) -> Tensor:
-    """The inverse of a triangular matrix, of which only that triangle is read; a LinAlgError of `name` if singular."""
+    """The inverse of a triangular matrix, reading only that triangle; a LinAlgError of `name` if it is singular."""
     return _triangular_inverse(A, upper, name)
 
 
 def solve_lower(A: Any, B: Any) -> Any:
-    """``A^-1 B`` of a lower triangular matrix, of arrays or Tensors."""
+    """``A^-1 B`` for a lower triangular A; arrays or Tensors."""
     return on(_solve_triangular, A, B, False, False)
 
 
 def solve_upper(A: Any, B: Any) -> Any:
-    """``A^-1 B`` of an upper triangular matrix, of arrays or Tensors."""
+    """``A^-1 B`` for an upper triangular A; arrays or Tensors."""
     return on(_solve_triangular, A, B, True, False)
 
 
@@ -394,9 +397,9 @@ def _triangular_samples() -> list[Sample]:
     ],
 )
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """X with ``A X = B``, or ``X A = B`` if not `left`, where of A only the upper or the lower triangle is read.
+    """X with ``A X = B``, or ``X A = B`` if not `left`; only the upper or the lower triangle of A is read.
 
-    With `unitriangular` its diagonal is taken to be 1. A zero on the diagonal is no error, but divided by. B is a
+    With `unitriangular` its diagonal is taken to be 1. A zero on the diagonal raises no error: it is divided by. B is a
     matrix or a stack of them, and batches broadcast.
 
     >>> import pullback
@@ -425,7 +428,10 @@ def _count(shape: Any) -> int:
     refused=lambda: [S(M(2, 3, 6), 0), S(M(2, 3, 6), -1), S(M(2, 3, 6), 1), S([1.0]), S(M(2, 3, 6, dtype="int64"))],
 )
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of A as a matrix whose rows are its first `ind` axes: ``tensordot(tensorinv(A), A, ind)`` is one."""
+    """The inverse of A as a matrix whose rows are its first `ind` axes.
+
+    ``tensordot(tensorinv(A), A, ind)`` is the identity.
+    """
     shape = A._data.shape
     if ind <= 0:
         raise RuntimeError(
@@ -444,7 +450,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 def _shaped(*shape: int) -> Any:
-    """An array that is a regular matrix when it is reshaped to a square one."""
+    """A sample that is a regular matrix when it is reshaped to a square one."""
     return M(*shape, domain="regular square")
 
 
@@ -461,7 +467,7 @@ def _shaped(*shape: int) -> Any:
     refused=lambda: [S(M(2, 3, 6), M(2, 2)), S(M(2, 3, 6), 1.0), S([1.0], M(1)), S(M(4, 2, 2), M(4, dtype="int64"))],
 )
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
-    """X with ``tensordot(A, X, X.ndim) = B``, after the axes `dims` of A were moved to its end."""
+    """X with ``tensordot(A, X, X.ndim) = B``, once the axes `dims` of A are moved to its end."""
     if not isinstance(B, Tensor):
         raise TypeError(errors.message("linalg.tensorsolve()", expected="B to be a Tensor", found=errors.describe(B)))
     if dims is not None:

@@ -1,10 +1,10 @@
 """Singular values and eigenvalues, and their vectors.
 
-Vectors are determined up to a sign, or a phase if they are complex. A loss that depends on it has no derivative, which
-the rules notice, as torch's do. The rules are found in Giles, An extended collection of matrix derivative results
-(2008), and for complex matrices in Wan and Zhang, Automatic differentiation for complex valued SVD (2019), and in
+Vectors are determined up to a sign, or a phase if they are complex. A loss that depends on the phase has no derivative:
+the rules refuse it, as torch's do. The rules are from Giles, An extended collection of matrix derivative results
+(2008), and for complex matrices from Wan and Zhang, Automatic differentiation for complex valued SVD (2019), and
 Boeddeker et al., On the computation of complex-valued gradients (2017). They divide by differences of the values, so
-they are infinite where two are equal; those of the values alone are not.
+gradients are infinite where two values are equal; the gradients of the values alone are not.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _skew(x: Any) -> Any:
 
 
 def _differences(values: Any) -> Any:
-    """``values[j] - values[i]`` in place i, j, with ones on the diagonal."""
+    """``values[j] - values[i]`` at [i, j], with ones on the diagonal."""
     return with_diagonal(np.subtract(np.expand_dims(values, -2), np.expand_dims(values, -1)), np.ones_like(values))
 
 
 @linear(method=False, batch="leading", input=lambda g: g)
 def _vanishing(input: Any, name: str, what: str) -> Any:
-    """What is 0 if a loss does not depend on the choice of vectors: itself, or the error that the loss does."""
+    """Return `input`, which is 0 if a loss does not depend on the choice of vectors; an error if it is not 0."""
     if input.size and np.max(np.abs(input)) > 1e-2:
         raise RuntimeError(
             f"{name}: {what}. The specified loss function depends on this choice: it is ill-defined.\n"
@@ -54,7 +54,7 @@ _PHASES = "the vectors in the complex case are specified up to multiplication by
 
 
 def _phase_free(x: Any, name: str) -> Any:
-    """A square matrix, the imaginary part of whose diagonal says how a loss changes with the phases: without it."""
+    """A square matrix, after a check that the imaginary part of its diagonal, a loss's change with the phases, is 0."""
     if not is_complex(x):
         return x
     diagonal = diagonal_of(x)
@@ -66,10 +66,10 @@ def _phase_free(x: Any, name: str) -> Any:
 
 
 def _of_thin(vectors: Any, g: Any, k: int) -> tuple[Any, Any]:
-    """The first k columns of an orthogonal matrix and their cotangent, to which that of the others is added.
+    """The first k columns of an orthogonal matrix and their cotangent, with that of the other columns added.
 
-    The others span what is orthogonal to the first: turning the first turns them, ``dU2 = -U1 dU1^H U2``. How they are
-    chosen in that space is not determined.
+    The others span the orthogonal complement of the first, so they turn with them: ``dU2 = -U1 dU1^H U2``. Their choice
+    within that space is not determined.
     """
     first, others = vectors[..., :k], vectors[..., k:]
     if g is None or not np.shape(others)[-1]:
@@ -81,7 +81,7 @@ def _of_thin(vectors: Any, g: Any, k: int) -> tuple[Any, Any]:
         "linalg.svd",
         "with full_matrices=True the additional vectors are specified up to a choice of basis",
     )
-    # the skew part is zero where there is a derivative, so it may be taken away
+    # the skew part is zero where there is a derivative, so it may be subtracted
     of_others = np.subtract(of_others, np.multiply(np.matmul(others, turn), 0.5))
     return first, np.subtract(g[..., :k], np.matmul(others, np.matmul(adjoint(of_others), first)))
 
@@ -99,7 +99,7 @@ def _svd_rule(g: Any, out0: Any, out1: Any, out2: Any) -> Any:
     u_turn, v_turn = _skew(np.matmul(adjoint(u), of_u)), _skew(np.matmul(vh, of_v))
     total = _phase_free(np.add(u_turn, v_turn), "linalg.svd")
     core = np.true_divide(np.add(scale_columns(u_turn, s), scale_rows(v_turn, s)), _differences(np.multiply(s, s)))
-    diagonal = np.multiply(diagonal_of(total), s)  # zero
+    diagonal = np.multiply(diagonal_of(total), s)  # zero in value
     if of_s is not None:
         diagonal = np.add(diagonal, of_s)
     if both and is_complex(u):
@@ -117,7 +117,7 @@ def _svd_rule(g: Any, out0: Any, out1: Any, out2: Any) -> Any:
 
 
 def refuse_not_finite(name: str, A: Any) -> None:
-    """Refuse infinities and NaN, with which LAPACK may never end."""
+    """Refuse infinities and NaN, on which LAPACK may never return."""
     if not np.isfinite(A).all():
         raise errors.LinAlgError(
             errors.message(f"{name}()", expected="finite numbers", found="infinite ones or NaN in A")
@@ -167,7 +167,7 @@ def _check_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
 def svd(A: Any, full_matrices: bool) -> Any:
-    """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A tuple of these names.
+    """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A named tuple.
 
     With `full_matrices` U and Vh are square. The gradient exists where the singular values are distinct, for losses
     that do not depend on the signs (phases) of the vectors, nor on the choice of those that `full_matrices` adds.
@@ -263,7 +263,7 @@ _NO_UPLO = [*NO_SQUARE, S(M(2, 2), "x"), S(M(2, 2), UPLO=1)]
 def eigh(A: Any, UPLO: str = "L") -> Any:
     """``A = V diag(L) V^H`` of Hermitian matrices: eigenvalues, real and ascending, and orthonormal eigenvectors.
 
-    Of A only the lower triangle is read, or with UPLO "U" the upper. A tuple of names ``eigenvalues`` and
+    Only the lower triangle of A is read, or the upper with UPLO "U". Returns a named tuple of ``eigenvalues`` and
     ``eigenvectors``. The gradient exists where the eigenvalues are distinct, for losses that do not depend on the signs
     (phases) of the vectors.
 
@@ -295,7 +295,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
 
 
 def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
-    # The vectors have length 1: what would make them longer is projected away.
+    # The vectors have length 1: the part of the cotangent along them is projected out.
     of_values, of_vectors = g
     vh = adjoint(out1)
     if of_vectors is None:
@@ -321,8 +321,8 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
 def eig(A: Any) -> Any:
     """Eigenvalues and eigenvectors of length 1, ``A V = V diag(L)``, always complex; in no particular order.
 
-    A tuple of names ``eigenvalues`` and ``eigenvectors``. The gradient exists where the eigenvalues are distinct, for
-    losses that do not depend on the phases of the vectors.
+    Returns a named tuple of ``eigenvalues`` and ``eigenvectors``. The gradient exists where the eigenvalues are
+    distinct, for losses that do not depend on the phases of the vectors.
 
     >>> import pullback
     >>> pullback.linalg.eig(pullback.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues

@@ -19,12 +19,12 @@ from ...tensor.overrides import chosen, dispatch, overriding
 from ...tensor.tensor import Tensor
 
 Order = str | tuple[int, ...]
-"""In which order axes lie in memory: NumPy's letter for it, or the axes, that with the widest steps first."""
+"""The order of axes in memory: NumPy's letter for it, or the axes, the one with the largest stride first."""
 
 
 class memory_format:  # noqa: N801 - torch's name
-    """In which order the axes of a result lie in memory: as those of the tensor it is made from, one after another, or
-    (`channels_last`, of 4 axes, and `channels_last_3d`, of 5) the second one last.
+    """The order of a result's axes in memory: that of the tensor it is made from (`preserve_format`), one after another
+    (`contiguous_format`), or the second one last (`channels_last`, of 4 axes, and `channels_last_3d`, of 5).
 
     >>> import pullback
     >>> pullback.ones(2, 3).T.double().stride()
@@ -55,9 +55,9 @@ channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 
 
 def order_of(format: Any, like: Tensor | None = None) -> Any:
-    """The order that a memory format stands for; None is to preserve that of the tensor that a result is `like`.
+    """The order that a memory format stands for; None preserves the order of `like`, the tensor a result is made from.
 
-    One whose elements overlap in memory has none.
+    A tensor with a stride of 0 has no order to preserve: its result is contiguous.
     """
     overlaps = like is not None and isinstance(like._data, np.ndarray) and 0 in like._data.strides
     if format is None or format is preserve_format:
@@ -74,7 +74,7 @@ def order_of(format: Any, like: Tensor | None = None) -> Any:
 
 
 def laid_out(array: Any, order: Order) -> Any:
-    """A copy of an array whose axes lie in memory in that order; RuntimeError if it has not as many."""
+    """A copy of an array with its axes in this order in memory; RuntimeError if it has another number of axes."""
     if isinstance(order, str):
         return np.array(array, order=order)  # type: ignore[call-overload]
     if array.ndim != len(order):
@@ -109,7 +109,7 @@ def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
 
 
 def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
-    """What the arguments of `to` ask for: a dtype (None: none), and whether to make a copy at any rate."""
+    """The dtype that the arguments of `to` ask for (None: no dtype), and whether they ask for a copy in any case."""
     places = [*args]
     if places and isinstance(places[0], Tensor):
         if dtype is not None or device is not None:
@@ -208,9 +208,9 @@ def to(
     non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """The tensor with another dtype (``x.to(pullback.float64)``), or that of another tensor (``x.to(y)``).
+    """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``).
 
-    Also ``to(device, dtype)``; each form takes ``non_blocking`` and ``copy`` behind. The tensor itself if nothing
+    Also ``to(device, dtype)``; ``non_blocking`` and ``copy`` may follow in each form. The tensor itself if nothing
     changes and `copy` is False. RuntimeError for a device other than the CPU.
 
     >>> import pullback
@@ -222,7 +222,7 @@ def to(
 
 
 def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor with NumPy's dtype `found`: itself, if it has it and no `copy` is wanted."""
+    """The tensor with NumPy's dtype `found`: itself, if it has this dtype and memory format and no `copy` is wanted."""
     order = order_of(memory_format, input)
     if found == input._data.dtype and not copy and _lies_so(input, memory_format):
         return input
@@ -230,7 +230,7 @@ def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_fo
 
 
 def _lies_so(t: Tensor, format: memory_format | None) -> bool:
-    """Whether a tensor is of a format already, as far as `to` cares: any that is not of another is contiguous."""
+    """Whether a tensor has a memory format already. For `to`, any tensor without `channels_last` is contiguous."""
     if format is contiguous_format:
         return t.is_contiguous() or not any(t.is_contiguous(f) for f in (channels_last, channels_last_3d))
     return format is None or format.axes is None or t.is_contiguous(format)
@@ -258,7 +258,7 @@ _conversion("char", dtypes.int8)
 
 @constant(method=False, view=True, batch=by(unchanged))
 def _view_as_dtype(input: Any, dtype: Any) -> Any:
-    """The same bytes read as numbers of another dtype: what `view` gives of a dtype."""
+    """The same bytes read as numbers of another dtype: `view` of a dtype."""
     mine, other = input.dtype.itemsize, dtype.itemsize
     names = f"to view {dtypes.BY_NUMPY[input.dtype]} as {dtypes.BY_NUMPY[dtype]} (different element sizes)"
     if mine != other:

@@ -28,7 +28,7 @@ def _need_tensor(name: str, input: Any) -> Tensor:
 
 
 def _finished(name: str, made: Tensor, input: Tensor, out: Any) -> Tensor:
-    """What was drawn, in `out` if there is one. As in torch, it depends on `input`, with a derivative of zero."""
+    """The numbers drawn, in `out` if given. As in torch, they depend on `input` with a derivative of zero."""
     if out is not None:
         return write_out(name, out, made)
     return made.where(wrap(np.asarray(True)), input) if is_tracked(input) else made
@@ -108,7 +108,7 @@ def coins(p: float, shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any
 
 
 def _coins_of(p: Tensor, dtype: np.dtype[Any], generator: Any) -> Tensor:
-    """1 with the probability that each element of `p` is, else 0."""
+    """1 with the probability in each element of `p`, else 0."""
     need_kind("bernoulli", p._data.dtype, "fV")
 
     def sample(stream: np.random.Generator, shape: tuple[int, ...], p: Array) -> Any:
@@ -125,9 +125,9 @@ def _coins_of(p: Tensor, dtype: np.dtype[Any], generator: Any) -> Tensor:
 
 @by_first_argument
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """1 with the probability that each element of `input` is (or with probability `p`), else 0, in its dtype.
+    """1 with the probability in each element of `input` (or with probability `p`), else 0, in the dtype of `input`.
 
-    RuntimeError for what is not within [0, 1].
+    RuntimeError for a probability outside [0, 1].
 
     >>> import pullback
     >>> pullback.bernoulli(pullback.tensor([0.0, 1.0]))
@@ -146,7 +146,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 
 @by_first_argument
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """How many events there are where `input` are expected: numbers of the Poisson distribution, in its dtype.
+    """Numbers from the Poisson distributions with the means in `input`, in its dtype.
 
     >>> import pullback
     >>> pullback.poisson(pullback.zeros(2))
@@ -171,7 +171,7 @@ def multinomial(
 ) -> Tensor:
     """`num_samples` positions in each row of `input`, of one or two axes, drawn with probabilities proportional to it.
 
-    Without `replacement` none is drawn twice. RuntimeError for weights that are negative, not finite or all 0.
+    Without `replacement` no position is drawn twice. RuntimeError for weights that are negative, not finite or all 0.
 
     >>> import pullback
     >>> pullback.multinomial(pullback.tensor([[0.0, 1.0], [2.0, 0.0]]), 3, replacement=True)
@@ -210,14 +210,14 @@ def _with_replacement(stream: np.random.Generator, weights: Array, count: int) -
     sums = np.cumsum(weights, axis=-1)
     places = stream.random((*weights.shape[:-1], count)) * sums[..., -1:]
     rows = zip(sums.reshape(-1, sums.shape[-1]), places.reshape(-1, count), strict=True)
-    # what is rounded up to the sum itself belongs to the last element that has a weight
+    # a number that is rounded up to the whole sum belongs to the last element with a weight
     last = [np.searchsorted(s, s[-1], side="left") for s in sums.reshape(-1, sums.shape[-1])]
     found = [np.minimum(np.searchsorted(s, p, side="right"), n) for (s, p), n in zip(rows, last, strict=True)]
     return np.reshape(np.array(found, np.int64), places.shape)
 
 
 def _without_replacement(stream: np.random.Generator, weights: Array, count: int) -> Array:
-    # the first of events that happen at rates w is one of them with probability w / sum(w); so on with those left
+    # of events at rates w, event i comes first with probability w[i] / sum(w); the same holds for those left
     with np.errstate(divide="ignore"):
         times = stream.standard_exponential(weights.shape) / weights
     return np.ascontiguousarray(np.argsort(times, axis=-1, kind="stable")[..., :count])
@@ -227,7 +227,7 @@ def _without_replacement(stream: np.random.Generator, weights: Array, count: int
 
 
 def _bounds(name: str, bounds: tuple[Any, ...], named: dict[str, Any], defaults: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The arguments ``from`` and ``to``, the first of which has a name that Python's syntax does not allow here."""
+    """The arguments ``from`` and ``to``; Python does not allow a parameter named ``from``."""
     given = dict(zip(("from", "to"), bounds, strict=False))
     if len(bounds) > 2 or named.keys() - {"from", "to"} or given.keys() & named.keys():
         raise TypeError(errors.message(f"{name}()", expected="from and to", found=f"{bounds} and {sorted(named)}"))
@@ -244,7 +244,7 @@ def _normal(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 
 
 def _uniform(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
-    """Every element drawn uniformly from [from, to), which is [0, 1) unless they are given."""
+    """Every element drawn uniformly from [from, to), by default [0, 1)."""
     dtype = self._data.dtype
     low, high = _bounds("uniform_", bounds, named, (0.0, 1.0))
     need_kind("uniform_", dtype, "fVc")
@@ -286,7 +286,7 @@ def _exponential(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 
 def _geometric(self: Tensor, p: Any, *, generator: Any = None) -> Tensor:
-    """Every element the number of tries, of success `p` each, up to and with the first that succeeds."""
+    """Every element a number of tries up to and including the first success, each of probability `p`."""
     dtype, p = self._data.dtype, float(p)
     need_kind("geometric_", dtype, "iufV")
     if not 0 < p < 1:
@@ -298,7 +298,7 @@ def _geometric(self: Tensor, p: Any, *, generator: Any = None) -> Tensor:
 
 
 def _cauchy(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
-    """Every element drawn from the Cauchy distribution around `median` with half of it within `sigma`."""
+    """Every element drawn from the Cauchy distribution with half its mass within `sigma` of `median`."""
     dtype = self._data.dtype
     need_kind("cauchy_", dtype, "fV", RuntimeError)
     if not sigma > 0:
@@ -324,8 +324,8 @@ def _log_normal(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 def _random(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Every element an integer drawn uniformly from [from, to); ``random_(to)`` starts at 0.
 
-    Without `to` it may be any that the dtype holds, from 0 (or `from`) on; of floating point types any of those up to
-    which there are no gaps.
+    Without `to`, any integer that the dtype holds, from 0 (or `from`) on; for a floating point dtype, up to the number
+    below which it holds every integer.
     """
     dtype = self._data.dtype
     low, high = _bounds("random_", bounds, named, (0, None))

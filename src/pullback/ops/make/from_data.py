@@ -27,7 +27,7 @@ _COPY = (
 
 
 def finish(data: Any, device: Any, requires_grad: bool, layout: Any = None, pin_memory: bool = False) -> Tensor:
-    """A tensor around an array, as the arguments say that all functions of creation share."""
+    """A tensor around an array, made as the arguments that all creation functions share say."""
     check_place(device, layout, pin_memory)
     t = data if isinstance(data, Tensor) else wrap(data)
     if requires_grad is not False:
@@ -56,7 +56,7 @@ def check_place(device: Any, layout: Any, pin_memory: Any) -> None:
 
 
 def _plain(data: Any, found: set[Any]) -> Any:
-    """Nested sequences as nested lists that NumPy reads; the types, or the dtypes, of their leaves go into `found`."""
+    """Nested sequences as nested lists that NumPy reads; the types or dtypes of their leaves are added to `found`."""
     if isinstance(data, Tensor):
         if data._data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
@@ -103,7 +103,7 @@ _NO_SEQUENCES = (str, bytes, dict, np.generic)
 
 
 def _dtype_of(kinds: set[Any]) -> np.dtype[Any]:
-    """The dtype for leaves of these types: that of the highest of them."""
+    """The dtype for leaves of these types: the one that all are promoted to."""
     found: np.dtype[Any] | None = None
     for kind in kinds:
         one = kind if isinstance(kind, np.dtype) else _dtype_of_numbers(kind)
@@ -149,7 +149,7 @@ def _from_numbers(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def _integers(plain: Any, natural: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Numbers as integers: fractions are cut off, what is negative wraps around; OverflowError has torch's types."""
+    """Numbers as integers: fractions are cut off, negative numbers wrap around; an overflow raises torch's errors."""
     if natural.kind == "c":
         raise TypeError(errors.message("tensor()", expected="real numbers", found="complex ones"))
     try:
@@ -200,7 +200,7 @@ def fitting(given: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[An
 
 
 def _checked(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array, if there are tensors of its dtype."""
+    """The array, if tensors can have its dtype; else an error."""
     if array.dtype.isnative and dtypes.is_known(array.dtype):
         return array
     raise (TypeError if array.dtype.isnative else ValueError)(
@@ -214,7 +214,7 @@ def _checked(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """An array of its own from numbers, nested sequences and arrays, of the dtype torch would give it."""
+    """A new array from numbers, nested sequences or arrays, of the dtype torch would give it."""
     if not isinstance(data, (np.ndarray, np.generic)):
         return _from_numbers(data, dtype)
     array = _checked(np.asarray(data))
@@ -228,7 +228,7 @@ def tensor(
     """A tensor with a copy of `data`: a number, nested sequences, an array.
 
     Python floats get the default dtype (float32), integers int64; arrays and NumPy's numbers keep theirs. TypeError for
-    text, RuntimeError for other objects that are no numbers and for numbers that overflow `dtype`, ValueError for
+    text, RuntimeError for other objects that are not numbers and for numbers that overflow `dtype`, ValueError for
     ragged sequences.
 
     >>> import pullback
@@ -276,7 +276,7 @@ def scalar_tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A 0-d tensor of one number, which is a float unless `dtype` says otherwise."""
+    """A 0-d tensor of one number, in the default floating point dtype unless `dtype` is given."""
     if isinstance(s, Tensor) and not s._data.ndim:
         s = s.item()
     if not isinstance(s, (bool, int, float, complex, np.generic)):
@@ -299,7 +299,7 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the memory of a NumPy array: a write to one is seen in the other.
 
-    TypeError for what is not an array, or for a dtype no tensor has; ValueError for a foreign byte order.
+    TypeError for anything but an array and for a dtype that no tensor has; ValueError for a foreign byte order.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
@@ -310,9 +310,9 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A 1-d tensor on the memory of an object with Python's buffer protocol: `count` elements (-1: all) from a byte on.
+    """A 1-d tensor on the memory of a buffer (Python's protocol): `count` elements (-1: all) from byte `offset` on.
 
-    ValueError for an object without it, or if the buffer ends before the elements do.
+    ValueError for an object without the protocol, or if the buffer ends before the elements do.
 
     >>> import pullback
     >>> pullback.frombuffer(bytearray([1, 0, 2, 0]), dtype=pullback.int16)
@@ -351,8 +351,8 @@ def asarray(
 ) -> Tensor:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied.
 
-    copy: True for a copy in any case, False for none: ValueError where that cannot be. requires_grad: None is that of a
-    tensor given. A buffer is read as elements of `dtype` (the default dtype).
+    copy: True always copies; False never does, ValueError where a copy is needed. requires_grad: None keeps that of a
+    given tensor. A buffer is read as elements of `dtype` (by default the default dtype).
     """
     dtypes.check_device(device)
     if isinstance(obj, Tensor):
@@ -383,7 +383,7 @@ def asarray(
 
 
 class _Capsule:
-    """What is behind a DLPack capsule, as the object that NumPy asks for it."""
+    """An object that hands a DLPack capsule on the CPU to NumPy."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -396,9 +396,10 @@ class _Capsule:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's, passed on by the DLPack protocol.
+    """A tensor on the memory of another library's tensor, by the DLPack protocol.
 
-    RuntimeError for what does not follow the protocol, or has a dtype no tensor has. See https://dmlc.github.io/dlpack.
+    RuntimeError for an object without the protocol and for a dtype that NumPy does not read from it. See
+    https://dmlc.github.io/dlpack.
 
     >>> import numpy as np, pullback
     >>> pullback.from_dlpack(np.array([1.0, 2.0], np.float32))
@@ -431,7 +432,7 @@ def _dlpack(
 
 @method("__dlpack_device__")
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    """DLPack's number for the CPU, and that of the device."""
+    """DLPack's numbers for the CPU and for the device."""
     return 1, 0
 
 

@@ -1,7 +1,7 @@
 """Making tensors of a size: filled, evenly spaced, or like another tensor.
 
-Each function is written as one that returns an array; `factory` makes it the public one, with the arguments that all
-of torch's have: ``out``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad``.
+Each function is written to return an array; `factory` turns it into the public one, with the arguments that all of
+torch's have: ``out``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .conversion import laid_out, order_of
 from .from_data import finish, fitting
 
 _CO_VARARGS = 4
-_IN_ORDER = {"arange", "range", "linspace", "logspace"}  # fill an out= of as many elements, whatever its shape
+_IN_ORDER = {"arange", "range", "linspace", "logspace"}  # fill an out= of the same size, whatever its shape
 _SHARED = [
     inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d)
     for n, d in {"out": None, "layout": None, "device": None, "pin_memory": False, "requires_grad": False}.items()
@@ -38,7 +38,7 @@ _SHARED = [
 def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
     """Publish a function that returns an array (or a tensor) of a size and `dtype` as one that creates tensors.
 
-    home: the module below `pullback` whose function it is.
+    home: the module below `pullback` that the function belongs to.
     """
     name = make.__name__.rstrip("_")
     takes_sizes = "size" in make.__code__.co_varnames and bool(make.__code__.co_flags & _CO_VARARGS)
@@ -77,14 +77,14 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
 
 
 def _signature(make: Callable[..., Any]) -> inspect.Signature:
-    """That of a function, with the arguments that all functions of creation have."""
+    """The signature of a function, with the arguments of all creation functions added."""
     own = list(inspect.signature(make).parameters.values())
     last = [own.pop()] if own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
     return inspect.Signature([*own, *_SHARED, *last])
 
 
 def _dtype_of_out(name: str, out: Any, dtype: Any) -> Any:
-    """The dtype of what is written into `out`; RuntimeError if another is asked for."""
+    """The dtype of `out`, for the result written into it; RuntimeError if `dtype` is another."""
     if not isinstance(out, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="out= to be a Tensor", found=errors.describe(out)))
     if dtype is not None and dtypes.to_numpy(dtype) != out._data.dtype:
@@ -107,7 +107,7 @@ def sizes_of(size: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def or_default(dtype: Any) -> np.dtype[Any]:
-    """NumPy's dtype, the default one for None."""
+    """NumPy's dtype for `dtype`; for None, the default dtype."""
     return dtypes.default() if dtype is None else dtypes.to_numpy(dtype)
 
 
@@ -141,7 +141,7 @@ def empty(*size: Any, dtype: Any = None, memory_format: Any = None) -> Any:
 
 @factory
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
-    """A tensor of shape `size` filled with one number, whose kind gives the dtype unless that is given.
+    """A tensor of shape `size` filled with one number; its kind gives the dtype unless `dtype` is given.
 
     >>> import pullback
     >>> pullback.full((2,), 3)
@@ -158,7 +158,7 @@ def _filled(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """What a tensor is filled with: a number, or the one in a 0-d tensor."""
+    """The number to fill a tensor with: `value`, or the number in a 0-d tensor."""
     found = value.item() if isinstance(value, Tensor) and not value._data.ndim else value
     if not isinstance(found, (bool, int, float, complex, np.number, np.bool_)):
         raise TypeError(errors.message("fill_value", expected="a number", found=errors.describe(value)))
@@ -168,7 +168,7 @@ def _number(value: Any) -> Any:
 
 
 def _strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Uninitialised memory of just the length that is needed, with distances between neighbours given in elements."""
+    """Uninitialised memory of just the length needed, with strides given in elements."""
     count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     return np.ndarray(shape, dtype, np.empty(count, dtype), strides=tuple(s * dtype.itemsize for s in strides))
 
@@ -215,9 +215,9 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None) -> Any:
 
 
 def _like(fill: Callable[..., Any], input: Tensor, value: Any, dtype: Any, memory_format: Any) -> Any:
-    """A tensor with the shape, and unless given the dtype, of `input`, whose axes lie in memory as its axes do.
+    """A tensor with the shape of `input`, its order of axes in memory, and its dtype unless one is given.
 
-    It is at the level of `input` if that belongs to a transform.
+    If `input` belongs to a transform, so does the result, at the same level.
     """
     if not isinstance(input, Tensor):
         raise TypeError(errors.message("..._like()", expected="a Tensor", found=errors.describe(input)))
@@ -233,25 +233,25 @@ def _like(fill: Callable[..., Any], input: Tensor, value: Any, dtype: Any, memor
 
 @factory
 def zeros_like(input: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
-    """Zeros with the shape, and unless given the dtype, of `input`."""
+    """Zeros with the shape of `input`, and its dtype unless one is given."""
     return _like(np.zeros_like, input, None, dtype, memory_format)
 
 
 @factory
 def ones_like(input: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
-    """Ones with the shape, and unless given the dtype, of `input`."""
+    """Ones with the shape of `input`, and its dtype unless one is given."""
     return _like(np.ones_like, input, None, dtype, memory_format)
 
 
 @factory
 def empty_like(input: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
-    """Uninitialised memory with the shape, and unless given the dtype, of `input`."""
+    """Uninitialised memory with the shape of `input`, and its dtype unless one is given."""
     return _like(np.empty_like, input, None, dtype, memory_format)
 
 
 @factory
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, memory_format: Any = None) -> Any:
-    """One number with the shape, and unless given the dtype, of `input`."""
+    """One number repeated in the shape of `input`, and in its dtype unless one is given."""
     return _like(np.full_like, input, _number(fill_value), dtype, memory_format)
 
 
@@ -354,7 +354,7 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
         raise ValueError(errors.message("arange()", expected=f"a step that is not 0 as {found}", found=str(step)))
     if found == np.int64:
         start, end, step = int(start), int(end), int(step)
-        count = -((start - end) // step)  # exact, where a quotient of floats would not be
+        count = -((start - end) // step)  # exact, unlike a quotient of floats
     else:
         length = (end - start) / step
         if not length < 2**63:
@@ -365,7 +365,7 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
 
 @factory
 def range_(start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> Any:
-    """The numbers from `start` to `end`, both included. Deprecated in torch, as it is not what Python's range is."""
+    """The numbers from `start` to `end`, both included. Deprecated in torch, since Python's range excludes its end."""
     warnings.warn(
         "range() is deprecated, because it includes its end; use arange().", stacklevel=errors.callers_level()
     )
@@ -377,7 +377,7 @@ def range_(start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> Any:
 
 
 def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[Any, np.dtype[Any]]:
-    """Evenly spaced numbers, each counted from the nearer of its ends; and the dtype they are to have."""
+    """Evenly spaced numbers, each counted from the nearer end, and the dtype to convert them to."""
     start, end = _bound(name, start, RuntimeError), _bound(name, end, RuntimeError)
     if isinstance(steps, (float, complex)) or not hasattr(steps, "__index__"):
         raise TypeError(errors.message(f"{name}()", expected="steps to be an integer", found=errors.describe(steps)))
@@ -393,7 +393,7 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[An
     if found.kind in "iu":
         start, end = int(start), int(end)
     step = (end - start) / (steps - 1) if steps > 1 else 0
-    # as torch does it, in the precision of the result (of integers and of 16 bits: in more)
+    # as in torch, in the precision of the result, or in a higher one for integers and for 16 bits
     precision = np.result_type(np.float64 if found.kind in "iu" else np.float32, dtypes.widened(found))
     half = max(steps // 2, 1)
     values = np.arange(steps, dtype=dtypes.real_of(precision)).astype(precision, copy=False)

@@ -1,8 +1,8 @@
 """Random numbers: generators, and tensors drawn from them.
 
-All that is random is drawn in one place, `drawn`, which knows about transforms: inside of `vmap` it draws once for all,
-once for each, or refuses, as the transform was told by ``randomness=``. Streams are NumPy's (PCG64): a seed gives the
-same numbers here on every machine, but not those that it gives in torch.
+All random numbers are drawn in one place, `drawn`, which knows about transforms: inside `vmap` it draws once for all,
+once for each, or refuses, as ``randomness=`` says. Streams are NumPy's (PCG64): a seed gives the same numbers on every
+machine, but not the numbers that it gives in torch.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .of_size import factory, or_default, sizes_of
 
 Array = np.ndarray[Any, Any]
 Sample = Callable[..., Any]
-"""``sample(stream, shape, *arrays)``: numbers of a shape from a stream of NumPy's. Further axes may stand in front of
-the shape, and of the arrays: those of a batch."""
+"""``sample(stream, shape, *arrays)``: numbers of a shape from a NumPy stream. The shape and the arrays may begin with
+further axes, those of a batch."""
 
 _FIRST_SEED = 67280421310721
 _STATE = np.dtype([("seed", "<u8"), ("state", "<u8", 2), ("inc", "<u8", 2), ("half", "<u8"), ("rest", "<u8")])
@@ -46,11 +46,11 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         dtypes.check_device(device)
         self._seed = _FIRST_SEED
-        self._started: np.random.Generator | None = None  # when it is first drawn from: numpy.random takes its time
+        self._started: np.random.Generator | None = None  # made at the first draw: numpy.random is slow to import
 
     @property
     def device(self) -> dtypes.device:
-        """Where it draws: on the CPU."""
+        """The device it draws on: the CPU."""
         return dtypes.CPU
 
     @property
@@ -60,7 +60,7 @@ class Generator:
         return self._started
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream that belongs to `seed`, an integer of 64 bits; a negative one counts from 2**64."""
+        """Start the stream of `seed`, an integer of 64 bits; a negative one counts back from 2**64."""
         try:
             found = operator.index(seed)
         except TypeError:
@@ -82,7 +82,7 @@ class Generator:
         return self._seed
 
     def get_state(self) -> Tensor:
-        """Where the stream is, as a uint8 tensor; pass it to `set_state` to go back there."""
+        """The position of the stream, as a uint8 tensor; `set_state` goes back to it."""
         now: Any = self._stream.bit_generator.state
         held = np.zeros((), _STATE)
         held["seed"] = self._seed
@@ -92,7 +92,7 @@ class Generator:
         return wrap(np.frombuffer(held.tobytes(), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go to where another stream, or this one, was."""
+        """Go to a position that `get_state` of this generator or another returned."""
         if not isinstance(new_state, Tensor) or new_state._data.dtype != np.uint8:
             raise TypeError(
                 errors.message(
@@ -120,7 +120,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator, which is where this one is."""
+        """Another generator at the position of this one."""
         return Generator().set_state(self.get_state())
 
 
@@ -129,7 +129,7 @@ default_generator.seed()
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator, from which all random tensors come unless they are given their own."""
+    """Seed the default generator, which draws all random tensors unless another generator is given."""
     return default_generator.manual_seed(int(seed))
 
 
@@ -144,12 +144,12 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """Where the default generator is, as a uint8 tensor."""
+    """The position of the default generator, as a uint8 tensor."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Put the default generator where `get_rng_state` found it."""
+    """Put the default generator back to a position from `get_rng_state`."""
     default_generator.set_state(new_state)
 
 
@@ -161,7 +161,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cpu",
 ) -> Iterator[None]:
-    """Within a ``with`` block, whatever is drawn: behind it the default generator is where it was before.
+    """Put the default generator back to its position at the end of a ``with`` block, whatever is drawn within.
 
     >>> import pullback
     >>> with pullback.random.fork_rng():
@@ -189,10 +189,10 @@ def drawn(
     generator: Generator | None = None,
     levels: Sequence[Any] | None = None,
 ) -> Tensor:
-    """A tensor of random numbers: ``sample(stream, shape, *arrays)``, the arrays being those of `parameters`.
+    """A tensor of random numbers: ``sample(stream, shape, *arrays)`` with the arrays of `parameters`.
 
-    It belongs to the innermost of the `levels` (those that are open) that wants numbers of its own for each of its
-    batch. RuntimeError within a `vmap` that was not told what to do about random numbers.
+    It belongs to the innermost of the `levels` (by default, of the open ones) that wants different numbers for each of
+    its batch. RuntimeError inside a `vmap` whose ``randomness`` is "error".
     """
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(errors.message("generator", expected="a pullback.Generator", found=errors.describe(generator)))
@@ -228,12 +228,12 @@ def _check_randomness(level: Vmap, varies: bool) -> None:
 
 
 def uniform(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any = None) -> Tensor:
-    """Numbers uniform on [0, 1): of complex ones both parts."""
+    """Numbers uniform on [0, 1), or with both parts uniform for a complex dtype."""
 
     def sample(stream: np.random.Generator, shape: tuple[int, ...]) -> Any:
         if dtype.kind == "c":
             return (stream.random(shape) + 1j * stream.random(shape)).astype(dtype)
-        if dtype.itemsize == 2:  # of as many bits as the dtype has, so that none is rounded to 1
+        if dtype.itemsize == 2:  # with as many bits as the dtype holds, so that none is rounded to 1
             bits = 8 if dtype.kind == "V" else 11
             return (stream.integers(0, 2**bits, shape, np.uint16) / np.float32(2**bits)).astype(dtype)
         return stream.random(shape, dtype)
@@ -244,7 +244,7 @@ def uniform(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any = None)
 def standard_normal(
     shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any = None, parameters: Any = (), check: Any = None
 ) -> Tensor:
-    """Numbers of mean 0 and variance 1, half of it in each part of complex ones. check: looks at the parameters."""
+    """Normal numbers of mean 0 and variance 1, half of it in each complex part. check: called with the parameters."""
 
     def sample(stream: np.random.Generator, shape: tuple[int, ...], *arrays: Array) -> Any:
         if check is not None:
@@ -259,7 +259,7 @@ def standard_normal(
 
 
 def exponential(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any = None) -> Tensor:
-    """Numbers of the exponential distribution of mean 1."""
+    """Numbers from the exponential distribution of mean 1."""
 
     def sample(stream: np.random.Generator, shape: tuple[int, ...]) -> Any:
         own = dtype if dtype.char in "fd" else np.dtype(np.float32)
@@ -279,7 +279,7 @@ def integers(low: int, high: int, shape: tuple[int, ...], dtype: np.dtype[Any], 
 
 
 def need_kind(name: str, dtype: np.dtype[Any], kinds: str, error: type[Exception] = NotImplementedError) -> None:
-    """Refuse a dtype whose letter is not among `kinds`."""
+    """Refuse a dtype of a kind that is not among the letters `kinds`."""
     if dtype.kind not in kinds:
         wanted = "a floating point dtype" if "f" in kinds and "i" not in kinds else "another dtype"
         raise error(errors.message(f"{name}()", expected=wanted, found=str(dtypes.BY_NUMPY[dtype])))
@@ -327,7 +327,7 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
 
 
 def integer_range(name: str, low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The bounds of what is drawn, if numbers of the dtype can be had from all of it."""
+    """The bounds for a draw of integers, if the dtype holds all of them; an error or, for floats, a warning if not."""
     try:
         low, high = operator.index(low), operator.index(high)
     except TypeError:
@@ -359,7 +359,7 @@ def extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def whole(dtype: np.dtype[Any]) -> int:
-    """Up to where floating point numbers hold all integers."""
+    """The number up to which a floating point dtype holds all integers."""
     return round(2 / dtypes.finfo(dtype).eps)
 
 
@@ -387,7 +387,7 @@ def randperm(n: Any, *, generator: Any = None, dtype: Any = None) -> Any:
 
 
 def _like(name: str, input: Any, dtype: Any, draw: Callable[..., Tensor], kinds: str, memory_format: Any) -> Tensor:
-    """What `draw` gives for the shape and, unless given, the dtype of `input`, with its axes in the same order."""
+    """Numbers from `draw` with the shape of `input`, its order of axes, and its dtype unless one is given."""
     if not isinstance(input, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
     data = input._data

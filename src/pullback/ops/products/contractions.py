@@ -1,8 +1,8 @@
-"""Contractions: sums of products of tensors whose axes have labels, of which `einsum` and its kin are made.
+"""Contractions: sums of products of tensors with labelled axes. `einsum` and its kin are built on them.
 
-Operands are joined two by two. One joint is a batched matrix product after the axes have been sorted into those that
-both operands and the result have, those of the first, those of the second, and those summed over; it is bilinear, and
-its adjoints are joints again.
+Operands are joined two at a time. The joint product of two is a batched matrix product, once the axes are sorted into
+those that both operands and the result have, those of the first, those of the second, and those summed over; it is
+bilinear, and its adjoints are joint products again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _aligned(x: Any, labels: Labels, out: Labels) -> Any:
-    """`x` with its axes in the order of `out`, and axes of length 1 for those it does not have."""
+    """`x` with its axes in the order of `out`, and axes of length 1 for the labels it does not have."""
     found = np.transpose(x, [labels.index(n) for n in out if n in labels])
     return np.expand_dims(found, tuple(i for i, n in enumerate(out) if n not in labels))
 
 
 def _joint_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: the axis of the batch is one with a label more."""
+    """vmap: the batch is one more axis with a label of its own."""
     input, other, left, right, out = args
     batch = (max((*left, *right), default=-1) + 1,)
     left, right = (batch * level.varies(t) + labels for t, labels in ((input, left), (other, right)))
@@ -50,17 +50,17 @@ def _joint_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str,
     other=lambda g, input, left, right, out: on(_joint, input, g, left, out, right),
 )
 def _joint(input: Any, other: Any, left: Labels, right: Labels, out: Labels) -> Any:
-    """The product of two arrays whose axes have labels, summed over the labels that are not in `out`.
+    """The product of two arrays with labelled axes, summed over the labels that are not in `out`.
 
-    Each label stands once in either, and each of `out` in one of them at least. A label that is in neither `out` nor
-    the other operand is not allowed, so that the adjoints are joints as well.
+    A label occurs at most once in each operand, and each label of `out` in at least one of them. Each label of an
+    operand must be in `out` or in the other operand, so that the adjoints are joint products as well.
     """
     order = _order_of(left, right, out)
     if order is None:
         return np.multiply(_aligned(input, left, out), _aligned(other, right, out))
     lead, rows, first, second, last = order
     a, b = permuted(input, first), permuted(other, second)
-    inner = b.ndim - (len(last) - rows)  # where the axes that are summed end in b
+    inner = b.ndim - (len(last) - rows)  # where the summed axes of b end
     batch, mine, theirs = a.shape[:lead], a.shape[lead:rows], b.shape[inner:]
     m, n, k = math.prod(mine), math.prod(theirs), math.prod(a.shape[rows:])
     product = np.matmul(reshaped(a, (*batch, m, k)), reshaped(b, (*batch, k, n)))
@@ -69,8 +69,8 @@ def _joint(input: Any, other: Any, left: Labels, right: Labels, out: Labels) -> 
 
 @functools.lru_cache(maxsize=1024)
 def _order_of(left: Labels, right: Labels, out: Labels) -> tuple[int, int, Labels, Labels, Labels] | None:
-    """How a joint is a matrix product: the number of axes of a batch, and with the rows; the order of axes of the one
-    operand, of the other, and of the product. None where nothing is summed.
+    """How a joint product becomes a matrix product: the number of batch axes, their number with the rows, and the order
+    of axes of the first operand, of the second, and of the product. None if nothing is summed.
     """
     summed = [n for n in left if n not in out]
     if not summed:
@@ -91,7 +91,7 @@ def _order_of(left: Labels, right: Labels, out: Labels) -> tuple[int, int, Label
 
 
 def _spread(g: Any, labels: Labels, input_shape: Any) -> Any:
-    """The adjoint of `_labelled_diagonal`: zeros but where the axes of a label have the same index."""
+    """The adjoint of `_labelled_diagonal`: zeros except where the axes of a label have the same index."""
     places = np.ogrid[tuple(slice(n) for n in input_shape)]
     again = [i for i, n in enumerate(labels) if n in labels[:i]]
     here = np.all(np.broadcast_arrays(*(places[i] == places[labels.index(labels[i])] for i in again)), axis=0)
@@ -105,7 +105,7 @@ def _diagonal_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[s
 
 @linear(method=False, batch=_diagonal_of_each, numbers="labels", input=_spread)
 def _labelled_diagonal(input: Any, labels: Labels) -> Any:
-    """The elements of an array at which axes of the same label have the same index; each label keeps one axis."""
+    """The elements of an array where axes of the same label have the same index; each label keeps one axis."""
     once = tuple(dict.fromkeys(labels))
     places = dict(zip(once, np.ogrid[tuple(slice(input.shape[labels.index(n)]) for n in once)], strict=True))
     return input[tuple(places[n] for n in labels)]
@@ -119,7 +119,7 @@ def _total(t: Tensor, labels: Labels, gone: set[int]) -> tuple[Tensor, Labels]:
     return t.sum(dims), tuple(n for n in labels if n not in gone)
 
 
-# All of them ----------------------------------------------------------------------------------------------------------
+# All operands ---------------------------------------------------------------------------------------------------------
 
 
 def label_name(label: int) -> str:
@@ -150,7 +150,7 @@ def _sizes(terms: Sequence[Labels], operands: Sequence[Tensor]) -> dict[int, int
 
 
 def _path(terms: Sequence[Labels], sizes: dict[int, int], out: Labels) -> list[tuple[int, ...]]:
-    """Which operands to join next, step by step: they are taken away, and what they make goes to the end."""
+    """Which operands to join at each step: they are removed, and their product is appended."""
     if len(terms) <= 2:
         return [(0, 1)] * (len(terms) - 1)
     number = {n: i for i, n in enumerate(sizes)}
@@ -166,7 +166,7 @@ def _path(terms: Sequence[Labels], sizes: dict[int, int], out: Labels) -> list[t
 
 
 def _join(first: tuple[Tensor, Labels], second: tuple[Tensor, Labels], rest: set[int]) -> tuple[Tensor, Labels]:
-    """Two operands as one that has no label but those in `rest`, which the result or other operands have."""
+    """Join two operands into one that keeps only the labels in `rest`, those of the result and of other operands."""
     (a, left), (b, right) = first, second
     a, left = _total(a, left, set(left) - set(right) - rest)
     b, right = _total(b, right, set(right) - set(left) - rest)
@@ -187,7 +187,7 @@ def _join(first: tuple[Tensor, Labels], second: tuple[Tensor, Labels], rest: set
 
 
 def contract(terms: Sequence[Labels], operands: Sequence[Tensor], out: Labels) -> Tensor:
-    """The sum, over all labels not in `out`, of the products of the operands, whose axes have the labels in `terms`."""
+    """The product of operands with axes labelled by `terms`, summed over all labels not in `out`."""
     sizes = _sizes(terms, operands)
     held: list[tuple[Tensor, Labels]] = []
     for labels, t in zip(terms, operands, strict=True):

@@ -1,7 +1,7 @@
 """Distances between points, the rows of matrices: `cdist` of every pair of two collections, `pdist` of one.
 
-Differences are taken block by block, so that no more of them are held at once than a matrix product would need, or not
-at all: Euclidean distances between many points come from products, ``|x - y|^2 = |x|^2 - 2 x y + |y|^2``.
+Differences are taken block by block, to hold few of them at once, or not at all: Euclidean distances between many
+points come from products, ``|x - y|^2 = |x|^2 - 2 x y + |y|^2``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...tensor.arrays import quiet
 from ...tensor.tensor import Tensor
 from ..shape.joining import cat
 
-_AT_ONCE = 1 << 18  # differences to be held
-_MANY = 25  # points from which on torch, too, uses products by itself
+_AT_ONCE = 1 << 18  # about as many differences are held at once
+_MANY = 25  # by default, more points than this use products, as in torch
 _MODES = (
     "use_mm_for_euclid_dist_if_necessary",
     "use_mm_for_euclid_dist",
@@ -35,12 +35,12 @@ _MODES = (
     x2=lambda g: np.negative(np.einsum("...ijm->...jm", g)),
 )
 def _differences(x1: Any, x2: Any) -> Any:
-    """Of every row of the first and every row of the second."""
+    """The differences of every row of `x1` and every row of `x2`."""
     return np.subtract(x1[..., :, None, :], x2[..., None, :, :])
 
 
 def _length_rule(g: Any, input: Any, out: Any, p: float) -> Any:
-    # d|x| = sgn(x_i) (|x_i| / |x|)^(p-1), and 0 where either is 0; of the largest, every one has all of it
+    # d|x| = sgn(x_i) (|x_i| / |x|)^(p-1), and 0 where either is 0; for p = inf, each largest element gets all of g
     if p == 0:
         return np.zeros_like(input)
     g, total = np.expand_dims(g, -1), np.expand_dims(out, -1)
@@ -60,7 +60,7 @@ def _length_rule(g: Any, input: Any, out: Any, p: float) -> Any:
 
 @special(method=False, batch="leading", input=_length_rule)
 def _length(input: Any, p: float) -> Any:
-    """The p-norm over the last axis, with torch's gradients of distances where it has none."""
+    """The p-norm over the last axis; where it has no gradient, with the one that torch gives distances."""
     if p == 2:
         return np.sqrt(np.einsum("...i,...i->...", input, input))
     size = np.abs(input)
@@ -72,7 +72,7 @@ def _length(input: Any, p: float) -> Any:
 
 
 def _pulled(g: Any, x: Any, y: Any, out: Any) -> Any:
-    """``sum_j g_ij (x_i - y_j) / d_ij``, the points at distance 0 left out."""
+    """``sum_j g_ij (x_i - y_j) / d_ij``, without the points at distance 0."""
     zero = np.equal(plain(out), 0)
     share = np.where(zero, 0, np.true_divide(g, np.where(zero, 1, out)))
     total = quiet(np.add.reduce, np.sum, share, axis=-1, keepdims=True)
@@ -152,8 +152,8 @@ def _cdist_samples() -> list[Sample]:
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The p-norms of the differences of every row of `x1` and every row of `x2`, p >= 0; batches broadcast.
 
-    compute_mode: whether Euclidean distances come from products, which loses half the digits of small ones: by default
-    from more than 25 points on. The gradient is 0 between equal points, and in a coordinate in which two are equal.
+    compute_mode: whether Euclidean distances come from products, which loses half the digits of small ones; the default
+    uses products for more than 25 points. The gradient is 0 between equal points, and in a coordinate they share.
 
     >>> import pullback
     >>> pullback.cdist(pullback.zeros(1, 2), pullback.tensor([[3.0, 4.0], [0.0, 1.0]]))
@@ -203,7 +203,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     differs=[Differs("torch has no second derivative of distances", "second")],
 )
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; as of `cdist`.
+    """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; otherwise as `cdist`.
 
     >>> import pullback
     >>> pullback.nn.functional.pdist(pullback.tensor([[0.0], [1.0], [3.0]]))
@@ -215,7 +215,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     n = input._data.shape[0]
     step = max(1, _AT_ONCE // max(input._data.size, 1))
     parts = []
-    for i in range(0, max(n, 1), step):  # some points with all from the first of them on
+    for i in range(0, max(n, 1), step):  # a block of points, with all points from its first on
         several = _length(_differences(input[i : i + step], input[i:]), p)
         parts.append(several[np.triu_indices(several._data.shape[0], 1, n - i)])
     return parts[0] if len(parts) == 1 else cat(parts, 0)

@@ -17,9 +17,9 @@ from .contractions import LETTERS, Labels, contract, label_name
 Terms = tuple[Any, ...]
 
 
-@functools.lru_cache(maxsize=1024)  # a program has few equations, and comes back to each
+@functools.lru_cache(maxsize=1024)  # a program uses few equations, again and again
 def _read(text: str, where: str, start: int) -> Terms:
-    """The subscripts of one operand or of the result: labels, and Ellipsis for three dots. They start at `start`."""
+    """The subscripts of one operand or of the result: labels, and Ellipsis for three dots. start: where they begin."""
     found: Terms = ()
     left = text.lstrip(" ")
     while left:
@@ -43,7 +43,7 @@ def _read(text: str, where: str, start: int) -> Terms:
 
 
 def _listed(labels: Any) -> tuple[Any, ...]:
-    """The subscripts of one operand that are given as a list."""
+    """The subscripts of one operand, given as a list."""
     for n in labels:
         if n is not Ellipsis and not (isinstance(n, int) and 0 <= n < len(LETTERS)):
             raise ValueError(
@@ -108,7 +108,7 @@ def _without_ellipsis(k: int, term: Terms, t: Tensor) -> Labels:
 
 
 def _output(terms: Sequence[Labels], given: Terms | None) -> Labels:
-    """The labels of the result. If none are given: the ellipsis, then those that stand once, in order."""
+    """The labels of the result. If none are given: those of the ellipsis, then those that occur once, sorted."""
     every = [n for labels in terms for n in labels]
     dots = tuple(sorted({n for n in every if n < 0}))
     if given is None:
@@ -230,10 +230,10 @@ def _numpy_einsum(*args: Any, optimize: Any = True) -> Tensor:
 def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation describes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
-    Each letter is an axis; those that are not in the result are summed over; a letter twice in one operand is its
-    diagonal; three dots are the axes not named, which broadcast. Instead of an equation, each operand may be followed
-    by a list of numbers, and all of them by that of the result. Three operands or more are joined two by two, in an
-    order that opt_einsum finds if it is installed, else `numpy.einsum_path`.
+    Each letter is an axis; letters that are not in the result are summed over; a letter twice in one operand takes its
+    diagonal; three dots are the axes not named, which broadcast. Instead of an equation, a list of numbers may follow
+    each operand, and a list for the result comes last. Three operands or more are joined two by two, in an order that
+    opt_einsum finds if it is installed, else `numpy.einsum_path`.
 
     >>> import pullback
     >>> a = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])

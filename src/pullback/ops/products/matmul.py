@@ -1,5 +1,5 @@
 """Products of matrices and vectors. Each is linear in both operands, so an entry is the product and its two adjoints;
-all but `matmul` are made of it.
+the other products use the entries of `matmul`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_BOOL = [
 
 
 def _as_matrices(g: Any, left: int, right: int) -> Any:
-    """The cotangent of a product, with the axes back that vector operands (of 1 axis) have lost."""
+    """The cotangent of a product, with the axes restored that the product lacks where an operand is a vector."""
     g = g[..., None] if right == 1 else g
     return g[..., None, :] if left == 1 else g
 
@@ -50,7 +50,7 @@ def _right(g: Any, input: Any, other_shape: Any) -> Any:
     if left == 2 and len(other_shape) == 1:
         return np.matmul(g, input)
     g = _as_matrices(g, left, len(other_shape))
-    if left > 2 and len(other_shape) == 2:  # of many matrices by one: all their rows at once
+    if left > 2 and len(other_shape) == 2:  # many matrices times one: all their rows at once
         rows = math.prod(input.shape[:-1])
         return np.matmul(input.reshape(rows, input.shape[-1]).swapaxes(0, 1), g.reshape(rows, g.shape[-1]))
     found = np.matmul(input.swapaxes(-1, -2), g)
@@ -58,7 +58,7 @@ def _right(g: Any, input: Any, other_shape: Any) -> Any:
 
 
 def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
-    """What a tensor of a vmap stands for, each of the batch with so many axes."""
+    """The batched value of a tensor in a vmap, with axes of length 1 so that each of the batch has at least `ndim`."""
     value, missing = level.value(t), ndim - t._data.ndim
     return value.reshape(level.size, *(1,) * missing, *t._data.shape) if missing > 0 and level.varies(t) else value
 
@@ -66,7 +66,7 @@ def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
 def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """vmap: one product if a matrix is the same for each, else a batch of them; vectors become matrices first."""
     input, other = args
-    if 0 in (input._data.ndim, other._data.ndim):  # with the axis of the batch it would not be seen that this is none
+    if 0 in (input._data.ndim, other._data.ndim):  # batched, a 0-d operand would pass as 1-d
         return op.unchecked(*(level.value(t)[0] if level.varies(t) else level.value(t) for t in args))
     if not level.varies(other) and other._data.ndim <= 2:
         return op.unchecked(level.value(input), level.value(other))
@@ -191,7 +191,7 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
 
 
 def check_ndim(name: str, **expected: tuple[Any, int]) -> None:
-    """Refuse operands (by their names: the value and how many axes it should have) that are not Tensors like that."""
+    """Refuse operands, given by name with their number of axes, that are not Tensors with so many axes."""
     for which, (value, ndim) in expected.items():
         if not isinstance(value, Tensor) or value.ndim != ndim:
             raise (RuntimeError if isinstance(value, Tensor) else TypeError)(
@@ -200,7 +200,7 @@ def check_ndim(name: str, **expected: tuple[Any, int]) -> None:
 
 
 def _batches(name: str, a: Tensor, b: Tensor) -> Tensor:
-    """The products of two stacks of matrices, which must be of the same height."""
+    """The products of two stacks of matrices, which must be equally long."""
     if a._data.shape[0] != b._data.shape[0]:
         raise RuntimeError(
             errors.message(f"{name}()", expected="equal batch sizes", found=f"{a.shape[0]} and {b.shape[0]}")
@@ -321,7 +321,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """``beta * input + alpha * product``; with beta 0, not even a NaN of `input` counts."""
+    """``beta * input + alpha * product``; with beta 0, `input` is ignored, even its NaN."""
     dtype, shape = product._data.dtype, product._data.shape
     beta, alpha = number_of(beta), number_of(alpha)
     for which, factor in (("beta", beta), ("alpha", alpha)):
@@ -369,7 +369,7 @@ _FRACTION = Differs(
 
 
 def _added(first: tuple[int, ...], second: tuple[int, ...], *inputs: tuple[int, ...]) -> Callable[[], list[Sample]]:
-    """Samples of ``beta * input + alpha * product``, of each shape of input."""
+    """Samples of ``beta * input + alpha * product``, for each shape of `input`."""
 
     def samples() -> list[Sample]:
         whole = inputs[0]
@@ -490,7 +490,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; `input` is broadcast."""
     check_ndim("addr", vec1=(vec1, 1), vec2=(vec2, 1))
-    wanted = dtypes.result_type([t._data for t in (input, vec1, vec2)])  # of which the products are, too
+    wanted = dtypes.result_type([t._data for t in (input, vec1, vec2)])  # the dtype of the products as well
     return _plus("addr", input, outer(to(vec1, wanted), to(vec2, wanted)), beta, alpha)
 
 

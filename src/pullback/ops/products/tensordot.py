@@ -1,4 +1,4 @@
-"""Sums of products along named axes: `tensordot`, `inner`, and with them `kron` and `trace`."""
+"""Sums of products along given axes: `tensordot` and `inner`; and `kron` and `trace`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _check_pair(name: str, a: Any, b: Any) -> None:
 
 
 def _paired_axes(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
-    """The axes of either to sum over: the last `dims` of the first and the first of the second, or two lists."""
+    """The axes of each operand to sum over: the last `dims` of the first and the first of the second, or two lists."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     n, m = a._data.ndim, b._data.ndim
@@ -124,11 +124,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         second[j] = i
     out = tuple(i for i in first if i not in left) + tuple(n for n in second if n >= len(first))
     found = contract([first, tuple(second)], [a, b], out)
-    return found if found._data.dtype == a._data.dtype else to(found, a._data.dtype)  # a sum of integers is wider
+    return found if found._data.dtype == a._data.dtype else to(found, a._data.dtype)  # a sum of integers widens
 
 
 def _dot(a: Any, b: Any) -> Any:
-    """As `numpy.dot`: over the last axis of the first and the second to last of the second."""
+    """Like `numpy.dot`: a sum over the last axis of the first and the second to last of the second."""
     if not np.ndim(a) or not np.ndim(b):
         return np.multiply(a, b)
     return np.matmul(a, b) if np.ndim(b) <= 2 else np.tensordot(a, b, ([-1], [-2]))

@@ -1,12 +1,12 @@
-"""Fourier transforms, as `torch.fft`: of one axis, of two, of any; of complex and of real signals.
+"""Fourier transforms, as `torch.fft`: along one axis, two, or any number; of complex and of real signals.
 
-All are made of three transforms along given axes, linear over the real numbers, and of `_resize`, which cuts a signal
-off or pads it with zeros and is its own transpose. ``F`` being the transform without a factor:
+All are built from three transforms along given axes, linear over the real numbers, and from `_resize`, which cuts a
+signal off or pads it with zeros; its transpose does the same. With ``F`` the transform without a factor:
 
 * `_c2c`, complex to complex. The adjoint of ``F`` is ``F^H``, the inverse transform without its factor 1/n.
 * `_r2c`, real to the half of the spectrum that determines the rest. Its adjoint is the real part of ``F^H`` of a half
-  spectrum with zeros for the rest; `_c2r` would count the frequencies twice that occur in both halves.
-* `_c2r`, from that half to real. It takes each of those frequencies for two, so its adjoint counts them twice.
+  spectrum with zeros for the rest; `_c2r` would count twice the frequencies that occur in both halves.
+* `_c2r`, from that half to real. It counts each of those frequencies twice, and so does its adjoint.
 
 A factor is the same both ways, so that ``norm="backward"`` one way is ``"forward"`` the other.
 """
@@ -32,7 +32,7 @@ from ..make.of_size import factory, or_default, sizes_of
 from ..make.random import need_kind
 from ..shape.rearranging import roll
 
-_NORMS = ("backward", "ortho", "forward")  # which divide a transform to frequencies by 1, sqrt(n), n
+_NORMS = ("backward", "ortho", "forward")  # they divide a transform to frequencies by 1, sqrt(n), n
 _TURNED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 # The transforms -------------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ _TURNED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 @functools.cache
 def _library() -> Any:
-    """SciPy's transforms, if it is installed: they are NumPy's, but of several rows at once, in a third of the time."""
+    """SciPy's transforms if it is installed, else NumPy's: SciPy takes several rows at once, in a third of the time."""
     try:
         import scipy.fft
     except ImportError:
@@ -54,7 +54,7 @@ def _resize_rule(g: Any, dims: Any, input_shape: Any) -> Any:
 
 @linear(method=False, batch=dims("dims"), input=_resize_rule)
 def _resize(input: Any, dims: Any, sizes: Any) -> Any:
-    """`input` cut off at, or padded with zeros to, these sizes along axes; its transpose is the way back."""
+    """`input` cut or padded with zeros to these sizes along axes; the transpose resizes it back."""
     shape = list(input.shape)
     for dim, size in zip(dims, sizes, strict=True):
         shape[dim] = size
@@ -104,7 +104,7 @@ def _r2c_rule(g: Any, dims: Any, norm: str, input_shape: Any) -> Any:
     input=_r2c_rule,
 )
 def _r2c(input: Any, dims: Any, norm: Any) -> Any:
-    """The half of the spectrum along the last of `dims`, the whole of it along the others."""
+    """Half the spectrum along the last of `dims`, all of it along the others."""
     if len(dims) == 1:
         return _library().rfft(input, axis=dims[0], norm=norm)
     return _library().rfftn(input, axes=dims, norm=norm)
@@ -146,7 +146,7 @@ def _whole(name: str, values: Any) -> tuple[int, ...]:
 
 
 def _axes(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """The axes to transform, and their lengths (None: as they are; -1: that one as it is)."""
+    """The axes to transform, and their lengths (None: all unchanged; -1: that one unchanged)."""
     ndim = input._data.ndim
     sizes = None if s is None else _whole("s", s)
     if dim is None:
@@ -301,7 +301,7 @@ _NO_AXIS = [*_BAD_N, S(A()), S(A(2, 3), dim=())]
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: Any = None) -> Tensor:
     """The discrete Fourier transform along `dim` (None: all axes, or the last ``len(s)``), cut or padded to `s`.
 
-    norm: where its factor is: "backward" (the default) in the inverse, "forward" here, "ortho" its root in both.
+    norm: where its factor goes: "backward" (the default) in the inverse, "forward" here, "ortho" its root in both.
 
     >>> import pullback
     >>> pullback.fft.fftn(pullback.ones(2, 2)).real
@@ -329,7 +329,7 @@ def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: Any = None) -> Te
     numpy={np.fft.rfftn: lambda a, s=None, axes=None, norm=None, out=None: rfftn(a, s, axes, norm, out=out)},
 )
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: Any = None) -> Tensor:
-    """`fftn` of a real tensor: only the half of it along the last axis that determines the rest."""
+    """`fftn` of a real tensor: only the half along the last axis that determines the rest."""
     return _of_real("rfftn", input, s, dim, _norm(norm))
 
 
@@ -346,7 +346,7 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: Any = None) -> T
 
 @composite(home="fft", samples=_samples_n, refused=_NO_AXIS)
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: Any = None) -> Tensor:
-    """`fftn` of what is Hermitian along the last axis, given by the half of it: a real tensor."""
+    """`fftn` of a signal that is Hermitian along the last axis, given by half of it: a real tensor."""
     return _to_real("hfftn", conj(_complex("hfftn", input)), s, dim, _norm(norm, turned=True))
 
 
@@ -421,7 +421,7 @@ def ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: Any = None) 
 def _one(n: Any) -> Any:
     if n is not None and (isinstance(n, (float, str, tuple, list)) or not hasattr(n, "__index__")):
         raise TypeError(errors.message("n", expected="an integer", found=errors.describe(n)))
-    if n == -1:  # what leaves an axis as it is, where there may be several
+    if n == -1:  # -1 leaves an axis unchanged only in transforms of several axes
         _check_lengths((n,))
     return None if n is None else (n,)
 
@@ -463,8 +463,8 @@ _BAD_1 = [
 def fft(input: Tensor, n: Any = None, dim: Any = -1, norm: Any = None) -> Tensor:
     """``X[k] = sum_j x[j] exp(-2 pi i j k / n)``: the discrete Fourier transform, of the input cut or padded to `n`.
 
-    norm: where its factor 1/n is: "backward" (the default) in the inverse, "forward" here, "ortho" its root in both.
-    The result is complex64 for float32. RuntimeError for float16, and where there is nothing to transform.
+    norm: where its factor 1/n goes: "backward" (the default) in the inverse, "forward" here, "ortho" its root in both.
+    The result is complex64 for float32. RuntimeError for float16, and if there is nothing to transform.
 
     >>> import pullback
     >>> pullback.fft.fft(pullback.tensor([1.0, 0.0, -1.0, 0.0])).real
@@ -491,7 +491,7 @@ def ifft(input: Tensor, n: Any = None, dim: Any = -1, norm: Any = None) -> Tenso
     numpy={np.fft.rfft: lambda a, n=None, axis=-1, norm=None, out=None: rfft(a, n, axis, norm, out=out)},
 )
 def rfft(input: Tensor, n: Any = None, dim: Any = -1, norm: Any = None) -> Tensor:
-    """`fft` of a real tensor: only its first ``n // 2 + 1`` frequencies, of which the rest are the conjugates."""
+    """`fft` of a real tensor: only its first ``n // 2 + 1`` frequencies; the rest are their conjugates."""
     return _of_real("rfft", input, _one(n), dim, _norm(norm))
 
 
@@ -504,7 +504,7 @@ def rfft(input: Tensor, n: Any = None, dim: Any = -1, norm: Any = None) -> Tenso
 def irfft(input: Tensor, n: Any = None, dim: Any = -1, norm: Any = None) -> Tensor:
     """The inverse of `rfft`: a real tensor of length `n`, which is ``2 * (m - 1)`` for None.
 
-    Of the first frequency, and for an even `n` of the last, the imaginary part does not count.
+    The imaginary part of the first frequency is ignored, and for an even `n` that of the last.
     """
     return _to_real("irfft", _complex("irfft", input), _one(n), dim, _norm(norm))
 

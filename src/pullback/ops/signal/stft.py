@@ -1,6 +1,6 @@
 """Spectra that change in time: `stft`, the Fourier transform of overlapping windows of a signal, and its inverse.
 
-Both are compositions of a transform of `fft.py` with cutting a signal into frames, whose transpose is to add frames up
+Both combine a transform of `fft.py` with cutting a signal into frames. The transpose of cutting is to add the frames up
 where they overlap.
 """
 
@@ -41,7 +41,7 @@ def _frames(input: Any, size: int, hop: int) -> Any:
     input=lambda g, hop, input_shape: on(_frames, g, input_shape[-1], hop),
 )
 def _overlap_add(input: Any, hop: int, length: int) -> Any:
-    """A signal of `length`, to which each of the frames is added where it lies: the transpose of `_frames`."""
+    """A signal of `length` with each frame added at its place: the transpose of `_frames`."""
     *lead, count, size = input.shape
     out = np.zeros((*lead, length), input.dtype)
     pieces = -(-size // hop)
@@ -65,7 +65,7 @@ def _refused(name: str, expected: str, found: Any) -> RuntimeError:
 
 
 def _lengths(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: Any) -> tuple[int, int]:
-    """The distance of windows and their length, with torch's defaults, checked."""
+    """The distance between windows and their length, checked, with torch's defaults."""
     for what, value in (("n_fft", n_fft), ("hop_length", hop_length), ("win_length", win_length)):
         if value is None and what != "n_fft":
             continue
@@ -88,7 +88,7 @@ def _lengths(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: An
 
 
 def _centred(window: Tensor, width: int, n_fft: int) -> Tensor:
-    """The window with zeros before and behind it."""
+    """The window with zeros before and after it, `n_fft` elements in all."""
     if width == n_fft:
         return window
     left = (n_fft - width) // 2
@@ -115,7 +115,7 @@ _PADDINGS = {"constant": "constant", "reflect": "reflect", "replicate": "edge", 
 
 
 def _padded(input: Tensor, pad: int, mode: str) -> Tensor:
-    """The signal with `pad` elements more at either end, as `mode` says."""
+    """The signal with `pad` more elements at either end, as `mode` says."""
     n = input._data.shape[-1] if input._data.ndim else 1
     if mode not in _PADDINGS:
         raise NotImplementedError(
@@ -208,8 +208,8 @@ def stft(
             both ends as `pad_mode` says: "reflect", "constant" (zeros), "replicate" or "circular".
         normalized: divide by the root of `n_fft`.
         onesided: only the ``n_fft // 2 + 1`` frequencies that determine the others; not for complex numbers.
-        return_complex: True for complex numbers; False, which torch calls deprecated, for pairs of real ones. Must be
-            given if the signal is real.
+        return_complex: True for complex numbers; False, deprecated in torch, for pairs of real ones. Must be given if
+            the signal is real.
         align_to_window: with ``center=False``, whether the first frame has its window, not itself, at the beginning.
 
     Returns a tensor of shape ``(B, frequencies, frames)``, without the first axis if the signal has none.
@@ -328,10 +328,10 @@ def istft(
     length: Any = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose `stft` with the same arguments is `input`: the least-squares one, if there is none.
+    """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal.
 
-    The frames are transformed back, windowed and added up, and divided by the sum of the squared windows. Where that is
-    0 there is no signal: RuntimeError. length: of the result, which is cut off or padded with zeros.
+    The frames are transformed back, windowed and added up, and divided by the sum of the squared windows. RuntimeError
+    if that sum is 0 anywhere. length: the length of the result, which is cut off or padded with zeros.
 
     >>> import pullback
     >>> x, window = pullback.arange(8.0), pullback.hann_window(4)
@@ -379,7 +379,7 @@ def istft(
 
 
 def _check_spectrum(input: Tensor, n_fft: int, hop: int, width: int, onesided: Any) -> bool:
-    """Whether the spectrum is one-sided, if it is one of frames of this length."""
+    """Whether the spectrum is one-sided; an error if it does not belong to frames of this length."""
     shape = input._data.shape
     if len(shape) == 1:
         raise IndexError("istft(): Dimension out of range: expected a tensor with 2 or 3 dimensions")
@@ -396,7 +396,7 @@ def _check_spectrum(input: Tensor, n_fft: int, hop: int, width: int, onesided: A
 
 @linear(method=False, batch="leading", input=lambda g: g)
 def _nowhere_zero(input: Any) -> Any:
-    """A sum of squared windows, if there is something to divide by everywhere."""
+    """A sum of squared windows; an error if it is 0 anywhere, since the signal is divided by it."""
     if not input.size or np.abs(input).min() < 1e-11:
         raise RuntimeError(
             errors.message(

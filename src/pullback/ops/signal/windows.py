@@ -16,7 +16,7 @@ from ..make.random import need_kind
 
 
 def _window(name: str, length: Any, periodic: bool, dtype: Any, weight: Callable[[Any], Any]) -> Any:
-    """`weight` at n points from 0 to 1; of a window of one element, 1."""
+    """`weight` at n points from 0 to 1; a window of one element is 1."""
     found = or_default(dtype)
     need_kind(name, found, "fVc", RuntimeError)
     need_kind(name, found, "fV")
@@ -27,7 +27,7 @@ def _window(name: str, length: Any, periodic: bool, dtype: Any, weight: Callable
 
 
 def _cosines(*factors: float) -> Callable[[Any], Any]:
-    """A sum of cosines of 0, 1, 2... turns, of alternating sign."""
+    """A sum of cosines of 0, 1, 2... turns, with alternating signs."""
     return lambda x: sum((-1) ** k * a * np.cos(2 * np.pi * k * x) for k, a in enumerate(factors))
 
 
