@@ -71,7 +71,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any 
 def addbmm_(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
     """`addbmm`, written into this tensor, which is returned."""
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
-    """``input + value * tensor1 / tensor2``, broadcast; not of integers."""
+    """``input + value * tensor1 / tensor2``, broadcast; not for integers."""
 def addcdiv_(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
     """`addcdiv`, written into this tensor, which is returned."""
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
@@ -91,7 +91,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...,
 def addr_(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
     """`addr`, written into this tensor, which is returned."""
 def adjoint(input: Any) -> Tensor:
-    """The conjugate transpose of a matrix, or of each of a batch: the last two axes exchanged; a view where it is real."""
+    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if it is real."""
 def all(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
 def allclose(input: Any, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
@@ -145,7 +145,7 @@ def argwhere(input: Any, *, out: Any = ...) -> Tensor:
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Tensor:
     """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap."""
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
-    """`as_strided`, of this tensor itself, which is returned."""
+    """`as_strided` in place; returns the tensor."""
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the elements that `as_strided` selects replaced by `src`."""
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: Any = ...) -> Any:
@@ -171,11 +171,11 @@ def atanh(input: Any, *, out: Any = ...) -> Tensor:
 def atanh_(input: Any, *, out: Any = ...) -> Tensor:
     """`atanh`, written into this tensor, which is returned."""
 def atleast_1d(*tensors: Any) -> Tensor:
-    """A tensor as it is, or a 0-d one with one axis of length 1; a tuple for several tensors or a sequence of them."""
+    """The tensor; if it is 0-d, with one axis of length 1. A tuple for several tensors or a sequence of them."""
 def atleast_2d(*tensors: Any) -> Tensor:
-    """A tensor with two axes, new ones in front, or more; a tuple for several tensors or a sequence of them."""
+    """The tensor with two axes or more, new ones in front. A tuple for several tensors or a sequence of them."""
 def atleast_3d(*tensors: Any) -> Tensor:
-    """A tensor with three axes or more: one in front of and one behind a row, one behind a matrix."""
+    """The tensor with three axes or more: new ones before and after a vector's axis, and after a matrix's axes."""
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ...) -> Tensor:
     """The average of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Any = ...) -> Tensor:
@@ -189,7 +189,7 @@ def bernoulli(input: Any, p: Any = ..., *, generator: Any = ..., out: Any = ...)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = ...) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``."""
 def bincount(input: Any, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
-    """How often each of 0, 1, 2... is among `input`, a vector of integers; or the sums of the `weights` there."""
+    """How often each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there."""
 def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input & other``, of bools and integers."""
 def bitwise_and_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -217,21 +217,21 @@ def bitwise_xor_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def blackman_window(window_length: Any, periodic: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``0.42 - 0.5 cos(2 pi x) + 0.08 cos(4 pi x)`` for x from 0 to 1."""
 def block_diag(*tensors: Any, out: Any = ...) -> Tensor:
-    """The matrices along the diagonal of one, zeros elsewhere; what has one axis is a row."""
+    """The matrices along the diagonal of a larger one, zeros elsewhere; a 1-D tensor is a row."""
 def bmm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
     """The products of two stacks of matrices, pair by pair."""
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that arrays of these shapes broadcast to."""
 def broadcast_tensors(*tensors: Any) -> Any:
-    """The tensors, each repeated without a copy to the shape they all broadcast to."""
+    """The tensors, each expanded (without a copy) to the shape they all broadcast to."""
 def broadcast_to(input: Any, size: Any, *more: Any) -> Tensor:
     """`expand` under NumPy's name."""
 def bucketize(input: Any, boundaries: Any, *, out_int32: Any = ..., right: Any = ..., out: Any = ...) -> Tensor:
-    """The bucket of each of `input`: how many of the sorted `boundaries` are smaller (``right=True``: not larger)."""
+    """The bucket of each element: how many of the sorted `boundaries` are smaller (``right=True``: not larger)."""
 def cartesian_prod(*tensors: Any, out: Any = ...) -> Tensor:
-    """All choices of one element of each, as rows; of one tensor, the tensor itself."""
+    """All choices of one element from each tensor, as rows; for a single tensor, the tensor itself."""
 def cat(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The tensors one after the other along `dim`; an empty 1-D tensor among them is skipped, as in torch."""
+    """The tensors one after the other along `dim`. Empty 1-D tensors are skipped, as in torch."""
 def cdist(x1: Any, x2: Any, p: Any = ..., compute_mode: Any = ..., *, out: Any = ...) -> Tensor:
     """The p-norms of the differences of every row of `x1` and every row of `x2`, p >= 0; batches broadcast."""
 def ceil(input: Any, *, out: Any = ...) -> Tensor:
@@ -245,7 +245,7 @@ def celu_(input: Any, *args: Any, **kwargs: Any) -> Any:
 def chain_matmul(*matrices: Any, out: Any = ...) -> Tensor:
     """The product of matrices, in the cheapest order; an older form of `linalg.multi_dot`."""
 def channel_shuffle(input: Any, groups: Any) -> Tensor:
-    """The channels, the second axis, divided into groups and taken in turn, one of each."""
+    """The channels (the second axis) divided into groups, and taken from each group in turn."""
 def cholesky(input: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
     """The Cholesky factor: `linalg.cholesky`."""
 def cholesky_inverse(L: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
@@ -253,17 +253,17 @@ def cholesky_inverse(L: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
 def cholesky_solve(B: Any, L: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
     """X with ``L L^H X = B``, or ``L^H L X = B`` if `upper`; of the Cholesky factor L only that triangle is read."""
 def chunk(input: Any, chunks: Any, dim: Any = ...) -> Any:
-    """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
+    """At most `chunks` consecutive pieces of equal size along `dim`; the last may be smaller."""
 def clamp(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` limited to ``[min, max]``, numbers or tensors; the gradient passes at the bounds themselves."""
 def clamp_(input: Any, min: Any = ..., max: Any = ...) -> Tensor:
     """`clamp`, written into this tensor, which is returned."""
 def clamp_max(input: Any, max: Any, *, out: Any = ...) -> Tensor:
-    """`input`, or `max` where that is smaller; a tie is `input`'s."""
+    """`input`, or `max` where that is smaller; at a tie `input` gets the gradient."""
 def clamp_max_(input: Any, max: Any) -> Tensor:
     """`clamp_max`, written into this tensor, which is returned."""
 def clamp_min(input: Any, min: Any, *, out: Any = ...) -> Tensor:
-    """`input`, or `min` where that is larger; a tie is `input`'s."""
+    """`input`, or `min` where that is larger; at a tie `input` gets the gradient."""
 def clamp_min_(input: Any, min: Any) -> Tensor:
     """`clamp_min`, written into this tensor, which is returned."""
 def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
@@ -271,19 +271,19 @@ def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tenso
 def clip_(input: Any, min: Any = ..., max: Any = ...) -> Tensor:
     """`clip`, written into this tensor, which is returned."""
 def clone(input: Any, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
-    """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another; gradients flow through it."""
+    """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
 def column_stack(tensors: Any, *, out: Any = ...) -> Tensor:
-    """As `hstack`, where what has at most one axis is a column."""
+    """As `hstack`, but a tensor with at most one axis is a column."""
 def combinations(input: Any, r: Any = ..., with_replacement: Any = ..., *, out: Any = ...) -> Tensor:
     """All choices of `r` elements, in order, as rows."""
 def complex(real: Any, imag: Any, *, out: Any = ...) -> Tensor:
-    """``real + i imag`` of two tensors of float32 (complex64) or of float64 (complex128)."""
+    """``real + i imag`` from two tensors of float32 (gives complex64) or float64 (complex128)."""
 def concat(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """`cat`, by another name."""
+    """`cat` under another name."""
 def concatenate(tensors: Any, axis: Any = ..., *, out: Any = ...) -> Tensor:
-    """`cat`, by NumPy's name."""
+    """`cat` under NumPy's name."""
 def conj(input: Any, *, out: Any = ...) -> Tensor:
-    """The complex conjugate, in memory of its own; a real tensor is its own."""
+    """The complex conjugate, in memory of its own; a real tensor is returned itself."""
 def conj_physical(input: Any, *, out: Any = ...) -> Tensor:
     """The complex conjugate, as `conj`."""
 def conj_physical_(input: Any) -> Tensor:
@@ -307,7 +307,7 @@ def copysign(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def copysign_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`copysign`, written into this tensor, which is returned."""
 def corrcoef(input: Any, *, out: Any = ...) -> Tensor:
-    """Pearson's correlation coefficients of variables, the rows of `input`: ``cov[i, j] / (std[i] std[j])``."""
+    """Pearson's correlation coefficients of variables (the rows of `input`): ``cov[i, j] / (std[i] std[j])``."""
 def cos(input: Any, *, out: Any = ...) -> Tensor:
     """The cosine."""
 def cos_(input: Any, *, out: Any = ...) -> Tensor:
@@ -321,13 +321,13 @@ def cosine_similarity(x1: Any, x2: Any, dim: Any = ..., eps: Any = ...) -> Tenso
 def count_nonzero(input: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """How many elements are nonzero, over `dim` (default: of all); int64, no derivative."""
 def cov(input: Any, *, correction: Any = ..., fweights: Any = ..., aweights: Any = ..., out: Any = ...) -> Tensor:
-    """The covariances of variables, the rows of `input`, over observations, its columns; of a vector the variance."""
+    """The covariances of variables (the rows of `input`) over observations (its columns); of a vector, the variance."""
 def cross(input: Any, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
 def cummax(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
-    """The largest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+    """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
 def cummin(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
-    """The smallest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+    """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
 def cumprod(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The running product along `dim`; its derivatives are right where elements are zero."""
 def cumprod_(input: Any, dim: Any, *, dtype: Any = ...) -> Tensor:
@@ -359,19 +359,19 @@ def diagonal(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ...) ->
 def diagonal_scatter(input: Any, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with its `diagonal` replaced by `src`."""
 def diff(input: Any, n: Any = ..., dim: Any = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
-    """``input[i + 1] - input[i]`` along `dim`, `n` times; of bools whether they differ."""
+    """``input[i + 1] - input[i]`` along `dim`, `n` times; for bools, whether they differ."""
 def digamma(input: Any, *, out: Any = ...) -> Tensor:
     """The derivative of `lgamma`."""
 def digamma_(input: Any, *, out: Any = ...) -> Tensor:
     """`digamma`, written into this tensor, which is returned."""
 def dist(input: Any, other: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
-    """The p-norm of the difference, ``norm(input - other, p)``; 0 between equal tensors, and so is the gradient."""
+    """The p-norm of the difference, ``norm(input - other, p)``. Between equal tensors it and its gradient are 0."""
 def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
-    """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+    """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
 def div_(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
     """`div`, written into this tensor, which is returned."""
 def divide(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
-    """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+    """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
 def divide_(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
     """`divide`, written into this tensor, which is returned."""
 def dot(input: Any, tensor: Any, *, out: Any = ...) -> Tensor:
@@ -379,7 +379,7 @@ def dot(input: Any, tensor: Any, *, out: Any = ...) -> Tensor:
 def dsplit(input: Any, indices_or_sections: Any) -> Any:
     """`tensor_split` along the third axis."""
 def dstack(tensors: Any, *, out: Any = ...) -> Tensor:
-    """One behind the other: along the third axis."""
+    """The tensors one behind the other: along the third axis."""
 def einsum(*args: Any, out: Any = ...) -> Tensor:
     """The sum of products that an equation describes: ``einsum("ij,jk->ik", a, b)`` is the matrix product."""
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
@@ -425,13 +425,13 @@ def fix(input: Any, *, out: Any = ...) -> Tensor:
 def fix_(input: Any, *, out: Any = ...) -> Tensor:
     """`fix`, written into this tensor, which is returned."""
 def flatten(input: Any, start_dim: Any = ..., end_dim: Any = ...) -> Tensor:
-    """Axes `start_dim` to `end_dim`, both included, as one; the tensor itself if that is how it is."""
+    """Axes `start_dim` to `end_dim`, both included, joined into one; the tensor itself for a single axis."""
 def flip(input: Any, dims: Any, *more: Any, out: Any = ...) -> Tensor:
-    """The order along `dims` reversed; a copy."""
+    """`input` with the order along `dims` reversed; a copy."""
 def fliplr(input: Any, *, out: Any = ...) -> Tensor:
-    """The order along the second axis reversed."""
+    """`input` with the order along the second axis reversed."""
 def flipud(input: Any, *, out: Any = ...) -> Tensor:
-    """The order along the first axis reversed."""
+    """`input` with the order along the first axis reversed."""
 def float_power(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
     """``input ** exponent`` in double precision, whatever the dtypes."""
 def float_power_(input: Any, exponent: Any) -> Tensor:
@@ -477,11 +477,11 @@ def geqrf(input: Any, *, out: Any = ...) -> Tensor:
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def get_device(input: Any, *, out: Any = ...) -> Any:
-    """-1: the number of no accelerator, for all tensors lie in the host's memory."""
+    """-1: no accelerator; all tensors lie in the host's memory."""
 def get_rng_state() -> Any:
     """The position of the default generator, as a uint8 tensor."""
 def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: Any = ..., out: Any = ...) -> Any:
-    """The derivatives, along each of `dim`, of the function that `input` samples, by differences of second order."""
+    """The derivatives along each of `dim` of the function that `input` samples, by second-order differences."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input > other``, elementwise."""
 def greater_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -503,7 +503,7 @@ def hann_window(window_length: Any, periodic: Any = ..., *, dtype: Any = ..., ou
 def hardshrink(input: Any, lambd: Any = ...) -> Tensor:
     """`input` where ``|input| > lambd``, else 0."""
 def heaviside(input: Any, values: Any, *, out: Any = ...) -> Tensor:
-    """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
+    """0 where `input` is negative or NaN, 1 where it is positive, `values` where it is 0 (they get the gradient)."""
 def heaviside_(input: Any, values: Any) -> Tensor:
     """`heaviside`, written into this tensor, which is returned."""
 def histc(input: Any, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
@@ -511,11 +511,11 @@ def histc(input: Any, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: A
 def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
 def histogramdd(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
-    """As `histogram`, of points, whose coordinates are the last axis of `input`: a bin is a box among D axes."""
+    """As `histogram`, for points with coordinates along the last axis of `input`: a bin is a box in D dimensions."""
 def hsplit(input: Any, indices_or_sections: Any) -> Any:
     """`tensor_split` along the second axis, or the only one."""
 def hstack(tensors: Any, *, out: Any = ...) -> Tensor:
-    """One after the other from left to right: along the second axis, or along the first if there is only one."""
+    """The tensors side by side, from left to right: along the second axis, or along the first if there is only one."""
 def hypot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)``, without overflow; at the origin the derivative is NaN."""
 def hypot_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -557,13 +557,13 @@ def inverse(input: Any, *, out: Any = ...) -> Tensor:
 def is_complex(input: Any, *, out: Any = ...) -> Any:
     """Whether the elements are complex."""
 def is_conj(input: Any, *, out: Any = ...) -> Any:
-    """False: conjugates are computed at once, no tensor waits for it."""
+    """False: conjugates are computed at once, never later."""
 def is_floating_point(input: Any, *, out: Any = ...) -> Any:
     """Whether the elements are real floating point numbers."""
 def is_inference(input: Any, *, out: Any = ...) -> Any:
     """Whether the tensor was made in inference mode."""
 def is_neg(input: Any, *, out: Any = ...) -> Any:
-    """False: negatives are computed at once, no tensor waits for it."""
+    """False: negatives are computed at once, never later."""
 def is_nonzero(input: Any) -> Any:
     """Whether the only element is not 0; RuntimeError if there is not exactly one."""
 def is_same_size(input: Any, other: Any, *, out: Any = ...) -> Any:
@@ -575,7 +575,7 @@ def isclose(input: Any, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan:
 def isfinite(input: Any, *, out: Any = ...) -> Tensor:
     """Whether it is neither infinite nor NaN."""
 def isin(elements: Any, test_elements: Any, *, assume_unique: Any = ..., invert: Any = ..., out: Any = ...) -> Tensor:
-    """Whether each of `elements` is among `test_elements` (``invert=True``: is not); one may be a number."""
+    """Whether each of `elements` is among `test_elements` (``invert=True``: is not). One of them may be a number."""
 def isinf(input: Any, *, out: Any = ...) -> Tensor:
     """Whether it is infinite."""
 def isnan(input: Any, *, out: Any = ...) -> Tensor:
@@ -609,7 +609,7 @@ def le(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def le_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`le`, written into this tensor, which is returned."""
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
-    """``input + weight * (end - input)``, and exactly `input` and `end` at the weights 0 and 1."""
+    """``input + weight * (end - input)``; exactly `input` and `end` at the weights 0 and 1."""
 def lerp_(input: Any, end: Any, weight: Any) -> Tensor:
     """`lerp`, written into this tensor, which is returned."""
 def less(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -641,7 +641,7 @@ def log2_(input: Any, *, out: Any = ...) -> Tensor:
 def log_(input: Any, *, out: Any = ...) -> Tensor:
     """`log`, written into this tensor, which is returned."""
 def log_softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
+    """``x - log(sum(exp(x)))`` along `dim`, more precise than the logarithm of `softmax`."""
 def logaddexp(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``log(exp(input) + exp(other))``, without overflow."""
 def logaddexp2(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -667,13 +667,13 @@ def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def logical_xor_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`logical_xor`, written into this tensor, which is returned."""
 def logit(input: Any, eps: Any = ..., *, out: Any = ...) -> Tensor:
-    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside of [0, 1]."""
+    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside [0, 1]."""
 def logit_(input: Any, eps: Any = ...) -> Tensor:
     """`logit`, written into this tensor, which is returned."""
 def logspace(start: Any, end: Any, steps: Any, base: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``base ** x`` for `steps` numbers x from `start` to `end`, evenly spaced, both included."""
 def logsumexp(input: Any, dim: Any, keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-    """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing."""
+    """``log(sum(exp(input)))`` over `dim`, relative to the largest element against overflow; -inf for no elements."""
 def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input < other``, elementwise."""
 def lt_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -707,11 +707,11 @@ def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = .
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
 def mean(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
+    """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
 def median(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
 def meshgrid(*tensors: Any, indexing: Any = ...) -> Any:
-    """The coordinates of a grid, each tensor's elements along an axis of its own; "xy" exchanges the first two axes."""
+    """The coordinates of a grid: each tensor's elements along an axis of their own; "xy" exchanges the first two axes."""
 def min(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
     """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
 def minimum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -719,7 +719,7 @@ def minimum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def mm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
     """The product of two matrices."""
 def mode(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The most frequent element along `dim` (of several the smallest) and its last index: ``(values, indices)``."""
+    """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
 def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to new places, the others in their order; a view."""
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
@@ -743,17 +743,17 @@ def mvlgamma(input: Any, p: Any, *, out: Any = ...) -> Tensor:
 def mvlgamma_(input: Any, p: Any) -> Tensor:
     """`mvlgamma`, written into this tensor, which is returned."""
 def nan_to_num(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Any = ...) -> Tensor:
-    """`input` with numbers in the place of NaN (0) and of the infinities (the largest and smallest of the dtype)."""
+    """`input` with NaN replaced by 0, and infinities by the largest and smallest numbers of the dtype."""
 def nan_to_num_(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
     """`nan_to_num`, written into this tensor, which is returned."""
 def nanmean(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """The mean over `dim` of what is not NaN; NaN where there is nothing else."""
+    """The mean over `dim` of the elements that are not NaN; NaN where all are."""
 def nanmedian(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-    """As `median`, of the elements that are not NaN; NaN if there are none."""
+    """`median` of the elements that are not NaN; NaN if all are."""
 def nanquantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
-    """As `quantile`, of the elements that are not NaN; NaN if there are none."""
+    """`quantile` of the elements that are not NaN; NaN if all are."""
 def nansum(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """The sum over `dim` of what is not NaN; the gradient of NaN is 0."""
+    """The sum over `dim` of the elements that are not NaN; the gradient of NaN is 0."""
 def narrow(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
     """`length` slices along `dim` from `start`; a view."""
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Tensor:
@@ -805,7 +805,7 @@ def permute(input: Any, dims: Any, *more: Any) -> Tensor:
 def pinverse(input: Any, rcond: Any = ..., *, out: Any = ...) -> Tensor:
     """The pseudoinverse, in which singular values up to `rcond` times the largest count as 0: `linalg.pinv`."""
 def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
-    """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, for r the `upscale_factor`."""
+    """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, where r is the `upscale_factor`."""
 def pixel_unshuffle(input: Any, downscale_factor: Any) -> Tensor:
     """Pixels as channels, the inverse of `pixel_shuffle`: ``(*, C, H r, W r)`` to ``(*, C r^2, H, W)``."""
 def poisson(input: Any, generator: Any = ...) -> Any:
@@ -819,7 +819,7 @@ def polygamma_(self: Any, n: Any) -> Any:
 def positive(input: Any, *, out: Any = ...) -> Tensor:
     """``+input``: the tensor itself; bools are refused."""
 def pow(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
-    """``input ** exponent``, broadcast; the derivatives are 0 where the exponent or the base is 0."""
+    """``input ** exponent``, broadcast; its derivatives take their limit, 0, at exponent 0 and at base 0."""
 def pow_(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
     """`pow`, written into this tensor, which is returned."""
 def prelu(input: Any, weight: Any) -> Tensor:
@@ -831,7 +831,7 @@ def put(input: Any, index: Any, source: Any, accumulate: Any = ..., *, out: Any 
 def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Tensor:
     """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
 def quantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
-    """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one."""
+    """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN."""
 def rad2deg(input: Any, *, out: Any = ...) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input: Any, *, out: Any = ...) -> Tensor:
@@ -839,9 +839,9 @@ def rad2deg_(input: Any, *, out: Any = ...) -> Tensor:
 def range(start: Any, end: Any, step: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """The numbers from `start` to `end`, both included. Deprecated in torch, since Python's range excludes its end."""
 def ravel(input: Any) -> Tensor:
-    """All elements in a row without gaps; a view where they lie in memory like that."""
+    """All elements in one contiguous row; a view if they already lie so in memory."""
 def real(input: Any) -> Tensor:
-    """The real part, a view; a real tensor is its own."""
+    """The real part, a view; a real tensor is returned itself."""
 def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
     """``1 / input``."""
 def reciprocal_(input: Any, *, out: Any = ...) -> Tensor:
@@ -855,33 +855,33 @@ def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def remainder_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`remainder`, written into this tensor, which is returned."""
 def renorm(input: Any, p: Any, dim: Any, maxnorm: Any, *, out: Any = ...) -> Tensor:
-    """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer."""
+    """`input` with each slice along `dim` scaled to p-norm `maxnorm` (less 1e-7 of it) if its p-norm is larger."""
 def renorm_(input: Any, p: Any, dim: Any, maxnorm: Any) -> Tensor:
     """`renorm`, written into this tensor, which is returned."""
 def repeat_interleave(input: Any, repeats: Any = ..., dim: Any = ..., *, output_size: Any = ..., out: Any = ...) -> Tensor:
-    """Each element (each slice along `dim`) `repeats` times in a row; one number for all, or a tensor of one for each."""
+    """Each element (or slice along `dim`) `repeats` times in a row; a number for all, or a tensor with one for each."""
 def reshape(input: Any, shape: Any, *more: Any) -> Tensor:
-    """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
+    """`input` with another shape (one length may be -1); a view where the memory allows it, otherwise a copy."""
 def resize_as_(self: Any, the_template: Any, memory_format: Any = ...) -> Any:
     """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
 def resolve_conj(input: Any, *, out: Any = ...) -> Tensor:
-    """The tensor itself: its conjugation, if there was one, has been done."""
+    """The tensor itself: conjugates are computed at once."""
 def resolve_neg(input: Any, *, out: Any = ...) -> Tensor:
-    """The tensor itself: its negation, if there was one, has been done."""
+    """The tensor itself: negatives are computed at once."""
 def result_type(tensor1: Any, tensor2: Any) -> Any:
     """The dtype of an arithmetic operation on two tensors or numbers."""
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = ..., eps: Any = ...) -> Tensor:
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axes, which have `normalized_shape`."""
 def roll(input: Any, shifts: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
-    """The elements moved on by `shifts` along `dims` (without dims: of the flattened tensor), the last to the front."""
+    """The elements moved on by `shifts` along `dims` (default: in the flattened tensor); the last come to the front."""
 def rot90(input: Any, k: Any = ..., dims: Any = ..., *, out: Any = ...) -> Tensor:
-    """Turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """`input` turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
 def round(input: Any, decimals: Any = ..., *, out: Any = ...) -> Tensor:
-    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
+    """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds."""
 def round_(input: Any, decimals: Any = ...) -> Tensor:
     """`round`, written into this tensor, which is returned."""
 def row_stack(tensors: Any, *, out: Any = ...) -> Tensor:
-    """One below the other: along the first axis, where what has one axis is a row."""
+    """The tensors one below the other: along the first axis; a 1-D tensor is a row."""
 def rrelu(input: Any, lower: Any = ..., upper: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
     """`leaky_relu` with slopes drawn from ``[lower, upper]`` in training, else with the mean of the two bounds."""
 def rrelu_(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -901,7 +901,7 @@ def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = ...) -
 def scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
     """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, where there are any."""
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: Any = ..., right: Any = ..., side: Any = ..., sorter: Any = ..., out: Any = ...) -> Tensor:
-    """Where each of `input` would be inserted in a sorted sequence (the rows of it, for the rows of `input`)."""
+    """The position at which to insert each of `input` in a sorted sequence (or in its rows, for the rows of `input`)."""
 def seed() -> Any:
     """Seed the default generator from the system's entropy, and return the seed."""
 def select(input: Any, dim: Any, index: Any) -> Tensor:
@@ -915,7 +915,7 @@ def selu_(input: Any, *args: Any, **kwargs: Any) -> Any:
 def set_rng_state(new_state: Any) -> Any:
     """Put the default generator back to a position from `get_rng_state`."""
 def sgn(input: Any, *, out: Any = ...) -> Tensor:
-    """`sign` of real numbers; of complex ones the direction ``input / |input|``, 0 at 0."""
+    """`sign` for real numbers; for complex ones the direction ``input / |input|``, 0 at 0."""
 def sgn_(input: Any) -> Tensor:
     """`sgn`, written into this tensor, which is returned."""
 def sigmoid(input: Any, *, out: Any = ...) -> Tensor:
@@ -947,7 +947,7 @@ def slogdet(input: Any, *, out: Any = ...) -> Tensor:
 def softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
 def sort(input: Any, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
-    """The elements in order along `dim`, and the `indices` where they stood: ``(values, indices)``."""
+    """The elements in order along `dim`, and their positions before: ``(values, indices)``."""
 def split(input: Any, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
     """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
 def split_with_sizes(input: Any, split_sizes: Any, dim: Any = ...) -> Any:
@@ -961,11 +961,11 @@ def square(input: Any, *, out: Any = ...) -> Tensor:
 def square_(input: Any, *, out: Any = ...) -> Tensor:
     """`square`, written into this tensor, which is returned."""
 def squeeze(input: Any, dim: Any = ...) -> Tensor:
-    """Without the axes of length 1, all of them or those among `dim`; a view."""
+    """`input` without its axes of length 1, or without those among `dim`; a view."""
 def stack(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """Tensors of one shape side by side along a new axis `dim`."""
 def std(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
-    """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
+    """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""
 def std_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Any:
     """The standard deviation and the mean over `dim`; see `std`."""
 def stft(input: Any, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: Any = ..., normalized: Any = ..., onesided: Any = ..., return_complex: Any = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
@@ -985,11 +985,11 @@ def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -
 def svd_lowrank(A: Any, q: Any = ..., niter: Any = ..., M: Any = ...) -> Any:
     """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple."""
 def swapaxes(input: Any, axis0: Any, axis1: Any) -> Tensor:
-    """`transpose`, by NumPy's name."""
+    """`transpose` under NumPy's name."""
 def swapdims(input: Any, dim0: Any, dim1: Any) -> Tensor:
-    """`transpose`, by another name."""
+    """`transpose` under another name."""
 def t(input: Any) -> Tensor:
-    """The transpose of a matrix; a vector or a number is its own."""
+    """The transpose of a matrix; a vector or a 0-d tensor stays the same."""
 def take(input: Any, index: Any, *, out: Any = ...) -> Tensor:
     """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
 def take_along_dim(input: Any, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -1003,7 +1003,7 @@ def tanh(input: Any, *, out: Any = ...) -> Tensor:
 def tanh_(input: Any, *, out: Any = ...) -> Tensor:
     """`tanh`, written into this tensor, which is returned."""
 def tensor_split(input: Any, indices_or_sections: Any = ..., dim: Any = ..., *, indices: Any = ..., sections: Any = ...) -> Any:
-    """Pieces along `dim`: so many, the first of them longer by one where that is needed, or cut at the places listed."""
+    """Pieces along `dim`: this many, the first ones longer by one if needed; or cut at the positions listed."""
 def tensordot(a: Any, b: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
     """The sum of products over `dims` axes, the last of `a` with the first of `b`, or over the pairs of two lists."""
 def threshold(input: Any, threshold: Any, value: Any, inplace: Any = ...) -> Tensor:
@@ -1011,7 +1011,7 @@ def threshold(input: Any, threshold: Any, value: Any, inplace: Any = ...) -> Ten
 def threshold_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`threshold`, written into `input`, which is returned."""
 def tile(input: Any, dims: Any, *more: Any, out: Any = ...) -> Tensor:
-    """`repeat`, where 1 stands for the numbers missing in front."""
+    """`repeat`, with missing leading numbers taken as 1."""
 def to(input: Any, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
     """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
 def topk(input: Any, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
@@ -1035,7 +1035,7 @@ def triu(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
 def triu_indices(row: Any, col: Any, offset: Any = ..., *, dtype: Any = ..., device: Any = ..., out: Any = ...) -> Tensor:
     """The rows and the columns of the elements on and above a diagonal of a matrix: a tensor of two rows."""
 def true_divide(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
-    """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+    """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
 def true_divide_(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
     """`true_divide`, written into this tensor, which is returned."""
 def trunc(input: Any, *, out: Any = ...) -> Tensor:
@@ -1047,19 +1047,19 @@ def typename(obj: Any) -> Any:
 def unbind(input: Any, dim: Any = ...) -> Any:
     """The slices along `dim`, without that axis."""
 def unflatten(input: Any, dim: Any, sizes: Any) -> Tensor:
-    """Axis `dim` as several of the lengths `sizes`, of which one may be -1."""
+    """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
 def unique(input: Any, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The distinct elements (or slices along `dim`) in order; if asked for, with where each is and how many."""
+    """The distinct elements (or slices along `dim`) in order; if asked for, with positions and counts."""
 def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`."""
+    """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
 def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
     """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-    """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+    """`chunk` into pieces that may be written to, as in `unsafe_split`."""
 def unsafe_split(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-    """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
+    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: it is not checked."""
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-    """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
+    """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:
     """An axis of length 1 inserted at `dim`; a view."""
 def vander(x: Any, N: Any = ..., increasing: Any = ..., *, out: Any = ...) -> Tensor:
@@ -1071,13 +1071,13 @@ def var_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ...
 def vdot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
 def view_as_complex(input: Any) -> Tensor:
-    """A view of pairs of real numbers, which must lie side by side along a last axis of length 2, as complex ones."""
+    """Pairs of real numbers as complex ones, a view; a pair lies side by side along a last axis of length 2."""
 def view_as_real(input: Any) -> Tensor:
-    """Real and imaginary part along a new last axis, a view."""
+    """The real and imaginary parts along a new last axis, a view."""
 def vsplit(input: Any, indices_or_sections: Any) -> Any:
     """`tensor_split` along the first axis of a tensor with two or more."""
 def vstack(tensors: Any, *, out: Any = ...) -> Tensor:
-    """One below the other: along the first axis, where what has one axis is a row."""
+    """The tensors one below the other: along the first axis; a 1-D tensor is a row."""
 def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Tensor:

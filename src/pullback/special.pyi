@@ -64,11 +64,11 @@ def log1p(input: Any, *, out: Any = ...) -> Tensor:
 def log_ndtr(input: Any, *, out: Any = ...) -> Tensor:
     """The logarithm of `ndtr`, exact far below 0."""
 def log_softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
+    """``x - log(sum(exp(x)))`` along `dim`, more precise than the logarithm of `softmax`."""
 def logit(input: Any, eps: Any = ..., *, out: Any = ...) -> Tensor:
-    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside of [0, 1]."""
+    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside [0, 1]."""
 def logsumexp(input: Any, dim: Any, keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-    """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing."""
+    """``log(sum(exp(input)))`` over `dim`, relative to the largest element against overflow; -inf for no elements."""
 def modified_bessel_i0(input: Any, *, out: Any = ...) -> Tensor:
     """The modified Bessel function of the first kind, of order 0: `i0`."""
 def modified_bessel_i1(input: Any, *, out: Any = ...) -> Tensor:
@@ -88,7 +88,7 @@ def polygamma(n: Any, input: Any, *, out: Any = ...) -> Tensor:
 def psi(input: Any, *, out: Any = ...) -> Tensor:
     """The derivative of `lgamma`."""
 def round(input: Any, decimals: Any = ..., *, out: Any = ...) -> Tensor:
-    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
+    """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds."""
 def scaled_modified_bessel_k0(input: Any, *, out: Any = ...) -> Tensor:
     """``exp(x) modified_bessel_k0(x)``, which does not underflow."""
 def scaled_modified_bessel_k1(input: Any, *, out: Any = ...) -> Tensor:

@@ -1,7 +1,7 @@
-"""Calls of the table's operations: forward on the payloads, then, if that is wanted, a node.
+"""Calls of the table's operations: the forward on the payloads, then a node if a gradient is wanted.
 
-Three ways lead to a node. `unary` and `binary` make the functions behind elementwise operations, short because they
-are called most; `general` is theirs where operands differ in type; `apply` is the way of all others.
+Three ways lead to a node. `unary` and `binary` make the functions behind elementwise operations; they are short because
+they are called most. They pass operands of different types on to `general`. All other operations go through `apply`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _NO_NAMES: dict[str, Any] = {}  # never written to
 
 
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edge | None] = ()) -> Tensor:
-    """A Tensor around `r` that remembers it is `op` of `args`, with gradients for those in `mask`.
+    """A Tensor around `r` with a node that says it is ``op(*args)``, with gradients for the arguments in `mask`.
 
-    args: all of them, in order. edges: where the gradients go, if not simply to those arguments.
+    args: all arguments, in order. edges: the gradients' edges, if not simply those of the arguments.
     """
     plan = op.plans[mask]
-    if not edges:  # `edge_of` is written out, because every operation passes here
+    if not edges:  # `edge_of` written out: every operation passes here
         if plan.only is not None:
             t = args[plan.wanted[0]]
             edges = (t._edge or t._leaf or leaf_edge(t),)
@@ -63,7 +63,7 @@ def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edg
 
 
 def seal(node: OpNode) -> None:
-    """Note the versions of what a new node saved, and tell whoever watches of it."""
+    """Note the versions of the tensors a new node saved, and pass the node to the watcher, if there is one."""
     note_versions(node)
     watch = thread.modes.watch
     if watch is not None:
@@ -71,12 +71,12 @@ def seal(node: OpNode) -> None:
 
 
 def note_versions(node: OpNode) -> None:
-    """Note the versions of what a node has saved, which must still be theirs when it runs."""
+    """Note the versions of the tensors a node saved. They must be the same when it runs."""
     node.versions = _versions(node.saved)
 
 
 def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
-    """The versions of the tensors among what is saved, or None if none of them was ever written to."""
+    """The versions of the saved tensors, or None if no saved tensor was ever written to."""
     for value in saved:
         if isinstance(value, Tensor) and value._version_of is not None and value._version_of.n:
             return tuple(v._version if isinstance(v, Tensor) else 0 for v in saved)
@@ -92,7 +92,7 @@ def detached(out: Tensor, number: int = 0) -> Tensor:
 
 
 def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
-    """`record` for an operation with several results: those of floating point or complex numbers are its outputs."""
+    """`record` for an operation with several results; the floating point or complex ones are outputs of the node."""
     plan = op.plans[mask]
     kinds = [r.dtype.kind for r in results]
     kind: Any = op.complex_tuple_class if "c" in kinds else op.tuple_class
@@ -110,14 +110,14 @@ def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
 
 
 def _like_tuple(model: Any, values: list[Any]) -> Any:
-    """The values as a tuple of the same class, perhaps a named one."""
+    """The values in a tuple of the model's class, which may be a named one."""
     return type(model)(*values) if hasattr(model, "_fields") else tuple(values)
 
 
 def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: bool = False) -> Tensor:
     """Make `view`, the result of ``op(*args)``, a view of the first of `args` if their payloads share memory.
 
-    made: as in `View`, unless nothing is being recorded. known: they do share it, and nobody needs to look.
+    made: as in `View`, unless nothing is being recorded. known: they do share it, without a check.
     """
     source = args[0]
     if not known:
@@ -125,7 +125,7 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
         if type(data) is not _ndarray or (base := data.base) is None or not (base is payload or base is payload.base):
             return view
     version = source._version_of
-    if version is INFERENCE:  # no part of a graph, not even of a leaf that requires grad
+    if version is INFERENCE:  # not part of a graph, even if made from a leaf that requires grad
         view._version_of, view._edge, view._requires_grad = INFERENCE, None, False
         return view
     if version is None:
@@ -133,14 +133,14 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
     if not view._requires_grad and not (modes := thread.modes).grad_enabled:
         made = "inference" if modes.inference else "no_grad"
     view._version_of = version
-    if op.differentiable:  # bytes read as another dtype are no part of the graph of what they are the bytes of
+    if op.differentiable:  # bytes read as another dtype are not part of the tensor's graph
         view._view = View(source, op, args[1:], made)
     version.add_view(view)
     return view
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> Any:
-    """Call an entry: forward on the payloads, then a record. The way of all but elementwise operations."""
+    """Call an entry that is not elementwise: the forward on the payloads, then a node."""
     if kwargs:
         if "out" in kwargs and "out" not in op.params:
             out = kwargs.pop("out")
@@ -153,7 +153,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if NARROW.n and not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values())):
         return NARROW.compute(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
-    for a in args:  # each at once for what it is and whether its gradient is wanted
+    for a in args:  # the payload, and whether a gradient is wanted, in one pass
         if isinstance(a, Tensor):
             payloads.append(a._data)
             if a._requires_grad:
@@ -188,14 +188,14 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
-    """What `apply` returns where the operation has several results."""
+    """The result of `apply` for an operation with several results."""
     if mask and thread.modes.grad_enabled and any(part.dtype.kind in "fcV" for part in r):
         return record_tuple(op, mask, op.padded(args, kwargs), r)
     return _like_tuple(r, [wrap(part) for part in r])
 
 
 def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with tensors of a transform among its arguments: as the highest of their levels reads it."""
+    """A call with tensors of a transform among its arguments, as the highest of their levels interprets it."""
     kinds = overriding((*args, *kwargs.values()))
     if kinds:
         return dispatch(kinds, op.unchecked, args, kwargs)
@@ -238,7 +238,7 @@ def any_narrow(values: Iterable[Any]) -> bool:
 
 
 def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
-    """Argument `i` as a Tensor (an array among tensors is a constant one), or the error that it is none."""
+    """Argument `i` as a Tensor (an array among tensors becomes a constant), or a TypeError that it is not one."""
     if not args:
         raise TypeError(f"{op.name}() missing required argument {op.public[0]!r}")
     if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
@@ -254,7 +254,7 @@ def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
 
 
 def on(call: Callable[..., Any], *args: Any) -> Any:
-    """Call an operation from inside a rule: recorded if any argument is a Tensor, else its forward on the payloads."""
+    """Call an operation inside a rule: recorded if any argument is a Tensor, otherwise its forward on payloads."""
     for a in args:
         if isinstance(a, Tensor):
             return call.op.unchecked(*args)  # type: ignore[attr-defined]
@@ -265,7 +265,7 @@ _NUMBERS = (float, int, bool)
 
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
-    """An elementwise call off the fast path: operands of different types, arrays among Tensors, tensors of levels."""
+    """An elementwise call off the fast path: operands of different types, arrays, tensors of a transform."""
     if LEVELS.n and interpreted(args):
         return interpret(op, args, {})
     payloads: list[Any] = []
@@ -287,7 +287,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
         payloads.append(p)
         bit <<= 1
     operands = payloads
-    if alike and dtype is not None and dtype.kind in "fc":  # as most do: as they are, and numbers in that dtype
+    if alike and dtype is not None and dtype.kind in "fc":  # the usual case: only numbers are converted
         if numbers:
             operands, exact = [*payloads], True
             for i in op.promoted:
@@ -316,8 +316,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     return wrap(r)
 
 
-# The classes of tensors that take the short ways below: as globals, for nothing else is as fast. While there is a mode
-# that is to see every operation, no tensor does.
+# The classes of tensors that take the fast paths below. They are globals because nothing else is as fast. While a mode
+# is active that must see every operation, no tensor takes them.
 _plain: Any = Tensor
 _plain_too: Collection[type] = PLAIN
 
@@ -331,7 +331,7 @@ ACTIVE.told.append(_see_all)
 
 
 def unary(op: Op) -> Callable[..., Any]:
-    """The function that calls an elementwise operation of one argument: the hot path."""
+    """The function that calls an elementwise operation of one argument: a hot path."""
     fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
 
     def call(input: Any, *, out: Any = None) -> Any:
@@ -367,11 +367,10 @@ def unary(op: Op) -> Callable[..., Any]:
 
 
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
-    """The function that calls an elementwise operation of two arguments: the hottest path there is, so it is written
-    out.
+    """The function that calls an elementwise operation of two arguments: the hottest path, so it is written out.
 
-    operator: it stands behind `a + b`, so an operand it does not know is left to the other side. reflected: behind
-    ``__radd__``.
+    operator: it implements ``a + b``, so it leaves an operand it does not know to the other side. reflected: it
+    implements ``__radd__``.
     """
     fn, floats = op.forward, op.floats
     plans, differentiable = op.plans, op.differentiable
@@ -399,7 +398,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, (x, y), error) from None
         if type(r) is not _ndarray:
-            r = np.asarray(r)  # NumPy gives a number where there are no axes
+            r = np.asarray(r)  # NumPy returns a number for 0-d operands
         result = blank()
         result._data = r
         result._grad = result._leaf = result._view = result._version_of = None
@@ -413,8 +412,8 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         which, dtype = plan.from_operands, r.dtype
         if which < 0 or dtype.kind == "c":
             return record(op, mask, (input, other), r)
-        # `begin` and `edge_of` written out, because nothing is called more often; tests/house/test_fast_is_general.py
-        # holds that this is what `general` does
+        # `begin` and `edge_of` are written out, because nothing is called more often.
+        # tests/house/test_fast_is_general.py checks that this does the same as `general`.
         node = plan.node_class()
         node._hooks = node.versions = None
         node.plan = plan
@@ -474,7 +473,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
 
 
 def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:
-    """The result `r` of joining tensors, recorded if one of them is."""
+    """The result `r` of joining tensors, recorded if one of them requires grad."""
     tensors = args[0]
     if not (thread.modes.grad_enabled and any(t._requires_grad for t in tensors) and r.dtype.kind in "fcV"):
         return wrap(r)

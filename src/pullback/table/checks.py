@@ -1,9 +1,9 @@
-"""Calls of entries whose arguments are looked at before anything is computed: composites, and those with checks.
+"""Calls of entries that look at their arguments before anything is computed: composites, and entries with checks.
 
 An entry's ``checks`` is a function with the operation's public signature. It sees the arguments as they were passed
-(Tensors, also those of a transform), raises where the call is wrong, and returns the arguments of the computation: a
-tuple of all of them, in order, or None where they are the arguments that were passed. It runs once, at the public call;
-the levels, the rules and the derivatives call the computation again through `Op.unchecked`.
+(Tensors, also those of a transform) and raises where the call is wrong. It returns the arguments of the computation, a
+tuple of all of them in order, or None if they are the arguments that were passed. It runs once, at the public call;
+levels, rules and derivatives call the computation again through `Op.unchecked`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from .entry import Op
 
 SPELLINGS: dict[str, str] = {}
-"""Arguments that callers may spell otherwise, whatever the operation: `ops` hands over NumPy's for torch's."""
+"""Other spellings of arguments, for every operation: `ops` fills in NumPy's names for torch's."""
 
 
 class Written(tuple[Any, ...]):
-    """The arguments of a computation, as checks return them where its result is written into the first of them."""
+    """The tuple that checks return where the result of the computation is written into its first argument."""
 
     __slots__ = ()
 
 
 class Writer:
-    """What writes the result of a computation into its first argument: the room of in-place twins sets it."""
+    """Holds the function that writes a result into the first argument of a computation; `inplace.py` sets it."""
 
     __slots__ = ("write",)
 
@@ -46,7 +46,7 @@ WRITER = Writer()
 
 
 def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
-    """The function behind a composite: its body, once the arguments that are to be Tensors are."""
+    """The function behind a composite: its body, called once the arguments declared as Tensors are Tensors."""
     tensors = _described(op, body)
 
     @functools.wraps(body)
@@ -63,7 +63,7 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Callable[..., Any]:
-    """The function behind an entry with checks; `compute` is its call with arguments that are checked, all of them."""
+    """The function behind an entry with checks. `compute` is its call with all arguments, checked."""
     checks, count = op.about.checks, len(op.params)
     assert checks is not None
     if op.keyword_only:
@@ -101,7 +101,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
 
 
 def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:
-    """The places of the arguments that are to be Tensors; notes the names of the public signature."""
+    """The places of the arguments declared as Tensors. Notes the names of the public signature."""
     code = model.__code__
     op.public = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     named = op.public[code.co_argcount :]
@@ -118,7 +118,7 @@ def _unusual(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """`body` of arguments that are named, of a transform, of bfloat16 or no Tensors."""
+    """Call `body` with arguments that are named, of a transform, of bfloat16, or not Tensors."""
     if op.factors and len(args) > len(tensors):
         args, numbers = older_form(op.name, len(tensors), op.factors, args)
         kwargs = {**numbers, **kwargs}

@@ -1,31 +1,32 @@
-"""The table of operations: what an entry is, and how a call through it becomes a node.
+"""The table of operations: its entries, and the decorators that write them.
 
-An entry is one of six kinds (`elementwise`, `linear`, `bilinear`, `special`, `composite`, `constant`), each a
-decorator (elementwise: a function) that takes the derivative rules, the forward computation and what `About` lists,
-and puts the operation where people look for it: a function of `pullback` or of one of its modules, a method of Tensor,
-and the NumPy functions whose rule it is.
+An entry is one of six kinds: `elementwise`, `linear`, `bilinear`, `special`, `composite` or `constant`. Each kind is a
+decorator (elementwise: a function). It takes the forward computation, the derivative rules and the keywords that
+`About` lists, and publishes the operation: as a function of `pullback` or of one of its modules, as a method of Tensor,
+and under the NumPy functions that it differentiates.
 
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions. It may return a
-tuple, of which the outputs of floating point or complex numbers are differentiable.
+tuple; outputs of floating point or complex numbers are differentiable.
 
-**Checks** look at the Tensors of a public call before anything is computed, raise where it is wrong, and give the
-forward its arguments; where they differ from the public ones, the checks have the public signature (see `checks.py`).
+**Checks** look at the Tensors of a public call before anything is computed. They raise where the call is wrong, and
+return the forward's arguments. They have the public signature where it differs from the forward's (see `checks.py`).
 
-A **rule** is named after the argument it differentiates, and says by the names of its own parameters what it needs:
-the cotangent ``g`` (of a tuple: a list, with None where none came), any argument of the forward, the result ``out``
-(of a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only what the wanted rules name is saved. It returns the
-gradient in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it fit. It calls NumPy
-functions, so it works on raw payloads in an ordinary backward pass and on Tensors in a recorded one.
+A **rule** is named after the argument it differentiates. The names of its own parameters say what it needs: the
+cotangent ``g`` (for a tuple: a list, with None where no cotangent came), any argument of the forward, the result
+``out`` (for a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only values that the wanted rules name are saved.
+A rule returns the gradient in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it
+fit. It calls NumPy functions, so it works on payloads in an ordinary backward pass and on Tensors in a recorded one.
 
-An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: with a tangent
-instead of ``g`` it is the forward-mode rule as well.
+An *elementwise* rule is linear in ``g`` and acts on each element alone, so it is its own transpose: given a tangent
+instead of ``g``, it is the forward-mode rule as well.
 
-A rule is written as for real numbers. The gradient of complex numbers is the conjugate Wirtinger derivative, as in
-PyTorch: the same expression on the conjugates of what was saved. So where a result is complex, a rule of any kind gets
-each saved complex value conjugated, `out` too; ``g`` comes as it is. In forward mode nothing is conjugated: neither
-for a `jvp` nor for an elementwise rule. A function that is not holomorphic has no such derivative: `linalg.qr` depends
-on the conjugate of its argument, too. Its rule is one of complex numbers, and its entry says ``conjugate=False``: it
-gets what was saved as it is. So does, without a word, the rule of a complex argument with a real result (`abs`).
+Write a rule as for real numbers. The gradient of complex numbers is the conjugate Wirtinger derivative, as in PyTorch:
+the same expression on the conjugates of the saved values. So where a result is complex, a rule of any kind gets each
+saved complex value conjugated, including `out`; ``g`` is passed unchanged. In forward mode nothing is conjugated,
+neither for a `jvp` nor for an elementwise rule. A function that is not holomorphic has no such derivative: `linalg.qr`
+also depends on the conjugate of its argument. Its rule is written for complex numbers, and its entry says
+``conjugate=False``: the rule gets the saved values unchanged. The rule of a complex argument with a real result (`abs`)
+gets them unchanged too, without a keyword.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from .samples import unary as unary_samples
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 TABLE: dict[str, Op] = {}
-"""Every operation, by its name: the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
+"""Every operation by its name, the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
 
 NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": {}, "special": {}, "nn.functional": {}}
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
@@ -66,69 +67,69 @@ METHODS: dict[str, Any] = {}
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
 
 BATCHES = ("leading", "matrices", "loop", "refused")
-"""The ways of `vmap` that an entry may name as its `batch`; the others are functions."""
+"""The names that an entry may give as its `batch`; other ways of `vmap` are functions."""
 
 FACTS_OF_HOMES: dict[str, dict[str, Any]] = {
     "linalg": {"narrow": "one dtype"},
     "special": {"narrow": "whole"},
     "nn.functional": {"narrow": "whole"},
 }
-"""What `About` says of every entry of a module that does not say otherwise, by the module."""
+"""Defaults of `About` for the entries of a module, by the module."""
 
 
 _NUMBERS = {"int", "float", "complex", "bool", "str", "None"}
 
 
 def _words(annotation: Any) -> set[str]:
-    """The names in an annotation: what an argument may be."""
+    """The names of types in an annotation."""
     return {*re.findall(r"\w+", annotation if isinstance(annotation, str) else getattr(annotation, "__name__", ""))}
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
 class About:
-    """What an entry says besides its computation and its rules.
+    """The keywords of an entry besides its computation and its rules.
 
-    home: the module below `pullback` whose function it is ("linalg"), if not `pullback` itself. also: further names of
-    it, each a path below `pullback`. said: what messages call it, where its own name is not what a user wrote. numpy:
-    the NumPy functions it differentiates, each with the function that takes its arguments. function: whether it is a
-    function at all; method: whether it is a method of Tensor (None: if it is a function of `pullback` itself).
+    home: the module below `pullback` that has the function ("linalg"), if not `pullback` itself. also: further names,
+    each a path below `pullback`. said: its name in messages, where the user wrote another name. numpy: the NumPy
+    functions it differentiates, each with the function that takes its arguments. function: whether it is published as a
+    function. method: whether it is a method of Tensor (None: if it is a function of `pullback` itself).
 
-    inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": one that refuses a
+    inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
     result of another dtype than the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
-    result, "converted" if the result is converted to it (None: one result is converted, several are not). older:
-    whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
+    result, "converted" if the result is converted to its dtype (None: a single result is converted, several are not).
+    older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
 
-    view: it may share memory with its first argument. numbers: the arguments that are numbers, strings or tuples of
-    them, and never tensors, of those that rules name: a node that saved nothing else can run again, as in torch. Those
-    that the forward annotates so, as ``int`` or ``bool | None``, and the axes that `batch` names need not be repeated.
-    None: each call is looked at. shape_from_values: whether the shape of the result depends on values, or a function of
-    the arguments that knows it.
+    view: whether it may share memory with its first argument. numbers: the arguments named by rules that are never
+    tensors, only numbers, strings or tuples of them: a node that saved nothing else can run again, as in torch. Leave
+    out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: each call
+    is looked at. shape_from_values: whether the shape of the result depends on values, or a function of the arguments
+    that says so.
 
-    node: torch's name of its nodes, where that does not follow from the name of the entry, or a function of the node
-    that knows it. saved: torch's names of what its nodes saved (what follows ``_saved_``), each with ours, or with a
-    function of saved values, which its parameters name.
+    node: torch's name of its nodes, where that does not follow from the name of the entry, or a function from the node
+    to the name. saved: torch's names of saved values (the part after ``_saved_``), each with our name, or with a
+    function whose parameters name the saved values it needs.
 
-    fits: what refuses a number among operands that are integers, by its place, its value and their dtype (None: it
-    wraps around, as in torch's arithmetic). narrow: what bfloat16 means to it. "one dtype": its tensors of floating
-    point must have the same; "itself": it reads bfloat16 as it is, nothing is converted to float32; a function: the
-    arguments by name that it is computed with in float32, from those given. A composite is left to its parts, if this
-    is "", and else computed in float32 as a whole ("whole" says no more than that).
+    fits: a function that refuses a number among operands of integers, given its place, its value and their dtype (None:
+    the number wraps around, as in torch's arithmetic). narrow: how bfloat16 is handled. "one dtype": its floating point
+    tensors must have the same dtype. "itself": it reads bfloat16 directly, without conversion to float32. A function:
+    from the given arguments by name to the arguments of the computation in float32. A composite with "" is left to its
+    parts; otherwise, also with "whole", it is computed in float32 as a whole.
 
-    jvp: the forward-mode rule, where it is better than the one that follows from the kind: named parameters as a
-    rule's, but the first is the tuple of tangents, one for each differentiable argument, None where there is none.
+    jvp: the forward-mode rule, where it is better than the one that follows from the kind. Its parameters are named as
+    a rule's, but the first is the tuple of tangents: one for each differentiable argument, None where there is none.
     holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
-    conjugate: whether its rules get the conjugates of what was saved where the result is complex; False if they need
-    the values themselves, as those of functions that are not holomorphic do (`sgn`, `linalg.qr`).
-    cut: whether a rule of it, for complex results, has a branch cut along the real line (`pow`, by the logarithm).
-    batch: how `vmap` puts an axis in front: "leading" (leading axes are a batch anyway), "matrices" (the same, of at
-    least two axes each), "loop", "refused", or a function, such as ``dims("dim")`` (the arguments it names are axes,
-    which move on by one); None: by the kind, or by a loop. symbolic: the forward in operations that `compile` knows,
-    where the forward itself asks an array for what only an array has: a function of the result, as an example, and
-    of the arguments; "call": the forward is one call of the program.
+    conjugate: whether its rules get conjugates of the saved values where the result is complex. False if they need the
+    values themselves, as the rules of functions that are not holomorphic do (`sgn`, `linalg.qr`).
+    cut: whether a rule, for complex results, has a branch cut along the real line (`pow`, because of the logarithm).
+    batch: how `vmap` puts an axis in front. "leading": leading axes are a batch anyway. "matrices": the same, for
+    arguments of at least two axes. "loop", "refused", or a function, such as ``dims("dim")`` (the arguments it names
+    are axes, which move on by one). None: the kind decides, or `vmap` loops. symbolic: the forward in operations that
+    `compile` knows, for a forward that uses what only an array has: a function of an example result and of the
+    arguments; "call": the forward is one call of the program.
 
-    checks: what looks at the arguments of a public call before anything is computed, a function with the public
-    signature, which may differ from the computation's (see `checks.py`). It raises, and returns the arguments of the
-    computation, all of them, or None where they are those it was given.
+    checks: a function that looks at the arguments of a public call before anything is computed. It has the public
+    signature, which may differ from the computation's (see `checks.py`). It raises where the call is wrong. It returns
+    all arguments of the computation, or None if they are the arguments it was given.
 
     samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
     """
@@ -166,14 +167,14 @@ _ABOUT = frozenset(f.name for f in dataclasses.fields(About))
 
 
 def _divided(kind: str, given: dict[str, Any], params: Sequence[str]) -> tuple[About, dict[str, Rule]]:
-    """The keywords of an entry: what it says of itself, and its rules, which are named after arguments.
+    """The keywords of an entry, divided into its `About` and its rules, which are named after arguments.
 
-    The rule of an argument that has the name of a fact is given in a dict: ``rules={"out": ...}``.
+    The rule of an argument that has the name of a keyword of `About` is given in a dict: ``rules={"out": ...}``.
     """
     apart = given.pop("rules") if isinstance(given.get("rules"), dict) else None
     rules = {**(apart or {}), **{k: v for k, v in given.items() if k not in _ABOUT}}
     both = [k for k in params if k in _ABOUT and callable(given.get(k))]
-    if both and apart is None and kind not in ("composite", "constant"):  # which have no rules
+    if both and apart is None and kind not in ("composite", "constant"):  # these have no rules
         raise TypeError(
             errors.message(
                 f"table entry: {both[0]}= may be a fact about the operation or the rule of its argument",
@@ -203,13 +204,13 @@ class Op:
         self.kind, self.forward, self.about = kind, forward, about
         self.params = tuple(params)
         self.rules = rules
-        self.call: Callable[..., Any] = forward  # what a user calls, once it is entered
-        self.unchecked: Callable[..., Any] = forward  # the same with the arguments of `forward`, checked before
+        self.call: Callable[..., Any] = forward  # the function a user calls, once it is entered
+        self.unchecked: Callable[..., Any] = forward  # the same for arguments of `forward` that were checked
         self.public = self.params  # the names of a user's arguments
-        self.factors: tuple[str, ...] = ()  # numbers that once stood among the tensors, and now have names
+        self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view
-        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # what `out=` means, where that is said
-        self.written_by = ""  # the operator behind which its in-place twin stands
+        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is, if the entry says
+        self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
         self.joins = False  # whether the first argument is a sequence of tensors
@@ -218,7 +219,7 @@ class Op:
         self.plans = Plans(self)
         self.bits = tuple((i, 1 << i) for i, p in enumerate(self.params) if p in rules)
         self.differentiable = sum(bit for _, bit in self.bits)
-        # which arguments are brought to one dtype: those with a derivative; all of them where there is none
+        # the arguments brought to one dtype: those with a derivative, or all where none has one
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
         self.promotes = sum(1 << i for i in self.promoted)
         for arg, rule in rules.items():
@@ -230,13 +231,13 @@ class Op:
                 )
             _name_rule(rule, f"{name}_rule_for_{arg}")
         self._check_names(name)
-        self.title = ""  # torch's name of its nodes where it stands for another operation (`titled`)
-        self.constants: dict[str, Any] = {}  # what its nodes have as `_saved_...`, whatever was saved
-        self.made: Callable[[Op], Callable[..., Any]] | None = None  # what makes the function that calls such an entry
+        self.title = ""  # torch's name of its nodes, in a copy made by `titled`
+        self.constants: dict[str, Any] = {}  # attributes `_saved_...` of its nodes with a fixed value
+        self.made: Callable[[Op], Callable[..., Any]] | None = None  # makes a function that calls the entry
         self._titled: dict[Any, Callable[..., Any]] = {}
 
     def _check_names(self, name: str) -> None:
-        """Refuse an entry that names arguments it does not have, or a way of `vmap` that there is not."""
+        """Refuse an entry that names arguments it does not have, or an unknown way of `vmap`."""
         for fact, named in (
             ("batch", getattr(self.about.batch, "names", ())),
             ("numbers", (self.about.numbers or "").split()),
@@ -262,7 +263,7 @@ class Op:
 
     @functools.cached_property
     def _plain(self) -> dict[str, bool]:
-        """The arguments that are numbers by what the entry or an annotation says: whether each is certainly real."""
+        """The arguments that are numbers, by the entry or an annotation; and whether each is certainly real."""
         annotated = {p: _words(a) for p, a in getattr(self.forward, "__annotations__", {}).items()}
         return (
             dict.fromkeys((self.about.numbers or "").split(), False)
@@ -272,7 +273,7 @@ class Op:
 
     @functools.cached_property
     def decides_late(self) -> bool:
-        """Whether only a call shows if it saved tensors or numbers alone: the entry does not say which are numbers."""
+        """Whether only a call shows if it saved tensors: the entry does not say which arguments are numbers."""
         if self.about.numbers is not None or self.view or self.joins:
             return False
         unsaid = {*self.params} - {*self.rules} - {*self._plain}
@@ -282,23 +283,23 @@ class Op:
         )
 
     def is_number(self, name: str) -> bool:
-        """Whether what a rule names is a number, or a tuple of them, and no tensor."""
+        """Whether a value that rules name is a number or a tuple of numbers, not a tensor."""
         if name in self.rules:
             return False
         if name in self.params:
             return name in self._plain or self.view
-        return not OUTPUT.fullmatch(name)  # else the shape of an argument
+        return not OUTPUT.fullmatch(name)  # otherwise the shape of an argument
 
     def is_real(self, name: str) -> bool:
-        """Whether what a rule names is certainly no complex number, nor a tensor of them: a shape, an axis."""
+        """Whether a value that rules name is certainly not complex, and not a tensor: a shape, an axis."""
         if name in self.params:
             return name not in self.rules and (self._plain.get(name, False) or self.view)
         return not OUTPUT.fullmatch(name)
 
     def titled(self, title: str, **saved: Any) -> Callable[..., Any]:
-        """The function that calls this entry, but for the name of the nodes: that of a composite of this one operation.
+        """A function that calls this entry, with nodes of another name: for a composite of this one operation.
 
-        saved: what that name says, and torch's node of that name has as ``_saved_...``.
+        saved: values that torch's node of that name has as ``_saved_...`` and the name implies.
         """
         key = (title, *saved.items())
         if key not in self._titled:
@@ -331,7 +332,7 @@ class Op:
 
     @functools.cached_property
     def complex_tuple_class(self) -> type[TupleNode | ComplexTupleNode]:
-        """The class of its nodes where there is a complex number in a tuple of results."""
+        """The class of its nodes where the result is a tuple with a complex number in it."""
         return self._node_class(ComplexTupleNode) if self.about.conjugate else self.tuple_class
 
     def _node_class(self, base: Any) -> Any:
@@ -343,12 +344,12 @@ class Op:
         return type(name, bases, {**saved_attributes(self), **constants, **named})
 
     def domain(self, what: str) -> list[Any]:
-        """Its "samples", "kinks", "refused" calls, or what "differs" from torch."""
+        """Its "samples", "kinks", "refused" calls, or the records of where it "differs" from torch."""
         found = getattr(self.about, what)
         return list(found() if callable(found) else found)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Move keyword arguments into their places; NumPy's spellings of torch's (axis, keepdims) are understood."""
+        """Move keyword arguments into their places. NumPy's spellings (axis, keepdims) are understood."""
         places = len(self.params) - len(self.keyword_only)
         required = places - len(self.defaults)
         values: list[Any] = [*args]
@@ -374,7 +375,7 @@ class Op:
         return tuple(values), rest
 
     def padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All of the arguments, in order, with the defaults of those left out."""
+        """All arguments, in order, with defaults for those left out."""
         if len(args) >= len(self.params):
             return args
         if kwargs:
@@ -384,23 +385,23 @@ class Op:
 
     @functools.cached_property
     def tails(self) -> list[tuple[Any, ...]]:
-        """What is missing of the arguments, by how many are there; of those that are keyword-only, None."""
+        """The defaults to append, by how many arguments were given; None for keyword-only ones."""
         places, named = len(self.params) - len(self.keyword_only), (None,) * len(self.keyword_only)
         tails = [self.defaults[max(len(self.defaults) - places + n, 0) :] + named for n in range(places)]
         return [*tails, *[named[i:] for i in range(len(named) + 1)]]
 
 
 def _name_rule(rule: Rule, name: str) -> None:
-    """Give a rule that is a bare expression the name of its operation, for the traceback that passes through it."""
+    """Name a lambda rule after its operation, for tracebacks that pass through it."""
     if rule.__name__ == "<lambda>":
         rule.__code__ = rule.__code__.replace(co_name=name)
         rule.__name__ = name
 
 
 def titled(call: Callable[..., Any], title: str, **saved: Any) -> Callable[..., Any]:
-    """The operation `call` under torch's name of another node: for composites that are one operation under their name.
+    """The operation `call` with nodes of another of torch's names: for composites of this one operation.
 
-    saved: what that name says of the call, and torch's node has as ``_saved_...``.
+    saved: values that torch's node has as ``_saved_...`` and the name implies.
     """
     op: Op = call.op  # type: ignore[attr-defined]
     return op.titled(title, **saved)
@@ -416,10 +417,10 @@ def _publish(
     made: Callable[[Op], Callable[..., Any]] | None = None,
     unchecked: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """Put the finished operation where people look for it, with the name, signature and words of `model`.
+    """Publish the finished operation under its names, with the signature and docstring of `model`.
 
-    made: what makes the function that calls an entry like this one, for `Op.titled`. unchecked: that function, the
-    call with arguments that are checked, where `call` checks them.
+    made: makes the function that calls an entry like this one, for `Op.titled`. unchecked: that function, for arguments
+    that were checked already, where `call` checks them.
     """
     op.made = made or op.made
     about, name = op.about, op.name.rpartition(".")[2]
@@ -478,13 +479,12 @@ def elementwise(
     domain: str = "real",
     **given: Any,
 ) -> Callable[..., Any]:
-    """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``); `forward` may be a
-    ufunc.
+    """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``).
 
-    doc: its docstring, which begins with the formula. floats: integers are converted to the default floating type
-    first. dunder: the operator it stands behind, and the forms of it, as "add radd iadd". alpha: it takes torch's
-    ``alpha``, a factor of `other`, and this is the product of the two. domain: where the values of its samples come
-    from, unless `samples` are given. The rest: what `About` lists, and the rules.
+    forward: a function or a ufunc. doc: the docstring, which begins with the formula. floats: integers are converted to
+    the default floating type first. dunder: the operator it implements, with its forms, as "add radd iadd". alpha: it
+    takes torch's ``alpha``, a factor of `other`; this function multiplies the two. domain: the domain of its samples'
+    values, unless `samples` are given. The rest: the keywords that `About` lists, and the rules.
     """
     count = forward.nin if isinstance(forward, np.ufunc) else len(_parameters(forward)[0])
     params = ("input", "other")[:count]
@@ -519,10 +519,10 @@ def elementwise(
 
 
 def _with_alpha(op: Op, plain: Callable[..., Any], product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The function `plain` that calls an entry, with torch's ``alpha``, a factor of its second argument."""
+    """The function `plain`, which calls an entry, extended by torch's ``alpha``, a factor of its second argument."""
 
     def model(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> None:
-        """What editors and stubs are told."""
+        """The signature that editors and stubs show."""
 
     @functools.wraps(model)
     def call(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -539,20 +539,20 @@ def _with_alpha(op: Op, plain: Callable[..., Any], product: Callable[[Any, Any],
 
 
 def _operator(op: Op, reflected: bool = False) -> Callable[..., Any]:
-    """What stands behind an operator of Python's, or behind its reflected form."""
+    """The method for a Python operator, or for its reflected form."""
     return errors.called(binary(op, operator=True, reflected=reflected), op.name, elementwise=True)
 
 
 def constant(*named: Any, **given: Any) -> Any:
     """Enter an operation whose derivative is zero on purpose: a comparison, a rounding, a position.
 
-    Elementwise: ``constant(name, forward, doc, ...)``, as `elementwise`. Else a decorator, as `special`.
+    Elementwise: ``constant(name, forward, doc, ...)``, as `elementwise`. Otherwise a decorator, as `special`.
     """
     return elementwise(*named, **given) if named else _entry("constant", given)
 
 
 def pointwise(**given: Any) -> Any:
-    """Enter an elementwise operation of more arguments; those with a rule are brought to one dtype."""
+    """Enter an elementwise operation of more arguments. Arguments with a rule are brought to one dtype."""
 
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, given)
@@ -591,7 +591,7 @@ def bilinear(**given: Any) -> Any:
 
 
 def special(**given: Any) -> Any:
-    """Enter an operation with a vjp of its own for each argument it is differentiable in."""
+    """Enter an operation with a vjp of its own for each differentiable argument."""
     return _entry("special", given)
 
 
@@ -608,7 +608,7 @@ def composite(**given: Any) -> Any:
 
 
 def joining(**given: Any) -> Any:
-    """Enter an operation that joins a sequence of tensors; its one rule returns the gradients of all of them."""
+    """Enter an operation that joins a sequence of tensors. Its one rule returns all their gradients."""
 
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("linear", forward, {"method": False, **given})
@@ -658,7 +658,7 @@ def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]:
-    """The names of a function's parameters, the defaults of those that have a place, and the keyword-only ones."""
+    """A function's parameters: their names, the defaults of positional ones, and the keyword-only names."""
     code = getattr(function, "__code__", None)
     if code is None:  # not a plain function: a partial, a builtin
         found = inspect.signature(function).parameters.values()

@@ -1,7 +1,7 @@
 """In-place twins: `x.add_(y)`, `x += y`.
 
 A twin computes what the operation computes, checks that the result fits, and only then writes. If the write is
-recorded, the tensor becomes the output of the operation's node, whose input is a stand-in for what the tensor was.
+recorded, the tensor becomes the output of the operation's node, whose input is a stand-in for the tensor as it was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .writing import before_write, put, refuse_write, take_history
 
 
 def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
-    """The twin of an operation: of its function, or of the method of that name."""
+    """The in-place twin of an operation's function, or of the given method."""
     name, method = name or op.name.rpartition(".")[2], method or op.call
     exact = op.about.inplace == "exact"
 
@@ -36,7 +36,7 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
             is_tracked(self) or any(isinstance(o, Tensor) and is_tracked(o) for o in others)
         )
         old = self
-        if recorded:  # also where `self` is an operand: it will have other values, and hold the node that saved it
+        if recorded:  # also for an operand that is `self`: it will have new values, and hold the node that saved it
             old = before_write(self)
             args = tuple([old if a is self else a for a in args])
             kwargs = {key: old if a is self else a for key, a in kwargs.items()}
@@ -58,7 +58,7 @@ def _writer(op: Op) -> Callable[..., Tensor]:
 
 
 def _write(op: Op, args: tuple[Any, ...]) -> Tensor:
-    """The computation of `op`, written into the first of its arguments, which are checked."""
+    """Write the result of `op` into the first of its arguments, which are checked already."""
     return _writer(op)(*args)
 
 
@@ -66,7 +66,7 @@ WRITER.write = _write
 
 
 def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:
-    """Refuse a result that `t` cannot hold; exact: or that has another dtype."""
+    """Refuse a result that `t` cannot hold or, if `exact`, that has another dtype."""
     old, new = t._data, result._data
     if new.shape != old.shape:
         raise RuntimeError(f"output with shape {list(old.shape)} doesn't match the broadcast shape {list(new.shape)}")
@@ -87,7 +87,7 @@ def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:
 
 
 def operator_of(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
-    """A twin as what stands behind ``+=``, where an operand it does not know is asked instead."""
+    """A twin as ``__iadd__`` and the like: NotImplemented for an operand it does not know."""
 
     def call(self: Tensor, other: Any) -> Any:
         return twin(self, other) if isinstance(other, OPERANDS) else NotImplemented

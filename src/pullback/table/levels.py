@@ -1,13 +1,13 @@
 """Levels: how interpreters nest.
 
-A transform (`vmap`, `jvp`) opens a level, and wraps what it varies in Tensors whose payload belongs to that level: a
-payload holds Tensors of lower levels. An operation is read by the highest level among its arguments: `interpret` hands
-it to that level, which calls the operation again on the Tensors inside, so that whatever levels are below read it in
-their turn. Nobody writes the nested cases.
+A transform (`vmap`, `jvp`) opens a level and wraps the values it varies in Tensors whose payload belongs to that level.
+Such a payload holds Tensors of lower levels. The highest level among an operation's arguments interprets it:
+`interpret` hands the operation to that level, which calls it again on the Tensors inside, so that each lower level
+interprets it in turn. No code is written for nested cases.
 
-Reverse mode needs no level. The graph of a Tensor records what was done to it *at the level of its payload*; what is
-tracked below goes on being tracked by the operations on the Tensors inside. A Tensor of a lower level is a constant to
-a higher one.
+Reverse mode needs no level. The graph of a Tensor records the operations on it *at the level of its payload*; Tensors
+of lower levels are tracked by the operations on the Tensors inside. A Tensor of a lower level is a constant to a higher
+one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Level:
         LEVELS.add(-1)
 
     shares_graph = False
-    """Whether what is tracked below is recorded at this level, together with what belongs to it."""
+    """Whether tracked Tensors from below are recorded at this level, together with its own."""
 
     def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
         """The result of a user's Function, whose context is `node`. enabled: whether operations are recorded."""
@@ -60,22 +60,22 @@ class Level:
         """Raise if random numbers must not be drawn while this level is open."""
 
     def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A context for the body of a composite, which consists of operations that this level reads."""
+        """A context for the body of a composite, whose operations this level interprets."""
         return contextlib.nullcontext()
 
     def each(self, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
-        """What a user's backward that calls code which is not recorded returns, given gradients of this level."""
+        """The result of a user's backward that calls unrecorded code, given gradients of this level."""
         return backward(ctx, *gradients)
 
     def kept(self, gradient: Tensor) -> Tensor:
-        """What of a gradient of this level a tensor from outside retains."""
+        """The part of a gradient of this level that a tensor from outside retains."""
         return gradient
 
     def register(self, t: Tensor) -> None:
-        """Take note of a Tensor of this level that was made."""
+        """Take note of a new Tensor of this level."""
 
     def take_in(self, t: Tensor) -> None:
-        """Make a tensor from outside one of this level, because it is written with values of it."""
+        """Turn a tensor from outside into one of this level, because values of this level are written to it."""
         raise RuntimeError(
             f"{type(self).__name__.lower()}: inplace arithmetic is not possible on a tensor from outside, which would "
             "carry values that belong to the transform out of it.\n"
@@ -93,17 +93,17 @@ class Level:
         return t
 
     def constant(self, t: Tensor) -> Payload:
-        """A Tensor of a lower level as a payload of this one, of which nothing depends on what this level varies."""
+        """A Tensor of a lower level as a payload of this one: a constant of this level."""
         raise NotImplementedError
 
 
 def interpreted(values: Any) -> bool:
-    """Whether a call with these arguments is to be read: by a level, or by a class derived from Tensor."""
+    """Whether a level, or a class derived from Tensor, is to interpret a call with these arguments."""
     return any_instance(values, Lifted) or bool(overriding(values))
 
 
 def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of a composite, while there are levels."""
+    """The result of a composite while a level is open."""
     given = (*args, *kwargs.values())
     if not any_instance(given, Lifted):
         return body(*args, **kwargs)
@@ -145,7 +145,7 @@ def inner(t: Tensor, level: Level) -> Payload | None:
 
 
 def to_current(t: Tensor) -> Tensor:
-    """The same values as a Tensor of the innermost level that is open: what a gradient is to be recorded at."""
+    """The same values as a Tensor of the innermost open level, where a gradient is to be recorded."""
     for level in thread.modes.levels:
         if not (isinstance(t._data, Payload) and t._data.level.number >= level.number):
             t = wrap(level.constant(t))

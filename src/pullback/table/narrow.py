@@ -1,7 +1,7 @@
 """bfloat16: every operation on it is done in float32 and its result rounded, as the kernels of torch do it.
 
-Neither NumPy's functions nor the rules see its numbers: tensors are converted before, which a graph records. What only
-looks at memory (a view) or converts it works on the numbers themselves.
+Neither NumPy's functions nor the rules see bfloat16 numbers: tensors are converted before, and a graph records the
+conversion. Views and conversions themselves work on bfloat16 memory directly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _copy: Callable[..., Tensor]
 
 
 def converts_with(to: Callable[[Tensor, Any], Tensor], copy: Callable[..., Tensor]) -> None:
-    """Take the operation that converts a tensor to a dtype, and the entry that it is a node of, of NumPy's dtypes."""
+    """Take the operation that converts a tensor to a dtype, and the entry behind it, which takes NumPy's dtypes."""
     global _conversion, _copy
     _conversion, _copy = to, copy
 
@@ -33,16 +33,16 @@ def _widened(t: Tensor) -> Tensor:
 
 
 def _narrowed(op: Op, t: Tensor) -> Tensor:
-    """A result in bfloat16; what made it is this conversion, which has the title of the operation if that has one."""
+    """A result in bfloat16. The node of this conversion has the title of the operation, if it has one."""
     if t._data.dtype.kind == "f" and op.title:
         return titled(_copy, op.title, **op.constants)(t, bfloat16.numpy)
     return _conversion(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
 def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
-    """An operation on tensors of which some are of bfloat16: so is its result, unless another float takes part.
+    """An operation with bfloat16 tensors among its arguments. The result is bfloat16 unless another float takes part.
 
-    public: the arguments are those of a user's call, which are not checked yet.
+    public: the arguments are those of a user's call, not checked yet.
     """
     tensors: list[Tensor] = []
     mapped(tensors.append, (*args, *kwargs.values()))

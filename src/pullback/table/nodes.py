@@ -1,4 +1,4 @@
-"""The nodes of built-in operations: which rules to run, and on what."""
+"""The nodes of built-in operations: they run the rules on the saved values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class OpNode(Node):
-    """A recorded call of an entry: the plan it follows, and what that plan saved.
+    """A recorded call of an entry: its plan, and the values that plan saved.
 
-    As long as the number `WRITES` is what it was when the node was made, nothing can have been written to since, and
-    no version is looked at.
+    While the counter `WRITES` is the same as when the node was made, no tensor was written to, and versions need not be
+    compared.
     """
 
     __slots__ = ("plan", "saved", "versions", "writes")
@@ -49,7 +49,7 @@ class OpNode(Node):
                 values = self.values(values, taped)
             else:
                 values = [v._data if isinstance(v, Tensor) else v for v in values]
-        if plan.only is not None:  # wanted for certain, for else the node would not run
+        if plan.only is not None:  # certainly wanted, or the node would not run
             return (plan.only(g, *values),)
         if needed is None:
             return plan.gradients(g, values)
@@ -59,7 +59,7 @@ class OpNode(Node):
         return sent
 
     def values(self, saved: Sequence[Any], taped: bool) -> Sequence[Any]:
-        """What the rules get for what was saved: payloads or, when taped, Tensors."""
+        """The saved values as the rules get them: payloads or, when taped, Tensors."""
         if type(saved) is PackedTuple:
             saved = saved.unpacked(self)
         if not taped:
@@ -67,17 +67,17 @@ class OpNode(Node):
         return [self._output(v) if isinstance(v, Tensor) and type(v._view) is SavedOutput else v for v in saved]
 
     def _kept(self) -> Any:
-        """What was saved, however it is kept; FREED once it was dropped."""
+        """The saved values, packed or not; FREED once they were dropped."""
         return self.saved
 
     def _pack(self, pack: Any, unpack: Any, only: int | None = None) -> None:
-        """Have hooks pack what was saved, or `only` one of it; its versions are then theirs to look after."""
+        """Have hooks pack the saved values, or the one numbered `only`. If all, versions are no longer checked."""
         self.saved = pack_all(self.saved, lambda i, v: _place(v), pack, unpack, only)
         if only is None:
             self.versions = None
 
     def check(self) -> None:
-        """Refuse to go on if what was saved was freed, or written to since."""
+        """Raise if the saved values were freed, or written to since."""
         saved = self.saved
         if saved is FREED:
             raise second_backward(self)
@@ -89,7 +89,7 @@ class OpNode(Node):
             self._refuse_detached()
 
     def _refuse_detached(self) -> None:
-        """Refuse to go on if an argument that was saved lost its place in the graph: its derivative would be lost."""
+        """Raise if a saved argument lost its place in the graph, and so its derivative."""
         edges = dict(zip(self.plan.wanted, self._edges, strict=False))
         for name, value in zip(self.plan.names, self.saved, strict=False):
             if isinstance(value, Tensor) and value._edge is None and type(value._view) is not SavedOutput:
@@ -102,7 +102,7 @@ class OpNode(Node):
                     )
 
     def _output(self, saved: Tensor) -> Tensor:
-        """This node's result with its place in the graph, without which it is saved: they form no cycle."""
+        """This node's saved result with its place in the graph. It is saved without, to avoid a reference cycle."""
         out = wrap(saved._data)
         assert saved._view is not None
         out._version_of = saved._version_of
@@ -111,18 +111,18 @@ class OpNode(Node):
         return out
 
     def name(self) -> str:
-        """The name a repr shows: torch's of what was called, e.g. ``MulBackward0``."""
+        """The name a repr shows: torch's name of the node, e.g. ``MulBackward0``."""
         named = self.op.about.node
         return named(self) if callable(named) else type(self).__name__
 
     def saved_as(self, name: str) -> Any:
-        """What was saved under a name that a rule has for it, a number or a tuple of them."""
+        """The value saved under a rule's parameter name: a number or a tuple of numbers."""
         return self.saved[self.plan.names.index(name)]
 
     def __call__(self, *gradients: Any) -> Any:
-        """The gradients this node sends on, given those of its outputs: one, or a tuple of them.
+        """The gradients this node sends on, given those of its outputs: one, or a tuple.
 
-        No hook is called, nothing is accumulated, and nothing of what was saved is freed.
+        No hook is called, nothing is accumulated, and no saved value is freed.
         """
         if len(gradients) != self._outputs:
             raise TypeError(f"{self.name()} expected {self._outputs} arguments, got {len(gradients)} instead")
@@ -139,18 +139,18 @@ class OpNode(Node):
         return found[0] if len(found) == 1 else found
 
     def saved_under(self, title: str) -> Any:
-        """The value of ``_saved_<title>``: what was saved of an argument or of the result, or what follows from it."""
+        """The value of ``_saved_<title>``: a saved argument or result, or a value computed from saved ones."""
         known = self._known_as(title)
         found = [self._value_of(self._number_of(name, title)) for name in _names_in(known)]
         return known(*found) if callable(known) else found[0]
 
     def raw_saved_under(self, title: str) -> SavedTensor:
-        """The value of ``_raw_saved_<title>``, by which hooks are registered on what was saved."""
+        """The value of ``_raw_saved_<title>``, which registers hooks on the saved value."""
         numbers = [self._number_of(name, title) for name in _names_in(self._known_as(title))]
         return SavedTensor(self, numbers[0] if len(numbers) == 1 else None)
 
     def __dir__(self) -> list[str]:
-        """The attributes there are: of the names under which something could have been saved, those of what was."""
+        """The attributes; among the ``_saved_`` names, only those with a saved value."""
         return [name for name in super().__dir__() if not self._lacks(name)]
 
     def _lacks(self, name: str) -> bool:
@@ -161,20 +161,20 @@ class OpNode(Node):
         try:
             numbers = [self._number_of(each, title) for each in _names_in(known)]
             if callable(known) and known is SAVED_NAMES.get(title) and self.saved is not FREED:
-                self.saved_under(title)  # follows from a shape, so that nothing is unpacked for it
-        except (AttributeError, IndexError):  # IndexError: of an axis that there is not
+                self.saved_under(title)  # computed from a shape, so nothing is unpacked
+        except (AttributeError, IndexError):  # IndexError: the shape lacks that axis
             return True
         return all(number is None for number in numbers)
 
     def _known_as(self, title: str) -> str | Callable[..., Any]:
-        """What the entry, or any, has for torch's name of something saved; else that name itself."""
+        """Our name (or function) for torch's name of a saved value: the entry's, the common one, or the same name."""
         own = dict(self.op.about.saved)
         if title in own or title in self.plan.names:
             return own.get(title, title)
         return SAVED_NAMES.get(title, title)
 
     def _number_of(self, name: str, title: str) -> int | None:
-        """Which of the saved values that is; None for a tensor that the gradients wanted do without."""
+        """The number of a saved value; None for a value that the wanted gradients do not need."""
         spellings = name.split()
         for spelling in spellings:
             if spelling in self.plan.names:
@@ -185,7 +185,7 @@ class OpNode(Node):
         raise AttributeError(f"{self.name()} has no attribute '_saved_{title}'; it saved {kept}")
 
     def _value_of(self, number: int | None) -> Any:
-        """The saved value of that number, the others left packed."""
+        """The saved value of that number. The others stay packed."""
         if number is None:
             return None
         self.check()
@@ -207,15 +207,14 @@ class OpNode(Node):
 
 
 SAVED_NAMES: dict[str, str | Callable[..., Any]] = {}
-"""The names of attributes ``_saved_...`` that any node may have, each with the names of ours that it may stand for, or
-with how it follows from what a node saved, which its parameters name: `ops` hands over torch's. An entry may have
-names of its own (`About.saved`)."""
+"""For attributes ``_saved_...`` of any node: the names we may have saved the value under, or a function that computes
+it from the saved values its parameters name. `ops` fills in torch's names. An entry may add names (`About.saved`)."""
 
 
 def saved_attributes(op: Op) -> dict[str, property]:
-    """What the class of an operation's nodes has: ``_saved_<argument>`` and the like, also under torch's names.
+    """Attributes for the class of an operation's nodes: ``_saved_<argument>`` and the like, also by torch's names.
 
-    They are properties because a ``__getattr__`` would make every attribute of a node slow.
+    They are properties because a ``__getattr__`` would slow down every attribute of a node.
     """
     titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *SAVED_NAMES, *dict(op.about.saved)}
     return {name: found for title in titles for name, found in _saved_and_raw(title)}
@@ -230,7 +229,7 @@ def _saved_and_raw(title: str) -> tuple[tuple[str, property], ...]:
 
 
 def _names_in(known: str | Callable[..., Any]) -> tuple[str, ...]:
-    """The names of the saved values that something follows from."""
+    """The names of the saved values behind an attribute."""
     if isinstance(known, str):
         return (known,)
     code = known.__code__
@@ -238,22 +237,22 @@ def _names_in(known: str | Callable[..., Any]) -> tuple[str, ...]:
 
 
 def dims_of(dim: Any) -> Any:
-    """Dimensions as torch's nodes have them: as a tuple, even if it is one."""
+    """Dimensions as torch's nodes have them: a tuple, even for a single one."""
     return (dim,) if isinstance(dim, int) else dim
 
 
 def tensor_of(value: Any) -> Any:
-    """A saved operand as torch's nodes have it: as a tensor, even if it was a number."""
+    """A saved operand as torch's nodes have it: a tensor, even if it was a number."""
     return wrap(np.asarray(value)) if isinstance(value, (bool, int, float, complex)) else value
 
 
 def _place(value: Tensor) -> int | None:
-    """Which of its own node's results a saved tensor is."""
+    """The number of a saved tensor among its own node's results, or None."""
     return value._view.args[0] if type(value._view) is SavedOutput else None
 
 
 class ComplexNode(OpNode):
-    """A recorded call with a complex result: its rules get the conjugates of what was saved."""
+    """A recorded call with a complex result: its rules get the conjugates of the saved values."""
 
     __slots__ = ()
 
@@ -270,8 +269,8 @@ class ComplexNode(OpNode):
 
 
 class CutNode(ComplexNode):
-    """One whose rules have a branch cut along the real line: they see real numbers as complex ones, too, so that the
-    sign of the imaginary zero says on which side of the cut a conjugate lies."""
+    """A `ComplexNode` whose rules have a branch cut along the real line. They get real numbers as complex ones, so that
+    the sign of the imaginary zero says on which side of the cut a conjugate lies."""
 
     __slots__ = ()
 
@@ -280,7 +279,7 @@ class CutNode(ComplexNode):
 
 
 def conjugated(values: Sequence[Any]) -> list[Any]:
-    """The values, the complex ones conjugated: what rules get where the result is complex."""
+    """The values with complex ones conjugated, as rules get them where the result is complex."""
     return [np.conj(v) if _is_complex(v) else v for v in values]
 
 
@@ -292,8 +291,8 @@ _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), dtypes.complex64, d
 
 
 class LateNode:
-    """Put before a class of nodes whose entry does not say which arguments are numbers: a pass frees what a node saved
-    only if there are tensors in it, so that one which saved numbers alone can run again."""
+    """A base of nodes whose entry does not say which arguments are numbers. A backward pass frees the saved values only
+    if there are tensors among them, so that a node that saved only numbers can run again."""
 
     __slots__ = ()
 
@@ -304,7 +303,7 @@ class LateNode:
 
 
 def _holds_data(saved: Any) -> bool:
-    """Whether there are tensors or arrays in what a node saved; also where it was freed, or hooks have packed it."""
+    """Whether a node saved tensors or arrays; also True if they were freed, or hooks packed them."""
     if isinstance(saved, (tuple, list)) and type(saved) is not PackedTuple:
         return any(map(_holds_data, saved))
     return saved is FREED or isinstance(saved, (Tensor, np.ndarray, Payload, PackedTuple))
@@ -316,7 +315,7 @@ class ManyNode(OpNode):
     __slots__ = ()
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        return self.plan.only(g, *self.saved)  # sizes, no values: nothing that could be freed or written to
+        return self.plan.only(g, *self.saved)  # only sizes are saved: nothing can be freed or written to
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -324,7 +323,7 @@ class ManyNode(OpNode):
 
 
 class TupleNode(OpNode):
-    """A recorded call with several results: its rules get a list of cotangents, None for those that did not come."""
+    """A recorded call with several results: its rules get a list of cotangents, with None for missing ones."""
 
     __slots__ = ("_outputs",)
 
@@ -336,9 +335,9 @@ class ComplexTupleNode(ComplexNode):
 
 
 class SavedOutput(View):
-    """Marks the detached copy of a node's own result, whose number it holds, among what the node saved.
+    """Marks a saved tensor as the detached alias of the node's own result, and holds the number of that result.
 
-    It is nobody's view, and no tensor that anybody else has: so the node and its result form no cycle.
+    The alias is not a real view, and only the node holds it, so node and result form no reference cycle.
     """
 
     __slots__ = ()

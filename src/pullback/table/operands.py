@@ -1,8 +1,7 @@
-"""What forwards and rules of elementwise operations share: the dtypes they refuse, and masks.
+"""Helpers for forwards and rules of elementwise operations: refused dtypes, conversions and masks.
 
-A forward is plain NumPy on payloads of one dtype; it calls `need` where NumPy would compute something that torch does
-not. A rule runs on arrays or on Tensors; what it asks about values (a mask, a sign) has no derivative, and comes from
-`plain`.
+A forward is plain NumPy on payloads of one dtype. It calls `need` where NumPy would compute a result that torch
+refuses. A rule runs on arrays or on Tensors. Its masks and signs have no derivative: it takes them from `plain`.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from ..tensor import dtypes
 from ..tensor.tensor import Lifted, Tensor
 
 Operation = Callable[..., Any]
-"""What an elementwise entry is for the type checker, where its own text refers to it."""
+"""The type of an elementwise entry, declared where its own definition refers to it."""
 
 REAL, NUMBERS, REAL_NUMBERS, FLOATS, INTEGERS = "biuf", "iufc", "iuf", "f", "iu"
-"""Kinds of dtypes, for `need`: with an order; without bools; both; floating point; whole numbers."""
+"""Kinds of dtypes, for `need`: ordered; no bools; ordered and no bools; floating point; integers."""
 
 _EXPECTED = {
     REAL: ("real numbers, which have an order", "take .real, .abs() or .angle() first"),
@@ -36,7 +35,7 @@ _EXPECTED = {
 
 
 def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtype[Any]:
-    """The dtype that the operands of an elementwise operation are brought to, or the error that they are none."""
+    """The dtype that the operands of an elementwise operation are brought to. TypeError if one is not an operand."""
     if not any(isinstance(a, Tensor) for a in args):
         raise TypeError(
             errors.message(
@@ -68,10 +67,10 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
 
 
 def older_form(name: str, places: int, named: Sequence[str], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-    """The tensors and the keywords of a call in torch's older form, whose numbers stood among the tensors.
+    """The tensors and the keywords of a call in torch's older form, with numbers among the tensors.
 
     ``x.add_(-lr, g)`` is ``x.add_(g, alpha=-lr)``, ``addmm(2, m, 3, a, b)`` is ``addmm(m, a, b, beta=2, alpha=3)``.
-    places: how many tensors there are. named: the numbers, in order. TypeError where that is not what was written.
+    places: how many tensors there are. named: the numbers, in order. TypeError if the call is not of that form.
     """
     tensors = tuple(a for a in args if isinstance(a, Tensor))
     numbers = [a for a in args if type(a) in (int, float, complex)]
@@ -110,7 +109,7 @@ def scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any
 
 
 def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
-    """Refuse a number among the operands that their dtype, one of integers, cannot hold: `About.fits`."""
+    """Refuse a number that the integer dtype of the operands cannot hold; for `About.fits`."""
     dtypes.refuse_overflow(value, dtype)
 
 
@@ -122,7 +121,7 @@ def cast(p: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def need(name: str, kinds: str, value: Any) -> Any:
-    """The value (a payload or a number), refused if its dtype is not of one of these kinds."""
+    """Return the value (a payload or a number); NotImplementedError if its dtype is not of one of these kinds."""
     if hasattr(value, "dtype") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
         expected, do = _EXPECTED[kinds]
         raise NotImplementedError(
@@ -137,7 +136,7 @@ def need(name: str, kinds: str, value: Any) -> Any:
 
 
 def need_both(name: str, kinds: str, input: Any, other: Any) -> tuple[Any, Any]:
-    """`need` for two operands, which have the same dtype, if one is not a number."""
+    """`need` for two operands, which have the same dtype unless one is a number."""
     need(name, kinds, input if hasattr(input, "dtype") else other)
     return input, other
 
@@ -152,7 +151,7 @@ def need_numbers(name: str, **given: Any) -> None:
 
 
 def index_of(name: str, argument: str, value: Any) -> int:
-    """An integer, or that in a 0-d tensor or array, as an int."""
+    """An integer, or the integer in a 0-d tensor or array, as an int."""
     try:
         return operator.index(value)
     except TypeError:
@@ -161,12 +160,12 @@ def index_of(name: str, argument: str, value: Any) -> int:
 
 
 def number_of(value: Any) -> Any:
-    """What a 0-d tensor that does not require grad holds, where a number is wanted; anything else as it is."""
+    """The number in a 0-d tensor that does not require grad, where a number is wanted; other values unchanged."""
     return value.item() if isinstance(value, Tensor) and not (value._data.ndim or value._requires_grad) else value
 
 
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:
-    """Both operands of a division, refused if integers are to be divided by 0."""
+    """Return both operands of a division; RuntimeError if integers would be divided by 0."""
     if hasattr(other, "dtype") and other.dtype.kind in "iu" and not np.all(other):
         raise RuntimeError("ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float().")
     return input, other
@@ -185,7 +184,7 @@ def plain(value: Any) -> Any:
 
 
 def somewhere(mask: Any) -> bool:
-    """Whether a mask may be True anywhere: of a transform's, which cannot be looked at, it may."""
+    """Whether a mask may be True anywhere. A transform's mask cannot be looked at, so it may."""
     return isinstance(mask, Lifted) or bool(np.any(mask))
 
 
@@ -195,5 +194,5 @@ def is_complex(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a Python number, on whose value a rule may branch: it is an argument, not data."""
+    """Whether it is a Python number. A rule may branch on its value: it is an argument, not data."""
     return isinstance(value, (int, float, complex))

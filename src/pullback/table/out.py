@@ -1,4 +1,4 @@
-"""`out=`: the result of an operation, written into tensors that are there already."""
+"""`out=`: writes the result of an operation into existing tensors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..tensor.views import keep_values, refuse_memory
 
 
 def write_out(name: str, out: Any, result: Any, exact: bool | None = None) -> Any:
-    """What ``out=`` asks for: the result's values in the tensor `out` (or in each of a tuple), which is returned.
+    """Write the values of the result into the tensor `out` (or into each of a tuple), and return it.
 
-    exact: whether `out` must have the result's dtype (`About.out`); None: where there are several, as in torch.
+    exact: whether `out` must have the result's dtype (`About.out`); None: only if there are several, as in torch.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):

@@ -1,7 +1,7 @@
-"""Plans: for each set of wanted gradients, what a node of an entry saves and which rule gets which of it.
+"""Plans: for each set of wanted gradients, the values a node saves and the ones each rule gets.
 
-A rule says by the names of its parameters what it needs (see `entry.py`). A plan is made when a set of gradients is
-wanted for the first time; what every recorded call does, to save and to run, is written out as a function then.
+The names of a rule's parameters say what it needs (see `entry.py`). A plan is made when a set of gradients is wanted
+for the first time. It generates the functions that every recorded call runs: one that saves, one that calls the rules.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 Rule = Callable[..., Any]
 
 OUTPUT = re.compile(r"out\d*")
-"""What a rule calls the result, or one of several."""
+"""A rule's names for the result, or for one of several."""
 
 
 def needs(rule: Rule) -> tuple[str, ...]:
-    """What a rule needs besides the cotangent: the names of its parameters after the first."""
+    """The values a rule needs besides the cotangent: the names of its parameters after the first."""
     code = rule.__code__
     return code.co_varnames[1 : code.co_argcount]
 
 
 class Plan:
-    """For one set of wanted gradients: what to save, and which rule gets which of it."""
+    """For one set of wanted gradients: the values to save, and the ones each rule gets."""
 
     __slots__ = (
         "calls",
@@ -52,16 +52,16 @@ class Plan:
         names = list(dict.fromkeys(n for rule in rules for n in needs(rule)))
         if len(rules) > 1:
             names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
-        self.names = tuple(names)  # of what is saved
-        # whether there are tensors in that, which a pass frees; what saved none can run again, as in torch
+        self.names = tuple(names)  # of the saved values
+        # whether tensors are saved, which a backward pass frees; a node that saved none can run again, as in torch
         self.frees = not all(op.is_number(n) for n in names)
-        self.plain = not self.frees and not op.joins  # what was saved is what the rules get: no tensors, nothing packed
+        self.plain = not self.frees and not op.joins  # the rules get the saved values: no tensors, not packed
         self.node_class = op.node_class
         self.complex_class = op.node_class if all(map(op.is_real, names)) else op.complex_class
         self.save = _saver(op, names)
         self.calls = tuple((rule, _picker([names.index(n) for n in needs(rule)])) for rule in rules)
         self.gradients = _all_of(rules, names)
-        # where there is one rule, it gets what was saved as it is; and as often, that is one value
+        # a single rule gets the saved values directly; often there is only one value
         self.only: Any = rules[0] if len(rules) == 1 else None
         self.direct = self.only if len(names) == 1 else None
         # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
@@ -71,7 +71,7 @@ class Plan:
 
 
 class Plans(dict[int, Plan]):
-    """The plans of an entry by the arguments whose gradients are wanted, as bits; each is made when first needed."""
+    """The plans of an entry, by the arguments that want gradients (as bits). Each is made when first needed."""
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -82,9 +82,9 @@ class Plans(dict[int, Plan]):
 
 
 def _saver(op: Op, names: Sequence[str]) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
-    """The function from all the arguments of a call and its result to what is saved of them, under `names`.
+    """A function from all arguments of a call and its result to the tuple of values saved under `names`.
 
-    It is written out and compiled, as every recorded call goes through it.
+    It is generated and compiled because every recorded call goes through it.
     """
     places = {p: i for i, p in enumerate(op.params)}
 
@@ -103,14 +103,14 @@ def _saver(op: Op, names: Sequence[str]) -> Callable[[Sequence[Any], Any], tuple
 
 
 def _all_of(rules: Sequence[Rule], names: Sequence[str]) -> Callable[[Any, Sequence[Any]], tuple[Any, ...]]:
-    """The function from a cotangent and what was saved under `names` to what all of `rules` give."""
+    """A function from a cotangent and the values saved under `names` to the gradients that `rules` return."""
     known = {f"rule{i}": rule for i, rule in enumerate(rules)}
     values = [", ".join(["g", *(f"saved[{names.index(n)}]" for n in needs(rule))]) for rule in rules]
     return _written("g, saved", [f"{rule}({given})" for rule, given in zip(known, values, strict=True)], known)
 
 
 def _written(params: str, parts: Iterable[str], known: dict[str, Any]) -> Any:
-    """A function of `params` that returns the tuple of `parts`, expressions in these and in what is `known`."""
+    """A function of `params` that returns the tuple of `parts`: expressions in `params` and the `known` names."""
     source = f"lambda {params}: ({''.join(f'{part}, ' for part in parts)})"
     return eval(compile(source, f"{__file__} (written)", "eval"), {"__name__": __name__, **known})
 

@@ -6,7 +6,7 @@ from collections import namedtuple
 from typing import Any
 
 RESULT_TYPES: dict[str, Any] = {}
-"""The types of named results, by the names of their operations."""
+"""The types of named results, by operation."""
 
 
 def _lines(self: Any) -> str:

@@ -1,13 +1,13 @@
-"""Sample calls, as data: the domain that an entry of the table carries, and from which its tests follow.
+"""Sample calls as data: the domain of an entry of the table, and the source of its tests.
 
-A sample is a call. Its arrays are described by `A`: a shape, the domain its values come from, how they lie in memory,
-and, where the operation wants one dtype only (an index, a mask), that dtype; every other array takes the dtype under
-test. `D("float64")` stands for a dtype of whichever library the call is made in.
+A sample is a call. `A` describes an array: its shape, the domain of its values, their layout in memory and, where the
+operation wants one certain dtype (an index, a mask), that dtype. Every other array takes the dtype under test.
+`D("float64")` stands for a dtype of the library that the call is made in.
 
-An entry's *samples* stay away from kinks and poles, so derivatives can be compared with finite differences; they
-have broadcast pairs, ranks that change, sizes 0 and 1, and memory laid out in several ways. Its *kinks* are the points
-where the operation has no derivative, or where a careless rule returns NaN. Its *refused* calls must raise the error
-torch raises. `Differs` says where the result is meant to differ from torch's, and why.
+An entry's *samples* stay away from kinks and poles, so that derivatives can be compared with finite differences. They
+include broadcast pairs, several ranks, sizes 0 and 1, and several layouts in memory. Its *kinks* are points where the
+operation has no derivative, or where a careless rule returns NaN. Its *refused* calls must raise the error that torch
+raises. `Differs` says where a result is meant to differ from torch's, and why.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ import numpy as np
 
 inf, nan = float("inf"), float("nan")
 
-# The records here are not compared, and those that are printed say how: whoever imports the library waits for each
-# method that dataclasses write.
+# The records here have no generated `__eq__` or `__repr__`: each method that dataclasses generate slows the import.
 
 
 @dataclass(eq=False, repr=False)
 class Array:
-    """An array to be made; `layout` is "C", "T" (axes reversed in memory), "step" (every other element), "readonly"."""
+    """Describes an array. layout: "C", "T" (axes reversed in memory), "step" (every other element) or "readonly"."""
 
     shape: tuple[int, ...]
     domain: str = "real"
@@ -43,7 +42,7 @@ class Array:
         return f"{list(self.shape)}" + "".join(f" {n}" for n in notes)
 
     def make(self, rng: np.random.Generator, dtype: str) -> np.ndarray[Any, Any]:
-        """The array in the dtype under test, which an array with a dtype of its own ignores."""
+        """Make the array, in its own dtype or else in the dtype under test."""
         found = np.dtype(self.dtype or dtype)
         if self.values is not None:
             return np.array(self.values, dtype=found)
@@ -79,7 +78,7 @@ def _lay_out(values: np.ndarray[Any, Any], layout: str) -> np.ndarray[Any, Any]:
     return values
 
 
-Draw = Callable[..., np.ndarray[Any, Any]]  # of a generator and a shape; numpy.random takes its time to import
+Draw = Callable[..., np.ndarray[Any, Any]]  # takes a generator and a shape; numpy.random is slow to import
 
 DOMAINS: dict[str, Draw] = {
     # away from zero, of both signs
@@ -147,7 +146,7 @@ def _triangular(
 MATRICES: dict[str, Callable[[np.random.Generator, tuple[int, ...], bool], np.ndarray[Any, Any]]] = {
     # of full rank, singular values well apart
     "regular": _regular,
-    # the same, of a square matrix of as many elements
+    # the same, as the elements of a square matrix
     "regular square": _regular_square,
     # symmetric or Hermitian, eigenvalues well apart; positive definite, or of both signs
     "definite": functools.partial(_hermitian, signs=[1.0]),
@@ -170,7 +169,7 @@ class DType:
 
 @dataclass(eq=False, repr=False)
 class Sample:
-    """A call: positional and keyword arguments, with `Array` and `DType` in the places of arrays and dtypes."""
+    """A call: positional and keyword arguments, with `Array` and `DType` for arrays and dtypes."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -179,7 +178,7 @@ class Sample:
         return "(" + ", ".join([*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]) + ")"
 
     def arrays(self, dtype: str, seed: int = 0) -> Sample:
-        """The sample with its arrays made: the same ones for the same seed."""
+        """The sample with its arrays made; the same seed gives the same arrays."""
         rng = np.random.default_rng([seed, 20260713])
         return self.replaced(lambda leaf: leaf.make(rng, dtype) if isinstance(leaf, Array) else leaf)
 
@@ -258,7 +257,7 @@ def unary(domain: str = "real") -> list[Sample]:
 
 
 def on_one(*more: Any, domain: str = "between") -> list[Any]:
-    """Samples of one array, and of these calls."""
+    """Samples of one array, and these further calls."""
     return [*unary(domain), *more]
 
 
@@ -275,7 +274,7 @@ def integers(samples: list[Sample]) -> list[Sample]:
 
 
 def along(*dims: Any, keepdim: bool = True, domain: str = "real", lists: bool = True) -> list[Sample]:
-    """One array and a dimension, or several, of it; each with `keepdim`, too, where there is such an argument."""
+    """One array and one or several of its dimensions, with `keepdim` as well if there is that argument."""
     make = functools.partial(A, domain=domain)
     found = [S(make(2, 3, 4), d) for d in dims]
     found += [S(make(3, 2, layout="T"), 0), S(make(4, 3, layout="step"), -1), S(make(2, 3, layout="readonly"), 1)]
@@ -299,10 +298,10 @@ EMPTY = [S(A(0)), S(A(2, 0)), S(A(2, 0), 1), S(A(2, 0), 0)]
 
 @dataclass(eq=False, repr=False)
 class Differs:
-    """Some samples (those whose repr holds `sample`) on which a check finds a difference from torch that is meant.
+    """An intended difference from torch, on the samples whose repr contains `sample`.
 
-    check: "values", "gradients", "second", "slopes", "kinks", "refused", "forward" or "batched". dtypes: those it is
-    found with, in one string; all of them if empty.
+    check: "values", "gradients", "second", "slopes", "kinks", "refused", "forward" or "batched". dtypes: where it is
+    found, in one string; all if empty.
     """
 
     reason: str
@@ -311,7 +310,7 @@ class Differs:
     sample: str = ""
 
     def covers(self, check: str, dtype: str, sample: Sample) -> bool:
-        """Whether it speaks of this check of a sample."""
+        """Whether it is about this check of this sample."""
         return check == self.check and (not self.dtypes or dtype in self.dtypes.split()) and self.sample in repr(sample)
 
 
@@ -320,10 +319,10 @@ EDGES = [0.0, -0.0, 1.0, -1.0, 1e-30, 30.0, -30.0, 800.0, -800.0, inf, -inf, nan
 _PAIRED = list(itertools.product((0.0, 1.0, -1.0, 2.0, 0.5, inf, -inf, nan), repeat=2))
 EDGE_PAIRS = (V([a for a, _ in _PAIRED]), V([b for _, b in _PAIRED]))
 
-# The same, and the corners of piecewise linear functions.
+# The same points, and the corners of piecewise linear functions.
 CORNERS = [S(V([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 6.0, 1e-30, 30.0, -30.0, 800.0, -800.0, inf, -inf, nan]))]
 
-# Calls that every elementwise operation of two arguments, of one, and every reduction refuses.
+# Calls refused by every elementwise operation of two arguments, of one, and by every reduction.
 NO_PAIR = [
     S(A(2), A(3)),
     S(A(2, 3), A(2)),

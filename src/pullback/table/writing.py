@@ -1,7 +1,7 @@
-"""Writing to a tensor's memory, as far as the graph is concerned: what may be written to, and whose history changes.
+"""In-place writes and the graph: which tensors may be written to, and whose history changes.
 
-A recorded write makes the tensor the output of the operation that was written. If it is a view, its base becomes the
-output of a node that puts the new values in their place; and whatever was written, every living view of that memory
+A recorded write makes the tensor the output of the operation that computed the new values. If the tensor is a view, its
+base becomes the output of a node that puts the values in their place. In either case every living view of that memory
 is made again, in the graph, from its base.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Through:
-    """The operation that puts values into a tensor through the steps that lead to a view of it, once it is entered.
+    """Holds the operation that puts values into a tensor through the steps that lead to a view of it.
 
     It is called as ``put(input, values, steps)``; `op` is its entry.
     """
@@ -34,7 +34,7 @@ class Through:
     op: Op
 
     def hand_over(self, put: Callable[..., Any]) -> None:
-        """Take that operation, from the file that enters it."""
+        """Take that operation from the file that enters it."""
         self.op = put.op  # type: ignore[attr-defined]
 
 
@@ -42,7 +42,7 @@ THROUGH = Through()
 
 
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
-    """Raise if `t` must not be written in place: before anything is computed or changed."""
+    """Raise if `t` must not be written in place. Called before anything is computed or changed."""
     refuse_memory(t._data)
     refuse_turn(t, others)
 
@@ -77,7 +77,7 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
 
 
 def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
-    """The base of a tensor, itself if it is no view, and the operations, with arguments, that lead from there to it."""
+    """The base of a tensor (itself if it is not a view), and the operations with arguments from there to the tensor."""
     found: list[tuple[Any, tuple[Any, ...]]] = []
     while t._view is not None:
         found.append((t._view.op, t._view.args))
@@ -86,7 +86,7 @@ def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
 
 
 def before_write(t: Tensor) -> Tensor:
-    """A stand-in for what `t` was before it is written: same place in the graph, a copy of the values."""
+    """A stand-in for `t` as it was before the write: the same place in the graph, a copy of the values."""
     old = wrap(t._data.clone() if isinstance(t._data, Payload) else np.array(t._data))
     old._edge, old._requires_grad = t._edge, t._requires_grad
     return old
@@ -134,9 +134,9 @@ def take_history(t: Tensor, result: Tensor) -> None:
 
 
 def _save_itself(t: Tensor, result: Tensor) -> None:
-    """Where the node that `result` came from saved it, have it save `t` instead, which has its values now.
+    """If the node of `result` saved it, let the node save `t` instead, which now has the same values.
 
-    So they are kept once; and if `t` is written to again, it is known that they are gone.
+    The values are then kept once, and a later write to `t` is noticed.
     """
     node = result._edge[0]  # type: ignore[index]
     saved = [v for v in getattr(node, "saved", ()) if isinstance(v, Tensor) and v._data is result._data]
@@ -147,7 +147,7 @@ def _save_itself(t: Tensor, result: Tensor) -> None:
 
 
 def _make_again(t: Tensor, view: View) -> None:
-    """Give a view its place in the graph anew, behind what its parent now is."""
+    """Give a view a new place in the graph, behind the new node of its parent."""
     if view.op is None or not view.parent._requires_grad:
         return
     made = record(view.op, 1, (view.parent, *view.args), t._data)

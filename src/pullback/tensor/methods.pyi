@@ -61,7 +61,7 @@ class Methods:
     def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """`addbmm`, written into this tensor, which is returned."""
     def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
-        """``input + value * tensor1 / tensor2``, broadcast; not of integers."""
+        """``input + value * tensor1 / tensor2``, broadcast; not for integers."""
     def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
         """`addcdiv`, written into this tensor, which is returned."""
     def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
@@ -81,7 +81,7 @@ class Methods:
     def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """`addr`, written into this tensor, which is returned."""
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of a matrix, or of each of a batch: the last two axes exchanged; a view where it is real."""
+        """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if it is real."""
     def all(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
     def allclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
@@ -137,7 +137,7 @@ class Methods:
     def as_strided(self, size: Any, stride: Any, storage_offset: Any = ...) -> Tensor:
         """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
-        """`as_strided`, of this tensor itself, which is returned."""
+        """`as_strided` in place; returns the tensor."""
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with the elements that `as_strided` selects replaced by `src`."""
     def as_subclass(self, cls: Any) -> Any:
@@ -175,7 +175,7 @@ class Methods:
     def bfloat16(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.bfloat16."""
     def bincount(self, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
-        """How often each of 0, 1, 2... is among `input`, a vector of integers; or the sums of the `weights` there."""
+        """How often each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there."""
     def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input & other``, of bools and integers."""
     def bitwise_and_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -227,17 +227,17 @@ class Methods:
     def cholesky_solve(self, L: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
         """X with ``L L^H X = B``, or ``L^H L X = B`` if `upper`; of the Cholesky factor L only that triangle is read."""
     def chunk(self, chunks: Any, dim: Any = ...) -> Any:
-        """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller."""
+        """At most `chunks` consecutive pieces of equal size along `dim`; the last may be smaller."""
     def clamp(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` limited to ``[min, max]``, numbers or tensors; the gradient passes at the bounds themselves."""
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp`, written into this tensor, which is returned."""
     def clamp_max(self, max: Any, *, out: Any = ...) -> Tensor:
-        """`input`, or `max` where that is smaller; a tie is `input`'s."""
+        """`input`, or `max` where that is smaller; at a tie `input` gets the gradient."""
     def clamp_max_(self, max: Any) -> Tensor:
         """`clamp_max`, written into this tensor, which is returned."""
     def clamp_min(self, min: Any, *, out: Any = ...) -> Tensor:
-        """`input`, or `min` where that is larger; a tie is `input`'s."""
+        """`input`, or `min` where that is larger; at a tie `input` gets the gradient."""
     def clamp_min_(self, min: Any) -> Tensor:
         """`clamp_min`, written into this tensor, which is returned."""
     def clip(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
@@ -245,15 +245,15 @@ class Methods:
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clip`, written into this tensor, which is returned."""
     def clone(self, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
-        """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another; gradients flow through it."""
+        """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
     def conj(self, *, out: Any = ...) -> Tensor:
-        """The complex conjugate, in memory of its own; a real tensor is its own."""
+        """The complex conjugate, in memory of its own; a real tensor is returned itself."""
     def conj_physical(self, *, out: Any = ...) -> Tensor:
         """The complex conjugate, as `conj`."""
     def conj_physical_(self) -> Tensor:
         """`conj_physical`, written into this tensor, which is returned."""
     def contiguous(self, memory_format: Any = ..., *, out: Any = ...) -> Tensor:
-        """The tensor itself if its elements lie in memory in order, or in that of a `memory_format`, else a copy whose elements do."""
+        """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     def copy_(self, src: Any, non_blocking: Any = ...) -> Any:
         """Write the values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
     def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -261,7 +261,7 @@ class Methods:
     def copysign_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`copysign`, written into this tensor, which is returned."""
     def corrcoef(self, *, out: Any = ...) -> Tensor:
-        """Pearson's correlation coefficients of variables, the rows of `input`: ``cov[i, j] / (std[i] std[j])``."""
+        """Pearson's correlation coefficients of variables (the rows of `input`): ``cov[i, j] / (std[i] std[j])``."""
     def cos(self, *, out: Any = ...) -> Tensor:
         """The cosine."""
     def cos_(self, *, out: Any = ...) -> Tensor:
@@ -273,7 +273,7 @@ class Methods:
     def count_nonzero(self, dim: Any = ..., *, out: Any = ...) -> Tensor:
         """How many elements are nonzero, over `dim` (default: of all); int64, no derivative."""
     def cov(self, *, correction: Any = ..., fweights: Any = ..., aweights: Any = ..., out: Any = ...) -> Tensor:
-        """The covariances of variables, the rows of `input`, over observations, its columns; of a vector the variance."""
+        """The covariances of variables (the rows of `input`) over observations (its columns); of a vector, the variance."""
     def cpu(self, memory_format: Any = ...) -> Any:
         """The tensor itself: it lies on the CPU."""
     def cross(self, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -281,9 +281,9 @@ class Methods:
     def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
         """Refused: there is no GPU here."""
     def cummax(self, dim: Any, *, out: Any = ...) -> Tensor:
-        """The largest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+        """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     def cummin(self, dim: Any, *, out: Any = ...) -> Tensor:
-        """The smallest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+        """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     def cumprod(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The running product along `dim`; its derivatives are right where elements are zero."""
     def cumprod_(self, dim: Any, *, dtype: Any = ...) -> Tensor:
@@ -297,7 +297,7 @@ class Methods:
     def deg2rad_(self, *, out: Any = ...) -> Tensor:
         """`deg2rad`, written into this tensor, which is returned."""
     def dense_dim(self, *, out: Any = ...) -> Any:
-        """How many axes a value of a sparse tensor has, and this tensor."""
+        """The number of axes that are not sparse; of a dense tensor, all."""
     def det(self, *, out: Any = ...) -> Tensor:
         """The determinant: `linalg.det`."""
     def diag(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
@@ -311,19 +311,19 @@ class Methods:
     def diagonal_scatter(self, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with its `diagonal` replaced by `src`."""
     def diff(self, n: Any = ..., dim: Any = ..., prepend: Any = ..., append: Any = ..., *, out: Any = ...) -> Tensor:
-        """``input[i + 1] - input[i]`` along `dim`, `n` times; of bools whether they differ."""
+        """``input[i + 1] - input[i]`` along `dim`, `n` times; for bools, whether they differ."""
     def digamma(self, *, out: Any = ...) -> Tensor:
         """The derivative of `lgamma`."""
     def digamma_(self, *, out: Any = ...) -> Tensor:
         """`digamma`, written into this tensor, which is returned."""
     def dist(self, other: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
-        """The p-norm of the difference, ``norm(input - other, p)``; 0 between equal tensors, and so is the gradient."""
+        """The p-norm of the difference, ``norm(input - other, p)``. Between equal tensors it and its gradient are 0."""
     def div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
-        """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+        """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
     def div_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
         """`div`, written into this tensor, which is returned."""
     def divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
-        """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+        """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
     def divide_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
         """`divide`, written into this tensor, which is returned."""
     def dot(self, tensor: Any, *, out: Any = ...) -> Tensor:
@@ -377,13 +377,13 @@ class Methods:
     def fix_(self, *, out: Any = ...) -> Tensor:
         """`fix`, written into this tensor, which is returned."""
     def flatten(self, start_dim: Any = ..., end_dim: Any = ...) -> Tensor:
-        """Axes `start_dim` to `end_dim`, both included, as one; the tensor itself if that is how it is."""
+        """Axes `start_dim` to `end_dim`, both included, joined into one; the tensor itself for a single axis."""
     def flip(self, dims: Any, *more: Any, out: Any = ...) -> Tensor:
-        """The order along `dims` reversed; a copy."""
+        """`input` with the order along `dims` reversed; a copy."""
     def fliplr(self, *, out: Any = ...) -> Tensor:
-        """The order along the second axis reversed."""
+        """`input` with the order along the second axis reversed."""
     def flipud(self, *, out: Any = ...) -> Tensor:
-        """The order along the first axis reversed."""
+        """`input` with the order along the first axis reversed."""
     def float(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.float32."""
     def float_power(self, exponent: Any, *, out: Any = ...) -> Tensor:
@@ -429,7 +429,7 @@ class Methods:
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     def get_device(self, *, out: Any = ...) -> Any:
-        """-1: the number of no accelerator, for all tensors lie in the host's memory."""
+        """-1: no accelerator; all tensors lie in the host's memory."""
     @property
     def grad_dtype(self) -> Any: ...
     @grad_dtype.setter
@@ -451,7 +451,7 @@ class Methods:
     def hardshrink(self, lambd: Any = ...) -> Tensor:
         """`input` where ``|input| > lambd``, else 0."""
     def heaviside(self, values: Any, *, out: Any = ...) -> Tensor:
-        """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the gradient."""
+        """0 where `input` is negative or NaN, 1 where it is positive, `values` where it is 0 (they get the gradient)."""
     def heaviside_(self, values: Any) -> Tensor:
         """`heaviside`, written into this tensor, which is returned."""
     def histc(self, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
@@ -509,17 +509,17 @@ class Methods:
     def inverse(self, *, out: Any = ...) -> Tensor:
         """The inverse: `linalg.inv`."""
     def is_conj(self, *, out: Any = ...) -> Any:
-        """False: conjugates are computed at once, no tensor waits for it."""
+        """False: conjugates are computed at once, never later."""
     def is_neg(self, *, out: Any = ...) -> Any:
-        """False: negatives are computed at once, no tensor waits for it."""
+        """False: negatives are computed at once, never later."""
     def is_nonzero(self) -> Any:
         """Whether the only element is not 0; RuntimeError if there is not exactly one."""
     def is_pinned(self, *, out: Any = ...) -> Any:
-        """False: there is no memory from which a device would copy."""
+        """False: there is no device that would copy from pinned memory."""
     def is_same_size(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two tensors have the same shape."""
     def is_set_to(self, tensor: Any, *, out: Any = ...) -> Any:
-        """Whether two tensors are the same elements of the same memory: same start, shape and strides."""
+        """Whether two tensors share the same elements of the same memory: same start, shape and strides."""
     def is_signed(self) -> Any:
         """Whether the dtype has negative numbers."""
     def isclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Tensor:
@@ -555,7 +555,7 @@ class Methods:
     def le_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`le`, written into this tensor, which is returned."""
     def lerp(self, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
-        """``input + weight * (end - input)``, and exactly `input` and `end` at the weights 0 and 1."""
+        """``input + weight * (end - input)``; exactly `input` and `end` at the weights 0 and 1."""
     def lerp_(self, end: Any, weight: Any) -> Tensor:
         """`lerp`, written into this tensor, which is returned."""
     def less(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -589,7 +589,7 @@ class Methods:
     def log_normal_(self, mean: Any = ..., std: Any = ..., *, generator: Any = ...) -> Any:
         """Every element the exponential of a number drawn from the normal distribution of `mean` and `std`."""
     def log_softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
+        """``x - log(sum(exp(x)))`` along `dim`, more precise than the logarithm of `softmax`."""
     def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
         """``log(exp(input) + exp(other))``, without overflow."""
     def logaddexp2(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -615,11 +615,11 @@ class Methods:
     def logical_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`logical_xor`, written into this tensor, which is returned."""
     def logit(self, eps: Any = ..., *, out: Any = ...) -> Tensor:
-        """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside of [0, 1]."""
+        """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside [0, 1]."""
     def logit_(self, eps: Any = ...) -> Tensor:
         """`logit`, written into this tensor, which is returned."""
     def logsumexp(self, dim: Any, keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-        """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing."""
+        """``log(sum(exp(input)))`` over `dim`, relative to the largest element against overflow; -inf for no elements."""
     def long(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.int64."""
     def lt(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -659,7 +659,7 @@ class Methods:
     def maximum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
     def mean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
+        """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
     def median(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
     def min(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
@@ -669,7 +669,7 @@ class Methods:
     def mm(self, mat2: Any, *, out: Any = ...) -> Tensor:
         """The product of two matrices."""
     def mode(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-        """The most frequent element along `dim` (of several the smallest) and its last index: ``(values, indices)``."""
+        """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Axes moved to new places, the others in their order; a view."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
@@ -693,17 +693,17 @@ class Methods:
     def mvlgamma_(self, p: Any) -> Tensor:
         """`mvlgamma`, written into this tensor, which is returned."""
     def nan_to_num(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Any = ...) -> Tensor:
-        """`input` with numbers in the place of NaN (0) and of the infinities (the largest and smallest of the dtype)."""
+        """`input` with NaN replaced by 0, and infinities by the largest and smallest numbers of the dtype."""
     def nan_to_num_(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
         """`nan_to_num`, written into this tensor, which is returned."""
     def nanmean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """The mean over `dim` of what is not NaN; NaN where there is nothing else."""
+        """The mean over `dim` of the elements that are not NaN; NaN where all are."""
     def nanmedian(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
-        """As `median`, of the elements that are not NaN; NaN if there are none."""
+        """`median` of the elements that are not NaN; NaN if all are."""
     def nanquantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
-        """As `quantile`, of the elements that are not NaN; NaN if there are none."""
+        """`quantile` of the elements that are not NaN; NaN if all are."""
     def nansum(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """The sum over `dim` of what is not NaN; the gradient of NaN is 0."""
+        """The sum over `dim` of the elements that are not NaN; the gradient of NaN is 0."""
     def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
         """`length` slices along `dim` from `start`; a view."""
     def narrow_copy(self, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Tensor:
@@ -761,7 +761,7 @@ class Methods:
     def permute(self, dims: Any, *more: Any) -> Tensor:
         """The axes in the order `dims`; a view."""
     def pin_memory(self, *, out: Any = ...) -> Tensor:
-        """The tensor itself: there is no device that would copy faster from elsewhere."""
+        """The tensor itself: there is no device that would copy from pinned memory."""
     def pinverse(self, rcond: Any = ..., *, out: Any = ...) -> Tensor:
         """The pseudoinverse, in which singular values up to `rcond` times the largest count as 0: `linalg.pinv`."""
     def polygamma(self, n: Any) -> Any: ...
@@ -770,7 +770,7 @@ class Methods:
     def positive(self, *, out: Any = ...) -> Tensor:
         """``+input``: the tensor itself; bools are refused."""
     def pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
-        """``input ** exponent``, broadcast; the derivatives are 0 where the exponent or the base is 0."""
+        """``input ** exponent``, broadcast; its derivatives take their limit, 0, at exponent 0 and at base 0."""
     def pow_(self, exponent: Any, *, out: Any = ...) -> Tensor:
         """`pow`, written into this tensor, which is returned."""
     def prelu(self, weight: Any) -> Tensor:
@@ -784,7 +784,7 @@ class Methods:
     def qr(self, some: Any = ..., *, out: Any = ...) -> Tensor:
         """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
     def quantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
-        """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one."""
+        """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN."""
     def rad2deg(self, *, out: Any = ...) -> Tensor:
         """Radians to degrees."""
     def rad2deg_(self, *, out: Any = ...) -> Tensor:
@@ -792,7 +792,7 @@ class Methods:
     def random_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
         """Every element an integer drawn uniformly from [from, to); ``random_(to)`` starts at 0."""
     def ravel(self) -> Tensor:
-        """All elements in a row without gaps; a view where they lie in memory like that."""
+        """All elements in one contiguous row; a view if they already lie so in memory."""
     @property
     def real(self) -> Any: ...
     @real.setter
@@ -814,33 +814,33 @@ class Methods:
     def remainder_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`remainder`, written into this tensor, which is returned."""
     def renorm(self, p: Any, dim: Any, maxnorm: Any, *, out: Any = ...) -> Tensor:
-        """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer."""
+        """`input` with each slice along `dim` scaled to p-norm `maxnorm` (less 1e-7 of it) if its p-norm is larger."""
     def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
         """`renorm`, written into this tensor, which is returned."""
     def repeat(self, repeats: Any, *more: Any, out: Any = ...) -> Tensor:
-        """`input` this often along each axis, new ones in front, one copy after the other."""
+        """`input` repeated this often along each axis, copy after copy; new axes are in front."""
     def repeat_interleave(self, repeats: Any, dim: Any = ..., *, output_size: Any = ...) -> Any:
-        """Each element (each slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
+        """Each element (or slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
     def reshape(self, shape: Any, *more: Any) -> Tensor:
-        """`input` with another shape (one length may be -1); a view where the memory allows, else a copy."""
+        """`input` with another shape (one length may be -1); a view where the memory allows it, otherwise a copy."""
     def reshape_as(self, other: Any) -> Tensor:
         """`reshape` to the shape of `other`."""
     def resize_(self, *size: Any, memory_format: Any = ...) -> Any:
-        """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there."""
+        """Give this tensor another shape, and return it. Its elements are those of its memory, in order."""
     def resize_as_(self, the_template: Any, memory_format: Any = ...) -> Any:
         """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
     def resolve_conj(self, *, out: Any = ...) -> Tensor:
-        """The tensor itself: its conjugation, if there was one, has been done."""
+        """The tensor itself: conjugates are computed at once."""
     def resolve_neg(self, *, out: Any = ...) -> Tensor:
-        """The tensor itself: its negation, if there was one, has been done."""
+        """The tensor itself: negatives are computed at once."""
     def retain_grad(self) -> Any:
         """Make this non-leaf keep its gradient in ``.grad``; on a leaf this does nothing."""
     def roll(self, shifts: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
-        """The elements moved on by `shifts` along `dims` (without dims: of the flattened tensor), the last to the front."""
+        """The elements moved on by `shifts` along `dims` (default: in the flattened tensor); the last come to the front."""
     def rot90(self, k: Any = ..., dims: Any = ..., *, out: Any = ...) -> Tensor:
-        """Turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
+        """`input` turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
     def round(self, decimals: Any = ..., *, out: Any = ...) -> Tensor:
-        """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
+        """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds."""
     def round_(self, decimals: Any = ...) -> Tensor:
         """`round`, written into this tensor, which is returned."""
     def rsqrt(self, *, out: Any = ...) -> Tensor:
@@ -864,9 +864,9 @@ class Methods:
     def select_scatter(self, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
         """`input` with the slice at position `index` along `dim` replaced by `src`."""
     def set_(self, source: Any = ..., storage_offset: Any = ..., size: Any = ..., stride: Any = ...) -> Any:
-        """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
+        """Use the memory of `source` from now on, with its shape or the given one; without a source, no memory."""
     def sgn(self, *, out: Any = ...) -> Tensor:
-        """`sign` of real numbers; of complex ones the direction ``input / |input|``, 0 at 0."""
+        """`sign` for real numbers; for complex ones the direction ``input / |input|``, 0 at 0."""
     def sgn_(self) -> Tensor:
         """`sgn`, written into this tensor, which is returned."""
     def short(self, *, memory_format: Any = ...) -> Any:
@@ -900,11 +900,11 @@ class Methods:
     def softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
     def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
-        """The elements in order along `dim`, and the `indices` where they stood: ``(values, indices)``."""
+        """The elements in order along `dim`, and their positions before: ``(values, indices)``."""
     def sparse_dim(self, *, out: Any = ...) -> Any:
-        """0: how many axes the indices of a sparse tensor run over, of which this one has none."""
+        """0: the number of axes that sparse indices run over; a dense tensor has none."""
     def sparse_mask(self, mask: Any) -> Any:
-        """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable."""
+        """The elements at the places of a sparse tensor of the same shape (its values are not used); differentiable."""
     def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
         """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: Any, dim: Any = ...) -> Any:
@@ -918,15 +918,15 @@ class Methods:
     def square_(self, *, out: Any = ...) -> Tensor:
         """`square`, written into this tensor, which is returned."""
     def squeeze(self, dim: Any = ...) -> Tensor:
-        """Without the axes of length 1, all of them or those among `dim`; a view."""
+        """`input` without its axes of length 1, or without those among `dim`; a view."""
     def squeeze_(self, dim: Any = ...) -> Any:
-        """`squeeze`, of this tensor itself, which is returned."""
+        """`squeeze` in place; returns the tensor."""
     def std(self, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
-        """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
+        """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""
     def stft(self, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: Any = ..., normalized: Any = ..., onesided: Any = ..., return_complex: Any = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
         """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: how a signal's spectrum changes in time."""
     def storage_offset(self) -> Any:
-        """How many elements of its memory lie before the first of this tensor."""
+        """The number of elements of its memory before the first element of this tensor."""
     def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
         """``input - alpha * other``, broadcast."""
     def sub_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
@@ -942,17 +942,17 @@ class Methods:
     def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
         """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
-        """`transpose`, by NumPy's name."""
+        """`transpose` under NumPy's name."""
     def swapaxes_(self, axis0: Any, axis1: Any) -> Any:
-        """`swapaxes`, of this tensor itself, which is returned."""
+        """`swapaxes` in place; returns the tensor."""
     def swapdims(self, dim0: Any, dim1: Any) -> Tensor:
-        """`transpose`, by another name."""
+        """`transpose` under another name."""
     def swapdims_(self, dim0: Any, dim1: Any) -> Any:
-        """`swapdims`, of this tensor itself, which is returned."""
+        """`swapdims` in place; returns the tensor."""
     def t(self) -> Tensor:
-        """The transpose of a matrix; a vector or a number is its own."""
+        """The transpose of a matrix; a vector or a 0-d tensor stays the same."""
     def t_(self) -> Any:
-        """`t`, of this tensor itself, which is returned."""
+        """`t` in place; returns the tensor."""
     def take(self, index: Any, *, out: Any = ...) -> Tensor:
         """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
     def take_along_dim(self, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -966,9 +966,9 @@ class Methods:
     def tanh_(self, *, out: Any = ...) -> Tensor:
         """`tanh`, written into this tensor, which is returned."""
     def tensor_split(self, indices_or_sections: Any = ..., dim: Any = ..., *, indices: Any = ..., sections: Any = ...) -> Any:
-        """Pieces along `dim`: so many, the first of them longer by one where that is needed, or cut at the places listed."""
+        """Pieces along `dim`: this many, the first ones longer by one if needed; or cut at the positions listed."""
     def tile(self, dims: Any, *more: Any, out: Any = ...) -> Tensor:
-        """`repeat`, where 1 stands for the numbers missing in front."""
+        """`repeat`, with missing leading numbers taken as 1."""
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
         """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
     def to_dense(self) -> Any:
@@ -984,7 +984,7 @@ class Methods:
     def transpose(self, dim0: Any, dim1: Any) -> Tensor:
         """Axes `dim0` and `dim1` exchanged; a view."""
     def transpose_(self, dim0: Any, dim1: Any) -> Any:
-        """`transpose`, of this tensor itself, which is returned."""
+        """`transpose` in place; returns the tensor."""
     def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
         """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A: `linalg.solve_triangular`."""
     def tril(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
@@ -996,7 +996,7 @@ class Methods:
     def triu_(self, diagonal: Any = ...) -> Any:
         """`triu`, written into this tensor, which is returned."""
     def true_divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
-        """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0."""
+        """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
     def true_divide_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
         """`true_divide`, written into this tensor, which is returned."""
     def trunc(self, *, out: Any = ...) -> Tensor:
@@ -1010,31 +1010,31 @@ class Methods:
     def unbind(self, dim: Any = ...) -> Any:
         """The slices along `dim`, without that axis."""
     def unflatten(self, dim: Any, sizes: Any) -> Tensor:
-        """Axis `dim` as several of the lengths `sizes`, of which one may be -1."""
+        """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
     def unfold(self, dimension: Any, size: Any, step: Any) -> Tensor:
         """Windows of `size` elements along an axis, one every `step` elements, as a new last axis; a view."""
     def uniform_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
         """Every element drawn uniformly from [from, to), by default [0, 1)."""
     def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
-        """The distinct elements (or slices along `dim`) in order; if asked for, with where each is and how many."""
+        """The distinct elements (or slices along `dim`) in order; if asked for, with positions and counts."""
     def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
-        """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`."""
+        """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
     def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-        """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+        """`chunk` into pieces that may be written to, as in `unsafe_split`."""
     def unsafe_split(self, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-        """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
+        """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: it is not checked."""
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-        """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
+        """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
     def unsqueeze(self, dim: Any) -> Tensor:
         """An axis of length 1 inserted at `dim`; a view."""
     def unsqueeze_(self, dim: Any) -> Any:
-        """`unsqueeze`, of this tensor itself, which is returned."""
+        """`unsqueeze` in place; returns the tensor."""
     def var(self, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
         """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``."""
     def vdot(self, other: Any, *, out: Any = ...) -> Tensor:
         """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
     def view(self, size: Any = ..., *more: Any, dtype: Any = ...) -> Tensor:
-        """As `reshape`, but always on the same memory: RuntimeError where that is not possible."""
+        """As `reshape`, but always on the same memory; RuntimeError where that is not possible."""
     def view_as(self, other: Any) -> Tensor:
         """`view` with the shape of `other`."""
     def vsplit(self, indices_or_sections: Any) -> Any:

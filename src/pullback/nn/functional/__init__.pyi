@@ -36,7 +36,7 @@ def celu(input: Any, alpha: Any = ..., inplace: Any = ...) -> Tensor:
 def celu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`celu`, written into `input`, which is returned."""
 def channel_shuffle(input: Any, groups: Any) -> Tensor:
-    """The channels, the second axis, divided into groups and taken in turn, one of each."""
+    """The channels (the second axis) divided into groups, and taken from each group in turn."""
 def conv1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
     """``out[n, o, l] = bias[o] + sum over c, k of weight[o, c, k] * input[n, c, stride * l - padding + dilation * k]``."""
 def conv2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
@@ -178,7 +178,7 @@ def pairwise_distance(x1: Any, x2: Any, p: Any = ..., eps: Any = ..., keepdim: A
 def pdist(input: Any, p: Any = ...) -> Tensor:
     """The p-norms of the differences of all pairs of rows, in the order 0-1, 0-2, ..., 1-2, ...; otherwise as `cdist`."""
 def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
-    """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, for r the `upscale_factor`."""
+    """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, where r is the `upscale_factor`."""
 def pixel_unshuffle(input: Any, downscale_factor: Any) -> Tensor:
     """Pixels as channels, the inverse of `pixel_shuffle`: ``(*, C, H r, W r)`` to ``(*, C r^2, H, W)``."""
 def poisson_nll_loss(input: Any, target: Any, log_input: Any = ..., full: Any = ..., size_average: Any = ..., eps: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:

@@ -1,7 +1,7 @@
 """Elementwise functions of analysis: exponentials and logarithms, trigonometry, the sigmoid and its inverse.
 
-One entry each: a ufunc and the derivative's expression. Where torch's own derivative is infinite or NaN at the edge of
-a domain (`logit` at 0, `hypot` at the origin), so is ours.
+Each is one entry: a ufunc and an expression of the derivative. Where torch's own derivative is infinite or NaN at the
+edge of a domain (`logit` at 0, `hypot` at the origin), so is ours.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ log10 = elementwise(
 
 
 def _log_of_sum(input: Any, other: Any, exp: Any, log: Any, whole: Any) -> Any:
-    """``log(1 + exp(smaller - larger)) + larger``, of large arrays: NumPy's own function `whole` is not vectorised."""
+    """``log(1 + exp(smaller - larger)) + larger`` for large arrays: NumPy's own function `whole` is not vectorised."""
     gap = np.subtract(input, other)
     if np.size(gap) < 4096:
         return whole(input, other)
     np.negative(np.abs(gap, out=gap), out=gap)
-    np.fmin(gap, 0, out=gap)  # of infinities that are equal it was not a number
+    np.fmin(gap, 0, out=gap)  # between equal infinities the gap was NaN
     log(exp(gap, out=gap), out=gap)
     return np.add(gap, np.maximum(input, other), out=gap)
 
@@ -156,8 +156,8 @@ tan = elementwise(
 
 
 def _unit_root(input: Any) -> Any:
-    """``sqrt(1 - input ** 2)``; on the cuts of complex numbers, on the side that the sign of the zero tells."""
-    if is_complex(input):  # the sign survives a difference from a number, not a sum
+    """``sqrt(1 - input ** 2)``; on a branch cut of complex numbers the sign of the zero picks the side."""
+    if is_complex(input):  # the zero's sign survives a difference from a number, not a sum
         return np.sqrt(-(input - 1)) * np.sqrt(input - (-1))
     return np.sqrt(1 - input * input)
 
@@ -331,7 +331,7 @@ def _sigmoid(input: Any) -> Any:
         np.exp(found, out=found)
         found += 1
         return np.reciprocal(found, out=found)  # where exp overflows, 1 / inf is 0
-    right = np.greater_equal(np.real(input), 0)  # among complex numbers 1 / inf need not be
+    right = np.greater_equal(np.real(input), 0)  # of complex numbers 1 / inf may be NaN
     e = np.exp(np.where(right, -input, input))
     return np.true_divide(np.where(right, 1, e), np.add(e, 1))
 
@@ -370,9 +370,9 @@ def _logit_rule(g: Any, input: Any, eps: Any) -> Any:
     refused=NO_UNARY,
 )
 def logit(input: Any, eps: float | None = None) -> Any:
-    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside of [0, 1].
+    """``log(input / (1 - input))``, the inverse of `sigmoid`; NaN outside [0, 1].
 
-    eps: `input` is limited to ``[eps, 1 - eps]`` first, and has no gradient outside of it.
+    eps: `input` is limited to ``[eps, 1 - eps]`` first, and gets no gradient outside.
     """
     if not (eps is None or is_number(eps)):
         raise TypeError(errors.message("logit()", expected="eps to be a number or None", found=errors.describe(eps)))

@@ -1,6 +1,6 @@
-"""Arithmetic: sums, products, quotients and their remainders, and what is combined of them.
+"""Arithmetic: sums, products, quotients, remainders, and combinations of them.
 
-A quotient that is rounded has the derivative 0; a remainder is ``input - quotient * other`` with such a quotient.
+A rounded quotient has the derivative 0. A remainder is ``input - quotient * other`` with such a quotient.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...tensor import dtypes
 from ...tensor.tensor import NUMPY, Tensor
 from ..make.conversion import to
 
-# Numbers among the operands are tensors in torch's nodes.
+# In torch's nodes, operands that are numbers are tensors.
 _OPERANDS = {"self": lambda input: tensor_of(input), "other": lambda other: tensor_of(other)}
 
 mul = elementwise(
@@ -134,14 +134,14 @@ div = elementwise(
 )
 
 
-_BLOCK = 1 << 13  # elements whose intermediate results stay in the processor's cache
+_BLOCK = 1 << 13  # elements; their intermediate results fit in the processor's cache
 
 
 def _by_quotient(whole: Any, rule: Any, input: Any, other: Any) -> Any:
-    """`whole` of large arrays of single precision, from their quotient in double precision: NumPy's own is slow.
+    """`whole` for large float32 arrays, computed by `rule` from the float64 quotient: NumPy's own function is slow.
 
-    Of numbers of 24 bits the quotient of 53 bits is on the right side of every whole number up to 2**24, and what that
-    leaves of `input` is exact. `rule` is a function of the three; where the quotient is larger `whole` is taken.
+    The 53-bit quotient of 24-bit numbers is on the right side of every whole number up to 2**24, and the remainder is
+    exact. `rule` takes both operands and the quotient. Where the quotient is larger, `whole` itself is called.
     """
     if any(getattr(v, "dtype", None) != np.float32 for v in (input, other)) or input.size < _BLOCK:
         return whole(input, other)
@@ -207,7 +207,7 @@ _ROUNDED = {None: div, "floor": titled(floor_divide, "DivBackward2", rounding_mo
 
 
 def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
-    """``input / other``, broadcast; of integers a float. Rounded, to 0 ("trunc") or down ("floor"): derivative 0.
+    """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0.
 
     >>> import pullback
     >>> x = pullback.tensor([7, -7])
@@ -267,7 +267,7 @@ reciprocal = elementwise(
 
 # Combinations
 def _in_half(*operands: Tensor) -> Any:
-    """float16, if these make a result of it: what is between would overflow it, and is computed in float32; or None."""
+    """float16 if these operands give it (the result is then computed in float32, against overflow), or None."""
     if np.float16 not in [t._data.dtype for t in operands]:
         return None
     dtype = dtypes.result_type([t._data for t in operands])
@@ -310,7 +310,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     refused=[S(A(2), A(3), A(2)), S(A(2), A(2)), S(A(2), A(2), 1.0), S([1.0], A(1), A(1))],
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``, broadcast; not of integers."""
+    """``input + value * tensor1 / tensor2``, broadcast; not for integers."""
     if not {tensor1._data.dtype.kind, tensor2._data.dtype.kind} & {"f", "c", "V"}:
         raise RuntimeError(
             errors.message(
@@ -353,7 +353,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     ],
 )
 def lerp(input: Any, end: Any, weight: Any) -> Any:
-    """``input + weight * (end - input)``, and exactly `input` and `end` at the weights 0 and 1."""
+    """``input + weight * (end - input)``; exactly `input` and `end` at the weights 0 and 1."""
     need("lerp", "fc", input)
     for value in (end, weight):
         if not (hasattr(value, "dtype") or (is_number(value) and value is weight)):

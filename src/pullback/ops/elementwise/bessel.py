@@ -1,11 +1,11 @@
-"""Bessel functions and their relatives, of whole orders.
+"""Bessel functions of integer order and their relatives.
 
-The derivative of one is a combination of its neighbours in the order, without a division by the argument: it is exact
-at 0, and so is every higher one. One operation, `_bessel`, holds all families and orders; the functions that torch
-names are its orders 0 and 1. torch has derivatives of `i0`, `i0e`, `i1`, `i1e` and `sinc` only.
+The derivative is a combination of the functions of neighbouring orders, without a division by the argument, so it is
+exact at 0, and so is every higher derivative. One operation, `_bessel`, computes all families and orders; the functions
+that torch names are its orders 0 and 1. torch has derivatives of `i0`, `i0e`, `i1`, `i1e` and `sinc` only.
 
-The identities are those of the NIST Handbook, chapter 10 (https://dlmf.nist.gov/10). SciPy computes the values, but for
-those of the spherical family, which NumPy can.
+The identities are in the NIST Handbook, chapter 10 (https://dlmf.nist.gov/10). SciPy computes the values, except for
+the spherical family, where NumPy does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.tensor import Tensor
 
-# For each family: SciPy's functions of orders 0 and 1; the signs with which ``2 n / x`` times order n, and order n - 1,
-# make order n + 1; and the sign of the powers of ``x ** 2 / 4`` in the series near 0, if it is needed there.
+# For each family: SciPy's functions of orders 0 and 1; the signs of ``2 n / x`` times order n and of order n - 1 in the
+# recurrence for order n + 1; and the sign of ``x ** 2 / 4`` in the series near 0, or 0 if the series is not needed.
 _FAMILIES = {
     "j": ("j0", "j1", 1, -1, -1),
     "y": ("y0", "y1", 1, -1, 0),
@@ -34,7 +34,7 @@ _FAMILIES = {
 
 
 def scipy_special(name: str) -> Any:
-    """A function of scipy.special, or the error that SciPy is missing."""
+    """A function of scipy.special; ImportError if SciPy is missing."""
     try:
         import scipy.special
     except ImportError:
@@ -47,7 +47,7 @@ def scipy_special(name: str) -> Any:
 
 
 def by_scipy(name: str, function: str, *args: Any) -> Any:
-    """What SciPy's `function` gives for floating point payloads of one dtype, in that dtype; `name`: the operation."""
+    """SciPy's `function` of floating point payloads of one dtype, in that dtype. name: the operation."""
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "dtype")))
     args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
     return np.asarray(scipy_special(function)(*args)).astype(first.dtype, copy=False)
@@ -66,7 +66,7 @@ def _value(family: str, n: int, x: Any) -> Any:
 
 
 def _near_zero(found: Any, x: Any, n: int, sign: int, scaled: bool) -> Any:
-    """`found`, but where the recurrence would cancel, near 0, the sum of the power series."""
+    """`found`, with the sum of the power series near 0, where the recurrence would cancel."""
     near, found = np.less(np.abs(x), n + 1), np.asarray(found)
     z = x[near]
     if z.size:
@@ -76,7 +76,7 @@ def _near_zero(found: Any, x: Any, n: int, sign: int, scaled: bool) -> Any:
 
 
 def _series(x: Any, n: int, square: Any, lead: Any, by: Any) -> Any:
-    """``x ** n`` by all lead(k) up to n, times the sum of the powers of `square` by all by(k) up to the power."""
+    """A power series: ``x ** n / (lead(1) ... lead(n))`` times the sum of ``square ** k / (by(1) ... by(k))``."""
     term = np.ones_like(x)
     for k in range(1, n + 1):
         term = term * x / lead(k)
@@ -103,7 +103,7 @@ def _spherical(x: Any, n: int) -> Any:
 
 
 def _slope(x: Any, family: str, n: int) -> Any:
-    """The derivative of order n of a family, from the argument alone: the result may have been written to."""
+    """The derivative of the order-n function of a family, from the argument alone: the result may be overwritten."""
 
     def order(k: int) -> Any:
         return on(_bessel, x, family, k)
@@ -122,11 +122,11 @@ def _slope(x: Any, family: str, n: int) -> Any:
 
 @pointwise(method=False, input=lambda g, input, family, n: g * _slope(input, family, n))
 def _bessel(input: Any, family: str, n: int) -> Any:
-    """The function of order n of a family."""
+    """The function of order n in a family."""
     return _value(family, n, need("bessel", FLOATS if family != "spherical" else "fc", floating(input)))
 
 
-_NEAR = [S(V([0.0, -0.0, 1.0, -1.0, 1e-30, 0.5, 1.5, -30.0]))]  # torch has NaN at infinities
+_NEAR = [S(V([0.0, -0.0, 1.0, -1.0, 1e-30, 0.5, 1.5, -30.0]))]  # torch gives NaN at infinities
 _NO_DERIVATIVE = [Differs("torch has no derivative of it", check) for check in ("gradients", "second")]
 
 
@@ -139,10 +139,9 @@ def _positive() -> list[Sample]:
 
 
 def _of_order(name: str, family: str, n: int, words: str, *, node: str = "", **about: Any) -> Operation:
-    """Enter the function of order n of a family, 0 or 1.
+    """Enter the function of order n, 0 or 1, of a family.
 
-    node: torch's name of its nodes, if torch has a derivative of it. about: what its entry says besides, or otherwise
-    than most.
+    node: torch's name of its nodes, if torch has a derivative of it. about: further keywords of its entry.
     """
 
     bessel = titled(_bessel, node) if node else _bessel
@@ -207,7 +206,7 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
     return _bessel(input, "spherical", 0)
 
 
-# Airy's function (n = 0) and its derivative (n = 1), whose own derivative is x times the function
+# Airy's function (n = 0) and its derivative (n = 1); the second derivative is x times the function
 def _check_airy_ai(input: Tensor) -> Any:
     return input, 0
 
@@ -225,4 +224,4 @@ def airy_ai(input: Any, n: int) -> Any:
     """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
     x = need("airy_ai", FLOATS, floating(input))
     found = np.asarray(scipy_special("airy")(x)[n]).astype(x.dtype, copy=False)
-    return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy has NaN
+    return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy gives NaN

@@ -1,4 +1,4 @@
-"""Questions about tensors whose answer is a Python value or a mask: are they equal, or close? No derivatives."""
+"""Tests of tensors that return a Python value or a mask: equal, close, floating point. They have no derivative."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def is_complex(input: Tensor) -> bool:
 
 @composite()
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once, no tensor waits for it."""
+    """False: conjugates are computed at once, never later."""
     return False
 
 
 @composite()
 def is_neg(input: Tensor) -> bool:
-    """False: negatives are computed at once, no tensor waits for it."""
+    """False: negatives are computed at once, never later."""
     return False
 
 
@@ -57,26 +57,26 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @composite(function=False)
 def is_set_to(input: Tensor, tensor: Tensor) -> bool:
-    """Whether two tensors are the same elements of the same memory: same start, shape and strides."""
+    """Whether two tensors share the same elements of the same memory: same start, shape and strides."""
     same = input.shape == tensor.shape and input.stride() == tensor.stride()
     return same and input.data_ptr() == tensor.data_ptr()
 
 
 @composite(function=False)
 def sparse_dim(input: Tensor) -> int:
-    """0: how many axes the indices of a sparse tensor run over, of which this one has none."""
+    """0: the number of axes that sparse indices run over; a dense tensor has none."""
     return 0
 
 
 @composite(function=False)
 def dense_dim(input: Tensor) -> int:
-    """How many axes a value of a sparse tensor has, and this tensor."""
+    """The number of axes that are not sparse; of a dense tensor, all."""
     return input.dim()
 
 
 @composite()
 def get_device(input: Tensor) -> int:
-    """-1: the number of no accelerator, for all tensors lie in the host's memory."""
+    """-1: no accelerator; all tensors lie in the host's memory."""
     return -1
 
 
@@ -88,13 +88,13 @@ def ndimension(input: Tensor) -> int:
 
 @composite(function=False)
 def is_pinned(input: Tensor) -> bool:
-    """False: there is no memory from which a device would copy."""
+    """False: there is no device that would copy from pinned memory."""
     return False
 
 
 @composite(function=False)
 def pin_memory(input: Tensor) -> Tensor:
-    """The tensor itself: there is no device that would copy faster from elsewhere."""
+    """The tensor itself: there is no device that would copy from pinned memory."""
     return input
 
 
@@ -174,7 +174,7 @@ def is_tensor(obj: Any) -> bool:
 
 
 def _plainly(function: Any) -> Any:
-    """A NumPy comparison that answers about values alone, also of tensors that require grad."""
+    """A NumPy comparison of the values alone, also for tensors that require grad."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*(a._data if isinstance(a, Tensor) else a for a in args), **kwargs)

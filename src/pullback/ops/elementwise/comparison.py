@@ -1,4 +1,4 @@
-"""Comparisons, logic and bits, elementwise. Their results, bools and integers, have no derivative."""
+"""Elementwise comparisons, logic and bit operations. Their results are bools and integers, without a derivative."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ ge: Operation = constant(
 )
 
 
-# Logic, of bools: of other numbers NumPy's logical functions are slow
+# Logic on bools: NumPy's logical functions are slow for other numbers
 def _holding(*values: Any) -> Any:
     return (v if getattr(v, "dtype", np.dtype(bool)).kind == "b" else np.not_equal(v, 0) for v in values)
 
@@ -176,7 +176,7 @@ bitwise_right_shift: Operation = constant(
     refused=integers(NO_PAIR),
 )
 
-# What kind of number it is
+# Kinds of numbers: finite, infinite, NaN, signs
 isnan = constant("isnan", np.isnan, "Whether it is NaN.", samples=_odd)
 isinf = constant("isinf", np.isinf, "Whether it is infinite.", samples=_odd)
 isfinite = constant("isfinite", np.isfinite, "Whether it is neither infinite nor NaN.", samples=_odd)

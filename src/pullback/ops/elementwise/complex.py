@@ -1,8 +1,8 @@
-"""Complex numbers: their parts, and what is made of parts.
+"""Complex numbers: their parts, and complex numbers made of parts.
 
-A part is linear over the real numbers, not over the complex ones, so each entry has an adjoint of its own. The gradient
-of a real loss by ``z = x + iy`` is ``dL/dx + i dL/dy``, as in torch. Conjugates are computed at once: no tensor
-carries a mark that it is still to be conjugated or negated.
+Taking a part is linear over the real numbers, not over the complex ones, so each entry has an adjoint of its own. The
+gradient of a real loss by ``z = x + iy`` is ``dL/dx + i dL/dy``, as in torch. Conjugates are computed at once: no
+tensor carries a mark that it is still to be conjugated or negated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMPLEX = [S(V([0j, 1 + 2j, -3j], "complex128")), S(V([[1 + 2j], [0.5j]], "comp
     refused=NO_UNARY,
 )
 def real(input: Any) -> Any:
-    """The real part, a view; a real tensor is its own."""
+    """The real part, a view; a real tensor is returned itself."""
     return np.real(np.reshape(input, np.shape(input)))
 
 
@@ -91,7 +91,7 @@ def _conj(input: Any) -> Any:
     refused=NO_UNARY,
 )
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate, in memory of its own; a real tensor is its own."""
+    """The complex conjugate, in memory of its own; a real tensor is returned itself."""
     return _conj(input) if input.is_complex() else input
 
 
@@ -103,13 +103,13 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @composite(samples=lambda: [*unary(), *_COMPLEX], out=False, refused=NO_UNARY)
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: its conjugation, if there was one, has been done."""
+    """The tensor itself: conjugates are computed at once."""
     return input
 
 
 @composite(samples=lambda: [*unary(), *_COMPLEX], out=False, refused=NO_UNARY)
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: its negation, if there was one, has been done."""
+    """The tensor itself: negatives are computed at once."""
     return input
 
 
@@ -197,7 +197,7 @@ def _check_parts(name: str, *parts: Any) -> None:
     refused=_NO_PARTS,
 )
 def complex(real: Any, imag: Any) -> Any:
-    """``real + i imag`` of two tensors of float32 (complex64) or of float64 (complex128).
+    """``real + i imag`` from two tensors of float32 (gives complex64) or float64 (complex128).
 
     >>> import pullback
     >>> pullback.complex(pullback.tensor([1.0, 0.0]), pullback.tensor([0.0, 2.0]))
@@ -217,7 +217,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 
 def _pairs_rule(g: Any) -> Any:
-    if type(g) is np.ndarray and g.flags.c_contiguous:  # no new memory
+    if type(g) is np.ndarray and g.flags.c_contiguous:  # without new memory
         return on(view_as_complex, g)
     return on(complex, g[..., 0], g[..., 1])
 
@@ -232,7 +232,7 @@ def _pairs_rule(g: Any) -> Any:
     refused=[*NO_UNARY, S(A(2))],
 )
 def view_as_real(input: Any) -> Any:
-    """Real and imaginary part along a new last axis, a view.
+    """The real and imaginary parts along a new last axis, a view.
 
     >>> import pullback
     >>> pullback.view_as_real(pullback.tensor([1 + 2j, 3.0]))
@@ -263,7 +263,7 @@ def view_as_real(input: Any) -> Any:
     ],
 )
 def view_as_complex(input: Any) -> Any:
-    """A view of pairs of real numbers, which must lie side by side along a last axis of length 2, as complex ones."""
+    """Pairs of real numbers as complex ones, a view; a pair lies side by side along a last axis of length 2."""
     if not input.ndim:
         raise RuntimeError("view_as_complex(): Input tensor must have one or more dimensions")
     if input.shape[-1] != 2 or input.dtype.char not in "fd":

@@ -1,7 +1,7 @@
-"""Special functions: those of the gamma, the error and the normal distribution's families, zeta, and ``x log y``.
+"""Special functions: the families of the gamma and error functions and the normal distribution, zeta, ``x log y``.
 
-SciPy computes them (the extra "scipy"; an error that names it where it is missing), except for `entr`, `xlogy` and
-`xlog1py`, which NumPy can. Functions of SciPy that are called on a Tensor, ``scipy.special.erf(t)``, come here as well.
+SciPy computes them (the extra "scipy"; an error names it if SciPy is missing), except for `entr`, `xlogy` and
+`xlog1py`, where NumPy does. SciPy's functions called on a Tensor, ``scipy.special.erf(t)``, lead here as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
 def _by_scipy(name: str, words: str, *, function: str = "", **about: Any) -> Operation:
-    """Enter an operation on one argument whose values are those of SciPy's `function`, or of that with its name."""
+    """Enter an operation on one argument that calls SciPy's `function` (default: the one of the same name)."""
     function = function or name
     entered: Operation = elementwise(
         name,
@@ -40,7 +40,7 @@ def _by_scipy(name: str, words: str, *, function: str = "", **about: Any) -> Ope
 
 # x log y
 def _of(function: Any, value: Any) -> Any:
-    """``function(value)``; of a number a number, which leaves the dtype of a product alone."""
+    """``function(value)``; a number for a number, so that it does not change the dtype of a product."""
     return function(float(value)).item() if is_number(value) else function(value)
 
 
@@ -51,7 +51,7 @@ def _times(name: str, input: Any, factor: Any, other: Any) -> Any:
 
 
 def _by_factor(g: Any, input: Any, other: Any, logarithm: Any, edge: int) -> Any:
-    # 0 where the product is 0 whatever the factor: its argument is replaced, or the next derivative would be 0 / 0
+    # where the product is 0 for any factor, the argument is replaced: the next derivative would be 0 / 0
     corner = np.logical_and(np.equal(plain(input), 0), np.less_equal(plain(other), edge))
     if is_number(other):
         return np.where(corner, 0, g * _of(logarithm, other))
@@ -103,7 +103,7 @@ xlog1py: Operation = elementwise(
 
 # The gamma function's family
 def _log_gamma(input: Any) -> Any:
-    """Infinite at both ends, as C's lgamma is; SciPy's goes to minus infinity at the lower one."""
+    """`lgamma`: infinite at both ends, as C's is. SciPy's is minus infinity at the lower end."""
     found = by_scipy("lgamma", "gammaln", input)
     np.copyto(found, np.inf, where=np.isneginf(input))
     return found
@@ -210,7 +210,7 @@ def _density(a: Any, x: Any) -> Any:
 
 
 def _beside(value: Any, x: Any) -> Any:
-    """A number, or whole numbers, as an operand of the dtype of x."""
+    """A number or an integer tensor as an operand of the dtype of x."""
     return value + np.zeros_like(x)
 
 
@@ -222,7 +222,7 @@ _FIRST = [
 
 
 def _incomplete(name: str, function: str, words: str, rule: Any) -> Operation:
-    """Enter a regularised incomplete gamma function, SciPy's `function`; its rule for the second argument."""
+    """Enter a regularised incomplete gamma function: SciPy's `function`, with a rule for the second argument."""
     entered: Operation = elementwise(
         name,
         lambda input, other: by_scipy(name, function, input, other),
@@ -294,11 +294,11 @@ erfinv: Operation = _by_scipy(
     "The inverse of `erf`, infinite at -1 and 1, NaN beyond.",
     also="special.erfinv",
     domain="small",
-    input=lambda g, input: g * (np.exp(np.square(on(erfinv, input))) / _TWO_BY_ROOT_PI),  # `out` may be written to
+    input=lambda g, input: g * (np.exp(np.square(on(erfinv, input))) / _TWO_BY_ROOT_PI),  # `out` may be overwritten
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, nan]))],
 )
 
-# The normal distribution's
+# The normal distribution
 ndtr: Operation = _by_scipy(
     "ndtr",
     "The normal distribution function: the area under its density up to `input`.",
@@ -309,7 +309,7 @@ ndtr: Operation = _by_scipy(
 
 
 def _log_ndtr_rule(g: Any, input: Any) -> Any:
-    # exp(-x**2 / 2) / sqrt(2 pi) / ndtr(x): above 0 as it stands, for there erfcx is soon infinite, and below by erfcx
+    # exp(-x**2 / 2) / sqrt(2 pi) / ndtr(x): literally for x > 0, where erfcx soon overflows; by erfcx below
     above = np.greater(plain(input), 0)
     high, low = np.where(above, input, 0), np.where(above, 0, input)
     normal = np.exp(-0.5 * np.square(high)) / (0.5 * _ROOT_TWO_PI * on(erfc, high * -math.sqrt(0.5)))

@@ -1,8 +1,8 @@
-"""Choices: signs and sizes, the larger and the smaller, limits, `where`, and what stands in for NaN.
+"""Choices: signs and sizes, the larger and the smaller, limits, `where`, and replacements for NaN.
 
-Their kinks take torch's choice: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in
-halves, `fmax` and `fmin` give it to the first; `clamp` passes the gradient at its bounds. Where a rule multiplies by a
-mask it uses `where`, so that an infinite cotangent does not become NaN on the side not taken.
+At kinks they follow torch: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in halves,
+`fmax` and `fmin` give it to the first; `clamp` passes the gradient at its bounds. Rules apply masks by `where`, not by
+multiplication, so that an infinite cotangent does not become NaN on the side not taken.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ...tensor.tensor import Tensor
 
 # Signs and sizes
 def _within(input: Any, low: Any, high: Any) -> Any:
-    """The smaller of `high` and the larger of `low` and `input`; None is no limit."""
+    """``min(max(input, low), high)``; None is no limit."""
     if input.size >= _LARGE and input.dtype.kind in "fV" and all(np.ndim(v) == 0 for v in (low, high)):
-        # of an array and a number several times as fast as np.maximum
+        # for an array and a number, several times as fast as np.maximum
         return input.clip(-inf if low is None else low, inf if high is None else high)
     found = input if low is None else np.maximum(input, low)
     return found if high is None else np.minimum(found, high)
@@ -55,11 +55,11 @@ def _sign(input: Any) -> Any:
     if input.dtype.kind not in "fV":
         return np.copy(input) if input.dtype.kind == "b" else np.sign(input)
     above, below = (np.asarray(mask).view(np.int8) for mask in (np.greater(input, 0), np.less(input, 0)))
-    return np.subtract(above, below).astype(input.dtype)  # of NaN, 0
+    return np.subtract(above, below).astype(input.dtype)  # 0 for NaN
 
 
 def _signs(out: Any, input: Any) -> Any:
-    """The signs of what `compile` has loops for."""
+    """The signs, for dtypes that `compile` has loops for."""
     if input.dtype.kind not in "fiu" or input.dtype.itemsize < 4:
         return NotImplemented
     above, below = np.greater(input, 0), np.less(input, 0)
@@ -79,7 +79,7 @@ sign = elementwise(
 
 
 def _complex_direction(g: Any, input: Any, out: Any) -> Any:
-    # only what turns z changes z / |z|: the part of g along z is taken away, and the rest is divided by |z|
+    # only turning z changes z / |z|: subtract the part of g along z, and divide the rest by |z|
     size = np.abs(plain(input))
     across = g - out * np.real(np.conj(out) * g)
     return np.where(np.equal(size, 0), 0, across / np.where(np.equal(size, 0), 1, np.abs(input)))
@@ -103,7 +103,7 @@ def _sgn_rule(g: Any, input: Any, out: Any) -> Any:
     refused=NO_UNARY,
 )
 def sgn(input: Any) -> Any:
-    """`sign` of real numbers; of complex ones the direction ``input / |input|``, 0 at 0.
+    """`sign` for real numbers; for complex ones the direction ``input / |input|``, 0 at 0.
 
     >>> import pullback
     >>> pullback.sgn(pullback.tensor([3 + 4j, 0]))
@@ -161,21 +161,20 @@ copysign: Operation = elementwise(
     differs=[Differs("torch has no derivative of it", check) for check in ("gradients", "second", "kinks")],
 )
 def heaviside(input: Any, values: Any) -> Any:
-    """0 where `input` is negative or NaN, 1 where it is positive, and `values` where it is 0: there they get the
-    gradient."""
+    """0 where `input` is negative or NaN, 1 where it is positive, `values` where it is 0 (they get the gradient)."""
     need("heaviside", REAL, input)
     return np.where(np.equal(input, 0), values, np.greater(input, 0)).astype(input.dtype, copy=False)
 
 
 # The larger and the smaller
 def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
-    """The cotangent where this operand won, half of it where the two are equal; where one is NaN both get it."""
+    """The cotangent where this operand is larger, half of it at a tie; where one is NaN, both get it."""
     mine, theirs = plain(mine), plain(theirs)
     return only(np.logical_not(better(theirs, mine)), np.where(np.equal(mine, theirs), np.multiply(0.5, g), g))
 
 
 def _first(input: Any, other: Any, holds: Any) -> Any:
-    """Where the first operand is taken: it holds against the second, or the second is NaN."""
+    """A mask of where the first operand is taken: the comparison with the second holds, or the second is NaN."""
     return np.logical_or(holds(plain(input), plain(other)), np.isnan(plain(other)))
 
 
@@ -302,7 +301,7 @@ _LIMITS = [S(A(2), A(3)), S(A(2), "x"), S([1.0], 0), S(A(2), 0, 1), S(A(2)), S(A
     refused=_LIMITS,
 )
 def clamp_min(input: Any, min: Any) -> Any:
-    """`input`, or `min` where that is larger; a tie is `input`'s."""
+    """`input`, or `min` where that is larger; at a tie `input` gets the gradient."""
     need_both("clamp_min", REAL, input, min)
     return np.maximum(input, min) if np.ndim(input) < np.ndim(min) else _within(input, min, None)
 
@@ -317,13 +316,13 @@ def clamp_min(input: Any, min: Any) -> Any:
     refused=_LIMITS,
 )
 def clamp_max(input: Any, max: Any) -> Any:
-    """`input`, or `max` where that is smaller; a tie is `input`'s."""
+    """`input`, or `max` where that is smaller; at a tie `input` gets the gradient."""
     need_both("clamp_max", REAL, input, max)
     return np.minimum(input, max) if np.ndim(input) < np.ndim(max) else _within(input, None, max)
 
 
 def _ends(given: dict[str, Any]) -> dict[str, Any]:
-    """In bfloat16 infinities become its own largest numbers, not those of float32."""
+    """The arguments for bfloat16: infinities become its largest numbers, not those of float32."""
     ends = {"posinf": finfo(bfloat16).max, "neginf": finfo(bfloat16).min}
     return ends | {name: value for name, value in given.items() if value is not None}
 
@@ -348,9 +347,9 @@ def _ends(given: dict[str, Any]) -> dict[str, Any]:
     refused=NO_UNARY,
 )
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """`input` with numbers in the place of NaN (0) and of the infinities (the largest and smallest of the dtype).
+    """`input` with NaN replaced by 0, and infinities by the largest and smallest numbers of the dtype.
 
-    No gradient passes where there was no number.
+    No gradient passes at replaced elements.
     """
     for value in (nan, posinf, neginf):
         if value is not None and not isinstance(value, (int, float)):

@@ -1,9 +1,9 @@
-"""Orthogonal polynomials: those of Chebyshev, Hermite, Laguerre and Legendre, by their degree `n`.
+"""Orthogonal polynomials of Chebyshev, Hermite, Laguerre and Legendre, of degree `n`.
 
 Each family is a recurrence of three terms, ``p_(k+1) = (a_k x + b_k) p_k - c_k p_(k-1)`` (NIST Handbook, section 18.9,
 https://dlmf.nist.gov/18.9). Differentiated r times, it is a recurrence again,
 ``D^r p_(k+1) = (a_k x + b_k) D^r p_k + r a_k D^(r-1) p_k - c_k D^r p_(k-1)``: one operation, `_polynomial`, holds all
-families and all derivatives by `input`, of which torch has none.
+families and all derivatives by `input`. torch has none of these derivatives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...table.operands import FLOATS, Operation, floating, need
 from ...table.samples import A, Differs, S, Sample, V
 from ...tensor.tensor import Tensor
 
-# For each family: the factor and the summand of p_1, and those of the step from p_k to p_(k+1), with that of p_(k-1).
+# For each family: the factor and the summand of p_1; then a_k, b_k and c_k of the step from p_k to p_(k+1).
 _Step = Callable[[int], tuple[float, float, float]]
 _FAMILIES: dict[str, tuple[tuple[float, float], _Step]] = {
     "chebyshev_polynomial_t": ((1, 0), lambda k: (2, 0, 1)),
@@ -50,12 +50,12 @@ def _no_derivative(name: str) -> Any:
     n=lambda g, family: _no_derivative(family),
 )
 def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
-    """The derivative of some order of the polynomials of degrees n, rounded towards 0.
+    """A derivative, of the given order, of the polynomials of degrees n, which are rounded towards 0.
 
-    It is zero for degrees below 0, and for what is no degree: NaN and the infinities.
+    It is zero for negative degrees, and for degrees that are NaN or infinite.
     """
     given = need(family, FLOATS, floating(input))
-    x = given.astype(np.float64)  # rounding errors grow with the degree
+    x = given.astype(np.float64)  # rounding errors grow with degree
     degree = np.trunc(floating(np.asarray(n)))
     degree = np.where(np.isfinite(degree), degree, -1)
     found = np.zeros(np.broadcast_shapes(x.shape, degree.shape), x.dtype)

@@ -1,7 +1,7 @@
 """Powers and roots.
 
-The derivative of a power is 0 where the exponent is 0, and that by the exponent is 0 at the base 0: the limits, which
-the bare expressions, ``0 * inf``, do not give.
+The derivative by the base is 0 where the exponent is 0, and the derivative by the exponent is 0 where the base is 0.
+These are the limits; the bare expressions would give ``0 * inf``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ rsqrt = elementwise(
     input=lambda g, out: g * (-0.5 * out * out * out),
     kinks=[S(V(EDGES))],
 )
-_cbrt = elementwise(  # NumPy's alone
+_cbrt = elementwise(  # NumPy has it, torch does not
     "_cbrt",
     np.cbrt,
     "The real cube root.",
@@ -60,7 +60,7 @@ _cbrt = elementwise(  # NumPy's alone
 
 
 def _raised(x: Any, n: Any) -> Any:
-    """``x ** n`` for a number n; the small powers by products, which are faster, and the same as torch's."""
+    """``x ** n`` for a number n. Small powers are products, which are faster, and equal to torch's."""
     if n == 2:
         return np.square(x)
     if n == 3:
@@ -100,13 +100,13 @@ def _power(input: Any, other: Any) -> Any:
         return np.power(input, other)
     if not other.ndim:
         raise RuntimeError(_NEGATIVE)
-    # Among many exponents torch lets negative ones be, and gives the integer part of the result: 0, but for 1 and -1.
+    # torch refuses a single negative exponent, but not some among many: their result is truncated to 0, or 1 or -1
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
     return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
 
 
 def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
-    # d/dx x**n = n x**(n-1), and 0 where n is 0: also at x = 0, where the expression would be 0 * inf
+    # d/dx x**n = n x**(n-1), and 0 where n is 0, also at x = 0, where the expression would be 0 * inf
     if is_number(other):
         return g * (other * _raised(input, other - 1)) if other != 0 else np.zeros_like(g)
     degenerate = np.logical_and(np.equal(plain(other), 0), np.logical_not(np.greater(np.abs(plain(input)), 0)))
@@ -170,7 +170,7 @@ _pow = pow
 
 
 def _public_pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
-    """``input ** exponent``, broadcast; the derivatives are 0 where the exponent or the base is 0.
+    """``input ** exponent``, broadcast; its derivatives take their limit, 0, at exponent 0 and at base 0.
 
     >>> import pullback
     >>> pullback.pow(2, pullback.tensor([1.0, 3.0]))

@@ -1,6 +1,6 @@
-"""Rounding, and the parts of a floating point number: whole and fraction, mantissa and exponent, sign bit, neighbours.
+"""Rounding, and parts of a floating point number: whole and fraction, mantissa and exponent, sign bit, neighbours.
 
-The derivative of what is rounded is 0 where there is one, and torch's choice elsewhere; it is recorded all the same.
+The derivative of rounding is 0 where there is one, and torch's choice elsewhere. It is recorded all the same.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ frac: Operation = elementwise(
     refused=[*NO_UNARY, S(V([1, 2], "int64"), decimals=1), S(A(2), decimals=1.5)],
 )
 def round(input: Any, decimals: int = 0) -> Any:
-    """The nearest number with so many decimals, halves to the even one; negative `decimals` round to tens, hundreds.
+    """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds.
 
     >>> import pullback
     >>> pullback.round(pullback.tensor([2.5, 3.5, -1.26])), pullback.round(pullback.tensor(-1.26), decimals=1)
@@ -134,8 +134,8 @@ def frexp(input: Any) -> Any:
 
 
 def _ldexp(input: Any, other: Any) -> Any:
-    other = np.asarray(other, input.dtype) if is_number(other) else other  # its halves would count as float64
-    # in two steps, neither of which overflows unless the result does
+    other = np.asarray(other, input.dtype) if is_number(other) else other  # otherwise its halves would be float64
+    # in two steps, which do not overflow unless the result does
     half = np.clip(np.floor(np.real(other) / 2), -1100, 1100)
     return input * np.exp2(half) * np.exp2(other - half)
 

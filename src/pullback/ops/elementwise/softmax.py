@@ -1,6 +1,6 @@
-"""Activations that are functions of `pullback` and methods of Tensor as well: softmax, and two that are bent.
+"""Activations that are also functions of `pullback` and methods of Tensor: softmax, and piecewise linear ones.
 
-The others are entered by `pullback.nn.functional`, and share the samples and rules here.
+`pullback.nn.functional` enters the other activations. They share the samples and rules here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _log_softmax_rule(g: Any, out: Any, dim: Any) -> Any:
 
 
 def _shifted(name: str, input: Any, dim: int, dtype: Any) -> tuple[Any, int]:
-    """`input` less its maximum along `dim`, so that no exponential overflows."""
+    """`input` minus its maximum along `dim`, so that no exponential overflows."""
     if dtype is not None:
         input = input.astype(dtypes.to_numpy(dtype))
     need(name, FLOATS, input)
@@ -106,14 +106,14 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     differs=of_nothing,
 )
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """``x - log(sum(exp(x)))`` along `dim`, without the loss of precision of the logarithm of `softmax`."""
+    """``x - log(sum(exp(x)))`` along `dim`, more precise than the logarithm of `softmax`."""
     shifted, axis = _shifted("log_softmax", input, dim, dtype)
     if shifted.ndim:
         shifted -= np.log(_total(np.exp(shifted), axis))
     return shifted
 
 
-# Bent rather than curved ----------------------------------------------------------------------------------------------
+# Piecewise linear -----------------------------------------------------------------------------------------------------
 
 
 def outside(g: Any, input: Any, lambd: float) -> Any:

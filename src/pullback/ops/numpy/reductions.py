@@ -1,8 +1,7 @@
-"""NumPy's own spellings of reductions, statistics, sorting and searching, where its arguments or its meaning are not
-torch's: `np.var` divides by n, `np.median` takes the mean of the middle two, `np.quantile` has methods.
+"""NumPy's reductions, statistics, sorting and searching, where their arguments or their meaning differ from torch's.
 
-What is refused by an argument that is not listed here (``out=``, ``where=``, ``initial=``) has no meaning for a Tensor,
-or none that is supported.
+`np.var` divides by n, `np.median` takes the mean of the middle two, `np.quantile` has methods. Arguments that are not
+listed here (``out=``, ``where=``, ``initial=``) are refused: for a Tensor they have no meaning, or are not supported.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ from ..shape.reshape import expand, flatten, reshape
 
 
 def _tensor(value: Any, dtype: Any = None) -> Tensor:
-    """An array, a number or a Tensor as a Tensor, in a dtype if one is given."""
+    """An array, a number or a Tensor as a Tensor, converted if a dtype is given."""
     found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
     return found if dtype is None else to(found, dtype)
 
 
 def _floating(a: Any) -> Tensor:
-    """Integers as float64, as NumPy takes them."""
+    """The value as a Tensor, with integers and bools converted to float64, as in NumPy."""
     t = _tensor(a)
     return to(t, np.float64) if t._data.dtype.kind in "biu" else t
 
 
 def _one_axis(a: Tensor, axis: Any) -> tuple[Tensor, Any]:
-    """A tensor whose axes of a tuple are joined to one, the last, and its number."""
+    """A tensor with the axes in a tuple joined into one, the last, and the number of that axis."""
     if not isinstance(axis, (tuple, list)):
         return a, axis
     shape = a._data.shape
@@ -58,7 +57,7 @@ def _one_axis(a: Tensor, axis: Any) -> tuple[Tensor, Any]:
 
 
 def _kept(a: Tensor, axis: Any) -> tuple[int, ...]:
-    """The shape of a result over some axes that are kept, as 1."""
+    """The shape of a reduction with `keepdims`: reduced axes have length 1."""
     axes = wrap_axes(axis, a._data.ndim)
     return tuple(1 if axes is None or i in axes else n for i, n in enumerate(a._data.shape))
 
@@ -141,7 +140,7 @@ _BETWEEN = {  # the constants alpha and beta of Hyndman and Fan, Sample quantile
 
 
 def _ranks(method: str) -> Any:
-    """The rank, counted from 0, of a quantile among a number of elements."""
+    """A function from a quantile and a number of elements to the rank, counted from 0."""
     if method == "inverted_cdf":
         return lambda q, number: np.clip(np.ceil(q * number) - 1, 0, None)
     if method not in _BETWEEN:
@@ -191,7 +190,7 @@ def _partitioned(input: Any, kth: Any, axis: int) -> Any:
 
 @special(method=False, batch=dims("dim"), input=many_rule, jvp=many_jvp)
 def _partition(input: Any, kth: Any, dim: int) -> Any:
-    """`input` with what belongs at `kth` there, smaller elements before and larger ones after; and the positions."""
+    """`input` with the sorted elements at `kth`, smaller ones before, larger ones after; and the positions."""
     index = _partitioned(input, kth, dim)
     return (np.take_along_axis(input, index, dim) if input.ndim else np.array(input)), index
 
@@ -213,7 +212,7 @@ def _numpy_argpartition(a: Tensor, kth: Any, axis: int | None = -1, kind: str = 
 
 @constant(method=False)
 def _first_places(inverse: Any, number: int) -> Any:
-    """Where each of a number of distinct elements comes first."""
+    """The first position of each of `number` distinct elements."""
     found = np.full(number, inverse.size)
     np.minimum.at(found, np.reshape(inverse, -1), np.arange(inverse.size))
     return found
@@ -252,7 +251,7 @@ def _isin(
 
 
 def _end(a: Tensor, end: Any, axis: int) -> Any:
-    """What `np.diff` puts before or after: a number stands for one slice of it."""
+    """A tensor that `np.diff` puts before or after `a`; a number stands for one slice."""
     if end is None or np.ndim(end):
         return None if end is None else _tensor(end)
     shape = list(a._data.shape)
@@ -294,7 +293,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
 
 
 def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
-    """Variables as rows, those of `y` below those of `m`."""
+    """The variables as rows: those of `m`, then those of `y`."""
 
     def rows(value: Any) -> Tensor:
         t = _floating(value)

@@ -1,7 +1,7 @@
-"""NumPy's functions on shapes and positions that torch has not, for Tensors: their arguments, our operations.
+"""NumPy's functions on shapes and positions that torch lacks: NumPy's arguments, computed by our operations.
 
-Those that torch has, too, are named in the entries of these. Where a function takes positions, conditions or numbers of
-sections beside the Tensor, they are read as values: they have no derivative.
+Functions that torch has as well are named in their entries. Positions, conditions and numbers of sections beside the
+Tensor are read as values: they have no derivative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..shape.splitting import tensor_split, unbind
 
 
 def _values(given: Any) -> Any:
-    """The values of what a function takes beside the Tensor."""
+    """The values of an argument beside the Tensor, as an array."""
     return given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given)
 
 
@@ -35,7 +35,7 @@ def _size(a: Any, axis: Any = None) -> int:
 
 
 def _axis(a: Any, axis: int | None) -> tuple[Tensor, int]:
-    """The tensor and the axis meant: of the flattened tensor if there is none."""
+    """The tensor and the axis; without an axis, the flattened tensor and axis 0."""
     (a,) = constants([a])
     return (flatten(a), 0) if axis is None else (a, wrap_axis(axis, a._data.ndim))
 
@@ -44,7 +44,7 @@ def _axis(a: Any, axis: int | None) -> tuple[Tensor, int]:
 
 
 def _array_split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """numpy.array_split: pieces that need not be of the same length."""
+    """numpy.array_split: pieces, not necessarily of the same length."""
     cuts = _values(indices_or_sections).tolist()
     return [*tensor_split(ary, cuts, axis)]
 
@@ -58,19 +58,19 @@ def _split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
 
 
 def _append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """numpy.append: one after the other, flattened if there is no axis."""
+    """numpy.append: both one after the other; without an axis, flattened."""
     found = constants([arr, values])
     return cat([flatten(a) for a in found]) if axis is None else cat(found, axis)
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """numpy.insert: values put before positions. They are joined on, then all of it is put in order."""
+    """numpy.insert: values put before positions. They are appended, then everything is put in order."""
     arr, axis = _axis(arr, axis)
     (values,) = constants([values])
     shape, n = [*arr._data.shape], arr._data.shape[axis]
     values = reshape(values, (1,) * (len(shape) - values._data.ndim) + tuple(values._data.shape))
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
-        values = movedim(values, 0, axis)  # one position: as many values as there are along their first axis
+        values = movedim(values, 0, axis)  # one position: insert all values along their first axis
         count = values._data.shape[axis]
     else:
         count = len(np.insert(np.arange(n), obj, 0)) - n
@@ -108,7 +108,7 @@ def _block(arrays: Any) -> Tensor:
 
 
 def _resize(a: Tensor, new_shape: Any) -> Tensor:
-    """numpy.resize: the elements in a row, again and again, as many as the new shape holds."""
+    """numpy.resize: the elements in a row, repeated until they fill the new shape."""
     return take(a, wrap(np.resize(np.arange(a._data.size), new_shape)))
 
 
@@ -127,7 +127,7 @@ def _extract(condition: Any, arr: Any) -> Tensor:
 
 
 def _choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Tensor:
-    """numpy.choose: of several arrays, for each element that whose number is in `a`."""
+    """numpy.choose: each element from the array whose number is in `a`."""
     numbers, count = _values(a), len(choices)
     if mode != "raise":
         numbers = numbers % count if mode == "wrap" else np.clip(numbers, 0, count - 1)
@@ -151,7 +151,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
 
 
 def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> Tensor:
-    """numpy.pad, in the modes that repeat elements or put constants."""
+    """numpy.pad, in the modes that pad with repeated elements or constants."""
     shape = array._data.shape
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(i, pad_width.get(i - len(shape), (0, 0))) for i in range(len(shape))]
@@ -190,7 +190,7 @@ _INSTEAD: dict[Any, str] = {
 
 
 def _refused(function: Callable[..., Any], instead: str) -> Callable[..., Any]:
-    """A function of NumPy that writes into its first argument: refused if that is a Tensor."""
+    """A stand-in for a NumPy function that writes into its first argument: it refuses a Tensor there."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         if args and not isinstance(args[0], Tensor):

@@ -1,7 +1,7 @@
 """Methods of NumPy's ufuncs on Tensors: ``np.add.reduce(t)``, ``np.maximum.accumulate(t)``, ``np.hypot.outer(t, u)``.
 
-They are entered in `NUMPY` as pairs of the ufunc and the name of the method; with None in the place of the ufunc,
-for all of them. Unlike functions, `reduce` and `accumulate` go along the first axis unless told otherwise.
+They are entered in `NUMPY` as pairs of the ufunc (None: every ufunc) and the name of the method. Unlike functions,
+`reduce` and `accumulate` run along the first axis by default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..reduce.sums import all, any, logsumexp, sum
 
 
 def _over(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``ufunc.reduce`` for a function of a tensor, an axis, and whether to keep it."""
+    """``ufunc.reduce`` from a function of a tensor, an axis and `keepdims`."""
 
     def reduce(array: Tensor, axis: Any = 0, keepdims: bool = False) -> Tensor:
         return function(array, axis, keepdims)
@@ -35,13 +35,13 @@ def _prod(array: Tensor, axis: Any = 0, dtype: Any = None, keepdims: bool = Fals
 
 
 def _outer(ufunc: np.ufunc, A: Any, B: Any, **how: Any) -> Tensor:
-    """The ufunc of every element of A with every element of B."""
+    """The ufunc applied to every pair of an element of A and an element of B."""
     A, B = (v if isinstance(v, Tensor) else np.asarray(v) for v in (A, B))
     return ufunc(np.reshape(A, (*A.shape, *(1,) * B.ndim)), B, **how)
 
 
 def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
-    """Refused for Tensors that are to be written to, or whose gradient would be lost; of others the values count."""
+    """Refuse to write to a Tensor, or to lose a gradient. Other Tensors are read as values."""
     given = [a, indices, *b]
     if isinstance(a, Tensor) or any_recorded(given):
         raise TypeError(
@@ -54,7 +54,7 @@ def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
 
 
 def any_recorded(values: list[Any]) -> bool:
-    """Whether there is a Tensor that requires grad among some values."""
+    """Whether there is a Tensor that requires grad among the values."""
     return bool([v for v in values if isinstance(v, Tensor) and is_tracked(v)])
 
 

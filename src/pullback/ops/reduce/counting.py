@@ -1,7 +1,7 @@
-"""Counting: how many elements lie in each bin.
+"""Counting: histograms, and the number of occurrences.
 
-That is piecewise constant. But sums of weights by bins are linear in the weights, and bins that follow the extremes
-move with them; torch leaves both without a derivative.
+A count is piecewise constant. But sums of weights in bins are linear in the weights, and edges that follow the extremes
+move with them. torch gives neither a derivative.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _check_floats(name: str, input: Any) -> None:
 
 
 def _span(name: str, low: Any, high: Any, margin: float) -> tuple[Any, Any]:
-    """The ends of the bins, checked; where they are equal, `margin` further out on both sides."""
+    """The ends of the bins, checked. If they are equal, each is moved out by `margin`."""
     if not np.isfinite(low) or not np.isfinite(high):
         raise RuntimeError(errors.message(f"{name}(): range of [{low}, {high}] is not finite", expected="finite ends"))
     if low > high:
@@ -80,8 +80,8 @@ def _check_bins(name: str, bins: Any) -> None:
 def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements lie in each of `bins` bins of equal width from `min` to `max`.
 
-    If these are equal, between the extremes. Elements outside, and NaN, are not counted. In the dtype of `input`; no
-    derivative.
+    If these are equal, the bins span the extremes. Elements outside, and NaN, are not counted. The result has the dtype
+    of `input` and no derivative.
 
     >>> import pullback
     >>> pullback.tensor([1.0, 2.0, 1.0]).histc(4, min=0, max=3)
@@ -93,7 +93,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
         min, max = np.minimum.reduce(input, axis=None), np.maximum.reduce(input, axis=None)
     low, high = _span("histc", min, max, 1)
     inside = input[np.logical_and(input >= low, input <= high)]
-    if low == high:  # among numbers so large that 1 more or less is none
+    if low == high:  # for numbers so large that adding 1 changes nothing
         places = np.full(inside.shape, bins // 2)
     else:
         places = ((inside - low) * bins / (high - low)).astype(np.int64)
@@ -125,10 +125,13 @@ def _even_edges(low: Any, high: Any, bins: int, dtype: Any) -> Any:
 
 @constant(method=False)
 def _bin_places(input: Any, edges: Any, even: bool) -> Any:
-    """The bin of each element, the number of bins for none; the last bin has both its edges. even: of equal width."""
+    """The bin of each element, or the number of bins if it is in none. even: the bins have equal width.
+
+    The last bin includes both its edges.
+    """
     x, number = np.reshape(input, -1), len(edges) - 1
     inside = np.logical_and(x >= edges[0], x <= edges[-1])
-    if even:  # near the right place at once, and then into it
+    if even:  # first near the right bin, then corrected by one
         x = np.where(inside, x, edges[0])
         places = np.minimum(((x - edges[0]) * number / (edges[-1] - edges[0])).astype(np.int64), number - 1)
         places -= x < edges[places]
@@ -139,7 +142,7 @@ def _bin_places(input: Any, edges: Any, even: bool) -> Any:
 
 
 def _edges(name: str, input: Tensor, bins: Any, ends: Any) -> Tensor:
-    """The edges of `bins`: these, or so many of equal width between `ends` or the extremes of what is counted."""
+    """The edges: `bins` itself, or so many bins of equal width between `ends` or the extremes of the elements."""
     if not isinstance(bins, Tensor):
         _check_bins(name, bins)
         return _bin_edges(input, bins) if ends is None else wrap(_even_edges(ends[0], ends[1], bins, input._data.dtype))
@@ -213,8 +216,8 @@ def _histogram_refused() -> list[Sample]:
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``.
 
-    bins: how many, of equal width, over `range` or that of the elements; or a tensor of their edges. weight: a tensor
-    of the shape of `input`; the result is linear in it. density: divided by the sum and by the widths of the bins.
+    bins: their number, for equal width over `range` or the range of the elements; or a tensor of their edges. weight: a
+    tensor of the shape of `input`; the result is linear in it. density: divide by the sum and the widths of the bins.
 
     >>> import pullback
     >>> pullback.tensor([1.0, 2.0, 4.0]).histogram(3).hist
@@ -266,11 +269,11 @@ def _histogramdd_samples() -> list[Sample]:
     ],
 )
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
-    """As `histogram`, of points, whose coordinates are the last axis of `input`: a bin is a box among D axes.
+    """As `histogram`, for points with coordinates along the last axis of `input`: a bin is a box in D dimensions.
 
-    bins: for each axis how many, or a tensor of their edges; or one number for all. range: 2 D numbers, the ends of the
-    first axis, those of the second and so on. weight: a tensor of the shape of `input` without its last axis. The
-    edges are a tuple, a tensor for each axis.
+    bins: for each dimension, the number of bins or a tensor of their edges; or one number for all. range: 2 D numbers,
+    the ends of the first dimension, of the second, and so on. weight: a tensor of the shape of `input` without its last
+    axis. The edges are a tuple with a tensor for each dimension.
 
     >>> import pullback
     >>> pullback.histogramdd(pullback.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 0.1]]), 2).hist
@@ -307,7 +310,7 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
     columns = unbind(reshape(input, (-1, axes)), 1)
     ends = [None] * axes if range is None else list(zip(range[::2], range[1::2], strict=True))
     edges = [_edges("histogramdd", *given) for given in zip(columns, each, ends, strict=True)]
-    shape = tuple(e._data.shape[0] for e in edges)  # one more for what lies in no bin
+    shape = tuple(e._data.shape[0] for e in edges)  # one more for points in no bin
     places = [
         _bin_places(x, e.detach(), not isinstance(b, Tensor)) for x, e, b in zip(columns, edges, each, strict=True)
     ]
@@ -354,9 +357,10 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
     ],
 )
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each of 0, 1, 2... is among `input`, a vector of integers; or the sums of the `weights` there.
+    """How often each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there.
 
-    At least `minlength` of them, up to the largest. int64; of weights float32 as they are, else float64.
+    The result reaches to the largest element, and has at least `minlength` entries. Counts are int64; sums are float32
+    for float32 weights, otherwise float64.
 
     >>> import pullback
     >>> pullback.tensor([0, 2, 2]).bincount(), pullback.tensor([0, 2, 2]).bincount(pullback.tensor([0.5, 1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""Differences and integrals along an axis: `diff`, `gradient`, `trapezoid`. All of them sums and products of slices."""
+"""Differences and integrals along an axis: `diff`, `gradient`, `trapezoid`. All are sums and products of slices."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _cut(input: Tensor, axis: int, start: int | None, stop: int | None) -> Tenso
     ],
 )
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """``input[i + 1] - input[i]`` along `dim`, `n` times; of bools whether they differ.
+    """``input[i + 1] - input[i]`` along `dim`, `n` times; for bools, whether they differ.
 
     prepend, append: tensors that are put before and after it first.
 
@@ -91,10 +91,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
 
 
 def _slopes(x: Tensor, axis: int, width: Any) -> Tensor:
-    """Central differences inside; `width`: the distances of neighbours, a number or a vector along the axis."""
+    """Central differences inside. width: the distances of neighbours, a number or a vector along the axis."""
     if not isinstance(width, Tensor) or not width._data.ndim:
         return (_cut(x, axis, 2, None) - _cut(x, axis, None, -2)) / (2 * width)
-    # the mean of the slopes on both sides, weighted so that it is exact for a parabola
+    # a mean of the slopes on both sides, with weights that make it exact for a parabola
     before, after = _cut(width, axis, None, -1), _cut(width, axis, 1, None)
     middle = _cut(x, axis, 1, -1)
     left, right = (middle - _cut(x, axis, None, -2)) / before, (_cut(x, axis, 2, None) - middle) / after
@@ -102,7 +102,7 @@ def _slopes(x: Tensor, axis: int, width: Any) -> Tensor:
 
 
 def _end(x: Tensor, axis: int, width: Any, order: int, last: bool) -> Tensor:
-    """The slope at one end, from the next one or two elements."""
+    """The slope at one end, from the nearest two or three elements."""
 
     def at(t: Any, i: int) -> Any:
         if not isinstance(t, Tensor) or not t._data.ndim:
@@ -140,7 +140,7 @@ def widths(coordinates: Tensor, ndim: int, axis: int) -> Tensor:
 
 
 def _distances(input: Tensor, spacing: Any, axes: tuple[int, ...]) -> list[Any]:
-    """For each axis the distance of neighbours: a number, a 0-d tensor, or a tensor that broadcasts."""
+    """The distances of neighbours for each axis: a number, a 0-d tensor, or a tensor that broadcasts."""
     if isinstance(spacing, (int, float, complex, np.number, type(None))) or (
         isinstance(spacing, Tensor) and not spacing._data.ndim
     ):
@@ -207,10 +207,10 @@ def _distances(input: Tensor, spacing: Any, axes: tuple[int, ...]) -> list[Any]:
     ],
 )
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The derivatives, along each of `dim`, of the function that `input` samples, by differences of second order.
+    """The derivatives along each of `dim` of the function that `input` samples, by second-order differences.
 
     spacing: the distance of neighbours, a number (None: 1); or for each of `dim` a number or a vector of coordinates.
-    edge_order: that of the one-sided differences at the ends, 1 or 2.
+    edge_order: the order of the one-sided differences at the ends, 1 or 2.
 
     >>> import pullback
     >>> pullback.gradient(pullback.tensor([0.0, 1.0, 4.0, 9.0]))
@@ -232,7 +232,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
 
 
 def _integrand(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Tensor, int]:
-    """Samples of floating point, and the axis along which they lie; `x` and `dx` are checked with them."""
+    """The samples in floating point, and their axis; checks `x` and `dx` as well."""
     if not isinstance(y, Tensor) or not isinstance(x, (Tensor, type(None))):
         wrong = x if isinstance(y, Tensor) else y
         raise TypeError(errors.message(f"{name}()", expected="y, and x, to be Tensors", found=errors.describe(wrong)))

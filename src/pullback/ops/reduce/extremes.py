@@ -1,8 +1,8 @@
 """The largest and the smallest elements.
 
-Where several are the largest, `amax`, `aminmax` and `max()` of all share the gradient evenly among them; `max(dim)`
-gives it all to the element whose index it returns, the first, as torch does. NaN counts as the largest and as the
-smallest, so it comes out of all of these.
+Where several elements are the largest, `amax`, `aminmax` and `max()` of all share the gradient evenly among them;
+`max(dim)` gives it all to the first, whose index it returns, as torch does. NaN counts as the largest and as the
+smallest, so all of these return it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AminmaxResult = result_type("aminmax", "min", "max")
 
 
 def shared_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
-    """The cotangent in equal shares to the elements that equal the result, NaN for NaN."""
+    """The cotangent, shared evenly among the elements that equal the result; NaN equals NaN here."""
     values, best = plain(input), plain(out)
     axes = wrap_axes(dim, values.ndim)
     best = insert_axes(best, axes, values.shape, keepdim)
@@ -39,7 +39,7 @@ def shared_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
 
 
 def refuse_extreme(name: str, input: Any, dim: Any) -> None:
-    """Refuse to look for the largest of nothing, or of complex numbers, which have no order."""
+    """Refuse to look for an extreme of no elements, or of complex numbers, which have no order."""
     axes = wrap_axes(dim, input.ndim)
     if not input.size and not np.prod([n for i, n in enumerate(input.shape) if axes is None or i in axes]):
         error = RuntimeError if dim == () else IndexError
@@ -217,14 +217,14 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 @special(method=False, batch=dims("dim", keeps="keepdim"), input=one_rule, jvp=one_jvp)
 def _max(input: Any, dim: int, keepdim: bool) -> Any:
-    """The largest along `dim` and its index."""
+    """The largest element along `dim`, and its index."""
     refuse_extreme("max", input, dim)
     return MaxResult(*chosen(input, dim, keepdim, lambda x, axis: np.argmax(x, axis=axis, keepdims=True)))
 
 
 @special(method=False, batch=dims("dim", keeps="keepdim"), input=one_rule, jvp=one_jvp)
 def _min(input: Any, dim: int, keepdim: bool) -> Any:
-    """The smallest along `dim` and its index."""
+    """The smallest element along `dim`, and its index."""
     refuse_extreme("min", input, dim)
     return MinResult(*chosen(input, dim, keepdim, lambda x, axis: np.argmin(x, axis=axis, keepdims=True)))
 
@@ -232,7 +232,7 @@ def _min(input: Any, dim: int, keepdim: bool) -> Any:
 def _extreme(
     node: str, every: Any, along_dim: Any, pair: Any, input: Tensor, args: tuple[Any, ...], dim: Any, keepdim: Any
 ) -> Any:
-    """What `max` and `min` are asked for: the best of all, along an axis, or of each two."""
+    """`max` or `min` in each of its forms: of all elements, along an axis, or of two tensors."""
     if args and isinstance(args[0], Tensor):
         return pair(input, *args)
     if args:

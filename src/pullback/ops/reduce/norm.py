@@ -1,6 +1,6 @@
 """Norms of vectors: `norm`, the distance `dist`, and `renorm`, which bounds them.
 
-At the origin, where a norm has no derivative, its gradient is 0, as torch's is; and so is that of an element that is 0,
+At the origin, where a norm has no derivative, its gradient is 0, as in torch. The gradient of a zero element is also 0,
 for any p.
 """
 
@@ -85,7 +85,7 @@ def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     every = axes is None or len(axes) == input.ndim
     if every and type(input) is np.ndarray:  # BLAS finds the sum in one pass
         row = input.ravel("K")
-        if row.dtype.kind == "c":  # of the parts, for an infinite one times its conjugate has none
+        if row.dtype.kind == "c":  # of real and imaginary parts: an infinite number times its conjugate would be NaN
             row = row.view(row.real.dtype)
         return np.sqrt(np.vdot(row, row).real).reshape((1,) * input.ndim if keepdim else ())
     squares = np.square(np.real(input)) + np.square(np.imag(input)) if input.dtype.kind == "c" else np.square(input)
@@ -93,7 +93,7 @@ def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _check_order(name: str, input: Tensor, p: Any, dim: Any) -> None:
-    """Refuse what has no norm: integers, a p that is no number, and, for p < 0 or infinite, no elements."""
+    """Refuse integers, a `p` that is not a number and, where p < 0 or infinite, an empty tensor."""
     data = input._data
     if data.dtype.kind not in "fcV":
         raise RuntimeError(
@@ -188,8 +188,8 @@ def _samples() -> list[Sample]:
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus.
 
-    p = 0 counts what is not 0; ``"nuc"`` is the sum of the singular values of a matrix. The gradient at the origin is
-    0; elements that tie for the largest (or smallest) modulus share that of p = inf (or -inf) evenly.
+    p = 0 counts the nonzero elements; ``"nuc"`` is the sum of the singular values of a matrix. The gradient at the
+    origin is 0. For p = inf (or -inf), elements that tie for the largest (or smallest) modulus share it evenly.
 
     >>> import pullback
     >>> pullback.tensor([3.0, 4.0]).norm()
@@ -231,7 +231,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     ],
 )
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
-    """The p-norm of the difference, ``norm(input - other, p)``; 0 between equal tensors, and so is the gradient."""
+    """The p-norm of the difference, ``norm(input - other, p)``. Between equal tensors it and its gradient are 0."""
     if not isinstance(p, (int, float)):
         raise TypeError(errors.message("dist()", expected="p to be a number", found=repr(p)))
     difference = input - other
@@ -262,7 +262,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     ],
 )
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Each part along axis `dim`, shortened to a p-norm of `maxnorm` (less 1e-7 of it) if it is longer.
+    """`input` with each slice along `dim` scaled to p-norm `maxnorm` (less 1e-7 of it) if its p-norm is larger.
 
     >>> import pullback
     >>> pullback.renorm(pullback.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
@@ -282,7 +282,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(errors.message("renorm()", expected="at least 2 dimensions", found=errors.describe(input)))
     rest = tuple(i for i in range(input.ndim) if i != axis)
     _check_order("renorm", input, p, rest)
-    if input._data.dtype == np.float16:  # whose powers would overflow
+    if input._data.dtype == np.float16:  # its powers would overflow
         return to(renorm(to(input, np.float32), p, dim, maxnorm), np.float16)
     size = p_norm(input, p, rest, True)
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

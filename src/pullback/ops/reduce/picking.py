@@ -1,8 +1,8 @@
-"""Choosing: what `sort`, `topk`, `max`, `median` and their like return is elements of the input, and where they stood.
+"""Derivatives of operations that return elements of the input and their positions: `sort`, `topk`, `max`, `median`.
 
-Such an operation has a forward of its own, which finds the positions; its derivative is that of reading the input there
-(`pick`), whichever operation it is: the cotangents go back to the positions (`place`), the tangents are read at them.
-So second order and forward mode follow from two linear operations that are each other's adjoints.
+The forward of such an operation finds the positions. Its derivative is that of reading the input there (`pick`):
+cotangents go back to the positions (`place`), tangents are read at them. So second order and forward mode follow from
+two linear operations that are each other's adjoints.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ...tensor.arrays import insert_axes, places_along, summing, taken_along, wr
 
 
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """vmap of `pick` and `place`: the axis of the batch comes first in both tensors, so `dim` moves on by one."""
+    """vmap of `pick` and `place`: put the batch axis first in both tensors, so that `dim` moves on by one."""
     source, dim, index, *rest = args
-    if not source._data.ndim:  # as if it had an axis
+    if not source._data.ndim:  # a 0-d tensor, treated as if it had an axis
         found = _put_in_front(level, op, (np.reshape(source, (1,)), 0, np.reshape(index, (1,)), *rest), kwargs)
         return np.reshape(found, (level.size,))
     if rest:
@@ -52,7 +52,7 @@ def _place(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     out = np.zeros(shape, summing(input.dtype) if repeated else input.dtype)
     if not repeated:
         out[places_along(index, dim, shape)] = input
-    else:  # on a flat array it is several times faster
+    else:  # a flat array is several times faster
         np.add.at(out.reshape(-1), along(index, dim, shape).reshape(-1), input.reshape(-1))
     return out.astype(input.dtype, copy=False)
 
@@ -67,36 +67,36 @@ def place(input: Any, dim: int, index: Any, shape: Any) -> Any:
     return on(_place, input, dim, index, shape, True)
 
 
-# The rules of operations that return values and indices, of as many axes as the input ---------------------------------
+# Rules of operations that return values and indices with as many axes as the input ------------------------------------
 
 
 def many_rule(g: Any, out1: Any, dim: int, input_shape: Any) -> Any:
-    """Cotangents go to where the values come from, none of them twice."""
+    """Cotangents go to the positions of the values, which are all different."""
     return on(_place, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, False)
 
 
 def repeated_rule(g: Any, out1: Any, dim: int, input_shape: Any) -> Any:
-    """Cotangents go to where the values come from, and add up there."""
+    """Cotangents go to the positions of the values, and add up there."""
     return on(_place, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, True)
 
 
 def many_jvp(tangents: Any, out1: Any, dim: int, input_shape: Any) -> Any:
-    """Tangents come from where the values come from."""
+    """Tangents are read at the positions of the values."""
     return on(_pick, tangents[0], wrap_axis(dim, len(input_shape)), out1), None
 
 
-# ... and of those that choose one along an axis, which is gone unless `keepdim` ---------------------------------------
+# ... and of operations that choose one along an axis, which is dropped unless `keepdim` -------------------------------
 
 
 def one_rule(g: Any, out1: Any, dim: int, keepdim: bool, input_shape: Any) -> Any:
-    """The cotangent goes to where the value comes from."""
+    """The cotangent goes to the position of the value."""
     axis = wrap_axis(dim, len(input_shape))
     cotangent, index = (insert_axes(v, (axis,), input_shape, keepdim) for v in (g[0], out1))
     return on(_place, cotangent, axis, index, input_shape, False)
 
 
 def one_jvp(tangents: Any, out1: Any, dim: int, keepdim: bool, input_shape: Any) -> Any:
-    """The tangent comes from where the value comes from."""
+    """The tangent is read at the position of the value."""
     axis = wrap_axis(dim, len(input_shape))
     return np.reshape(
         on(_pick, tangents[0], axis, insert_axes(out1, (axis,), input_shape, keepdim)), np.shape(out1)
@@ -113,7 +113,7 @@ def chosen(input: Any, dim: int, keepdim: bool, find: Any) -> tuple[Any, Any]:
     return np.reshape(values, shape), np.reshape(index, shape).astype(np.int64, copy=False)
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------------------
 
 
 def refuse_unordered(name: str, input: Any, error: type[Exception] = NotImplementedError, kinds: str = "c") -> None:
@@ -128,6 +128,6 @@ def refuse_unordered(name: str, input: Any, error: type[Exception] = NotImplemen
 
 
 def refuse_empty(name: str, input: Any, dim: int) -> None:
-    """Refuse to choose one of none."""
+    """Refuse to choose an element of an empty tensor."""
     if input.ndim and not input.shape[wrap_axis(dim, input.ndim)]:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")

@@ -1,7 +1,8 @@
 """Order statistics: the median, the k-th smallest, the most frequent, and quantiles. NaN counts as the largest.
 
-Of an even number of elements `median` is the lower one of the middle two, as in torch; `np.median` takes their mean.
-Along an axis the gradient goes to the element whose index is returned; `median()` of all shares it among equal ones.
+For an even number of elements, `median` is the lower of the middle two, as in torch; `np.median` takes their mean.
+Along an axis the gradient goes to the element whose index is returned; `median()` of all elements shares it among equal
+ones.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _kth(x: Any, k: int, axis: int) -> Any:
 
 
 def _middle(x: Any, axis: int, skip_nan: bool) -> Any:
-    """The position of the lower median along an axis: of NaN, if there is one, unless these are skipped."""
+    """The position of the lower median along an axis: of a NaN if there is one, unless NaN is skipped."""
     n = x.shape[axis]
     missing = np.isnan(x) if x.dtype.kind in "fV" else np.zeros(x.shape, bool)
     if not np.any(missing):
@@ -89,7 +90,7 @@ def _nanmedian_dim(input: Any, dim: int, keepdim: bool) -> Any:
 
 
 def _one_samples(*first: Any) -> list[Sample]:
-    """Samples of an operation that chooses one along an axis; `first`: an argument before the axis."""
+    """Samples of an operation that chooses one along an axis. first: an argument before the axis."""
     return [
         *(S(A(*shape, domain="whole"), *first, d) for shape in ((5,), (4, 3), (2, 4, 3)) for d in (0, -1)),
         S(A(3, 4, domain="whole", layout="T"), *first, dim=0),
@@ -149,7 +150,7 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 @composite(samples=_median_samples, kinks=_median_kinks, refused=lambda: [*_not_one(), _NO_BOOL, S([1.0])])
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """As `median`, of the elements that are not NaN; NaN if there are none."""
+    """`median` of the elements that are not NaN; NaN if all are."""
     _check_keepdim("nanmedian", dim, keepdim)
     return _nanmedian(input) if dim is None else _nanmedian_dim(input, dim, keepdim)
 
@@ -187,7 +188,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _most_frequent(x: Any, axis: int) -> Any:
-    """The last position of the smallest of the most frequent elements; NaN, if there is one and all differ."""
+    """The last position of the smallest of the most frequent elements; of NaN if there is one and all differ."""
     n = x.shape[axis]
     positions = order(x, axis)
     values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
@@ -217,7 +218,7 @@ def _most_frequent(x: Any, axis: int) -> Any:
     refused=lambda: [*_not_one(), S(A(0))],
 )
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent element along `dim` (of several the smallest) and its last index: ``(values, indices)``."""
+    """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
     refuse_unordered("mode", input, kinds="c" * bool(input.ndim and input.size))
     refuse_empty("mode", input, dim)
     return ModeResult(*chosen(input, dim, keepdim, _most_frequent))
@@ -244,7 +245,7 @@ probability = elementwise(
 
 
 def _at_ranks(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
-    """What stands at `ranks`, counted from 0 and perhaps fractions, among values sorted along the last axis."""
+    """The values at `ranks`, counted from 0 and possibly fractional, of values sorted along the last axis."""
     last, fixed = values._data.ndim - 1, ranks.detach()
     if interpolation not in ("linear", "midpoint"):
         rounded = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}[interpolation](fixed)
@@ -260,10 +261,10 @@ def _at_ranks(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def quantiles(
     input: Tensor, q: Tensor, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, ranks: Any
 ) -> Tensor:
-    """The elements at ``ranks(q, number)`` along `dim` (None: of all), the axis of `q`, if it has one, in front.
+    """The elements at ``ranks(q, number)`` along `dim` (None: of all). The axis of `q`, if it has one, is in front.
 
-    ranks: a function that gives them in the dtype of `q`; number: how many elements there are or, with `skip_nan`, are
-    not NaN.
+    ranks: a function that returns the ranks in the dtype of `q`; number: how many elements there are or, with
+    `skip_nan`, how many are not NaN.
     """
     shape = input._data.shape
     axis = None if dim is None else wrap_axis(dim, len(shape))
@@ -275,7 +276,7 @@ def quantiles(
     missing = np.isnan(values)
     if skip_nan:
         at = ranks(q, to(np.maximum(np.sum(np.logical_not(missing), axis=-1, keepdims=True), 1), q.dtype))
-    else:  # NaN stands last
+    else:  # NaN sorts last
         number = rows._data.shape[-1]
         at = where(missing[..., -1:], float(number - 1), ranks(reshape(q, -1), number))
     found = movedim(_at_ranks(values, at, interpolation), -1, 0)
@@ -360,10 +361,10 @@ def _not_quantiles() -> list[Sample]:
 
 @composite(samples=_quantile_samples, kinks=_quantile_kinks, refused=_not_quantiles)
 def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
-    """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is one.
+    """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN.
 
-    `q` is a number, or a vector whose axis comes first in the result. A quantile between two elements is read off the
-    line between them ("linear"), or is the "lower", the "higher", the "nearest" or the "midpoint".
+    `q` is a number, or a vector whose axis comes first in the result. A quantile between two elements is interpolated
+    ("linear"), or is the "lower" one, the "higher", the "nearest" or their "midpoint".
 
     >>> import pullback
     >>> pullback.tensor([1.0, 2.0, 4.0]).quantile(0.75)
@@ -377,6 +378,6 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, i
 def nanquantile(
     input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """As `quantile`, of the elements that are not NaN; NaN if there are none."""
+    """`quantile` of the elements that are not NaN; NaN if all are."""
     q = _as_probability("nanquantile", input, q, interpolation)
     return quantiles(input, q, dim, keepdim, interpolation, True, _from_first)

@@ -1,8 +1,8 @@
 """Scans: running sums, products, extremes and log-sum-exps along an axis.
 
-The derivatives of the last three kinds are scans, too. Those of products and log-sum-exps come from one linear
-recurrence, ``y[i] = x[i] + decay[i] y[i - 1]``, run backward: nothing is divided by an element that may be 0, and
-nothing grows that could overflow. It is an operation of the table itself, so they are right to every order.
+The derivatives of running products and log-sum-exps come from one linear recurrence, run backward:
+``y[i] = x[i] + decay[i] y[i - 1]``. It never divides by an element that may be 0, and nothing grows until it overflows.
+The recurrence is an operation of the table itself, so derivatives of every order are right.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 def _shifted(x: Any, axis: int, back: bool) -> Any:
-    """``x[i - 1]`` in the place of ``x[i]``, or x[i + 1] if `back`; 0 where there is none."""
+    """``x[i - 1]`` instead of ``x[i]``, or ``x[i + 1]`` if `back`; 0 at the end."""
     lead, zero = (slice(None),) * axis, np.zeros_like(x[(*(slice(None),) * axis, slice(0, 1))])
     parts = [x[(*lead, slice(1, None))], zero] if back else [zero, x[(*lead, slice(None, -1))]]
     return np.concatenate(parts, axis=axis)
 
 
 def _recurrence_rule(g: Any, decay: Any, axis: Any, back: Any) -> Any:
-    # the transpose runs the other way, and what decayed on arrival now decays on departure
+    # the transpose runs the other way, with the decays shifted by one
     return on(_recurrence, g, _shifted(decay, axis, not back), axis, not back)
 
 
@@ -104,14 +104,14 @@ def _decay_rule(g: Any, decay: Any, out: Any, axis: Any, back: Any) -> Any:
 
 
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """vmap: the axis of the batch comes first in both, so `axis` moves on by one."""
+    """vmap: put the batch axis first in both, so that `axis` moves on by one."""
     input, decay, axis, back = args
     return op.unchecked(level.lower(input), level.lower(decay), axis + 1, back)
 
 
 @special(method=False, input=_recurrence_rule, decay=_decay_rule, batch=_put_in_front)
 def _recurrence(input: Any, decay: Any, axis: int, back: bool) -> Any:
-    """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` if `back`."""
+    """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` instead if `back`."""
     x, a = (np.array(np.moveaxis(v, axis, 0)[:: -1 if back else 1], order="C") for v in (input, decay))
     step = 1
     while step < len(x):  # y over stretches of twice the length each time (Hillis and Steele, 1986)
@@ -125,8 +125,8 @@ def _recurrence(input: Any, decay: Any, axis: int, back: bool) -> Any:
 
 
 def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
-    # d out[j] / d x[i] is the product of x[k], k <= j, k != i: of all before i, and of those between i and j, with
-    # which the cotangents come back: s[i] = g[i] + x[i + 1] s[i + 1]. Exact with zeros.
+    # d out[j] / d x[i] is the product of x[k] over k <= j, k != i: the elements before i, times those between i and j.
+    # The latter are in the cotangents s[i] = g[i] + x[i + 1] s[i + 1]. This is exact with zeros.
     shape = np.shape(input)
     if not shape:
         return g
@@ -176,7 +176,7 @@ def cumprod(input: Any, dim: int) -> Any:
 
 
 def _running(name: str, ufunc: np.ufunc, input: Any, dim: int) -> tuple[Any, Any]:
-    """The running extreme, and the last place where it stood."""
+    """The running extreme, and its last position."""
     axis = wrap_axis(dim, input.ndim)
     if input.ndim and input.size:
         refuse_unordered(name, input)
@@ -197,7 +197,7 @@ def _running_kinks() -> list[Sample]:
 
 @special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
 def cummax(input: Any, dim: int) -> Any:
-    """The largest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on.
+    """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on.
 
     >>> import pullback
     >>> pullback.tensor([1.0, 3.0, 2.0, 3.0]).cummax(0).indices
@@ -208,7 +208,7 @@ def cummax(input: Any, dim: int) -> Any:
 
 @special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
 def cummin(input: Any, dim: int) -> Any:
-    """The smallest so far along `dim`, and where it stood last: ``(values, indices)``; NaN from the first NaN on."""
+    """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     return CumminResult(*_running("cummin", np.minimum, input, dim))
 
 
@@ -216,7 +216,7 @@ def cummin(input: Any, dim: int) -> Any:
 
 
 def _logcumsumexp_rule(g: Any, input: Any, out: Any, dim: Any) -> Any:
-    # exp(x[i]) times the sum of g[j] exp(-out[j]), j >= i: out does not decrease, so as a recurrence nothing overflows
+    # exp(x[i]) times the sum of g[j] exp(-out[j]) over j >= i. out does not decrease, so the recurrence cannot overflow
     shape = np.shape(input)
     if not shape:
         return np.multiply(g, np.exp(np.subtract(input, out)))
@@ -229,7 +229,7 @@ def _logcumsumexp_rule(g: Any, input: Any, out: Any, dim: Any) -> Any:
 
 
 def _log_add(a: Any, b: Any) -> Any:
-    """``log(exp(a) + exp(b))`` of complex numbers."""
+    """``log(exp(a) + exp(b))`` for complex numbers."""
     first = np.greater_equal(np.real(a), np.real(b))
     high, low = np.where(first, a, b), np.where(first, b, a)
     return np.where(np.equal(np.real(high), -np.inf), high, high + np.log1p(np.exp(low - high)))

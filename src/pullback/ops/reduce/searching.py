@@ -1,7 +1,7 @@
 """Searching: positions in sorted sequences, membership, and the distinct elements.
 
-The values of `unique` are elements of the input, so they have a derivative, which torch lacks: where an element occurs
-several times, its gradient is shared evenly among them.
+The values of `unique` are elements of the input, so they have a derivative, which torch lacks. The gradient of an
+element that occurs several times is shared evenly.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ def _check_searchsorted(
     differs=_NO_ORDER,
 )
 def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: Any) -> Any:
-    """Where each of `input` would be inserted in a sorted sequence (the rows of it, for the rows of `input`).
+    """The position at which to insert each of `input` in a sorted sequence (or in its rows, for the rows of `input`).
 
-    Before equal elements or, with ``right=True`` (``side="right"``), after them. `sorter`: what sorts the sequence.
-    int64 or, if asked for, int32; no derivative.
+    It is before equal elements or, with ``right=True`` (``side="right"``), after them. sorter: indices that sort the
+    sequence. The result is int64, or int32 if asked for, and has no derivative.
 
     >>> import pullback
     >>> pullback.searchsorted(pullback.tensor([1.0, 3.0, 5.0]), pullback.tensor([3.0, 4.0]))
@@ -155,7 +155,7 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     differs=_NO_ORDER,
 )
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The bucket of each of `input`: how many of the sorted `boundaries` are smaller (``right=True``: not larger).
+    """The bucket of each element: how many of the sorted `boundaries` are smaller (``right=True``: not larger).
 
     >>> import pullback
     >>> pullback.bucketize(pullback.tensor([0.5, 1.0, 9.0]), pullback.tensor([1.0, 3.0]))
@@ -171,7 +171,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 
 def _isin_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one call for what is looked for among the same elements; in it, an element may occur several times."""
+    """vmap: a single call if `test_elements` does not vary. Elements may repeat in it, so `assume_unique` is off."""
     elements, tests, _, invert = args
     if level.varies(tests):
         return looped(level, op, args, kwargs)
@@ -218,7 +218,7 @@ def _check_isin(elements: Any, test_elements: Any, *, assume_unique: bool = Fals
     ],
 )
 def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
-    """Whether each of `elements` is among `test_elements` (``invert=True``: is not); one may be a number.
+    """Whether each of `elements` is among `test_elements` (``invert=True``: is not). One of them may be a number.
 
     >>> import pullback
     >>> pullback.isin(pullback.tensor([1, 2, 3]), pullback.tensor([1, 3]))
@@ -235,7 +235,7 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -
 
 
 def _distinct_rule(g: Any, out1: Any, out2: Any, dim: Any, input_shape: Any) -> Any:
-    # in equal shares to all that are equal
+    # shared evenly among equal elements
     axis = 0 if dim is None else wrap_axis(dim, len(input_shape))
     lead = (1,) * axis
     shares = np.true_divide(g[0], np.reshape(out2, (*lead, -1, *(1,) * (np.ndim(g[0]) - axis - 1))))
@@ -247,7 +247,7 @@ def _distinct_rule(g: Any, out1: Any, out2: Any, dim: Any, input_shape: Any) -> 
 
 @special(method=False, batch="refused", said="unique()", shape_from_values=True, input=_distinct_rule)
 def _unique(input: Any, dim: Any, equal_nan: bool = False) -> Any:
-    """The distinct elements in order, where each of the input is among them, and how many there are of each."""
+    """The distinct elements in order, the position of each input element among them, and the count of each."""
     refuse_unordered("unique", input)
     if dim is None:
         return _counted(np.unique(input, return_inverse=True, return_counts=True, equal_nan=equal_nan), input.shape)
@@ -278,7 +278,7 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
 
 @special(method=False, batch="refused", said="unique_consecutive()", shape_from_values=True, input=_distinct_rule)
 def _unique_consecutive(input: Any, dim: Any) -> Any:
-    """As `_unique`, of runs of equal elements, in the order they come."""
+    """As `_unique`, for runs of equal elements, in the order of the input."""
     refuse_unordered("unique_consecutive", input)
     axis = 0 if dim is None else _axis_of_slices("unique_consecutive", input, dim)
     rows = np.reshape(input, -1) if dim is None else np.moveaxis(input, axis, 0)
@@ -335,9 +335,9 @@ _NOT_DISTINCT = [S(A(2, 2), dim=2), S(A(), dim=0), S([1.0]), S(A(2), nonsense=1)
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The distinct elements (or slices along `dim`) in order; if asked for, with where each is and how many.
+    """The distinct elements (or slices along `dim`) in order; if asked for, with positions and counts.
 
-    `return_inverse` adds where each of the input is among them, `return_counts` how many there are of each. NaN is
+    `return_inverse` adds the position of each input element among them, `return_counts` the count of each. NaN is
     distinct from NaN.
 
     >>> import pullback
@@ -356,7 +356,7 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The first of each run of equal elements (or slices along `dim`), in the order they come; see `unique`.
+    """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`.
 
     >>> import pullback
     >>> pullback.tensor([1, 1, 2, 2, 1]).unique_consecutive()

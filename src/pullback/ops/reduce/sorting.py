@@ -1,7 +1,6 @@
 """Sorting, and the largest elements. NaN counts as larger than every number.
 
-Sorting is always stable, whether that is asked for or not. A cotangent goes to the element it is that of, so equal
-elements each keep their own.
+Sorting is always stable, even if `stable` is False. Each cotangent goes to its own element, also among equal ones.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ TopkResult = result_type("topk", "values", "indices")
 
 
 def order(input: Any, axis: int, descending: bool = False) -> Any:
-    """The positions that sort an array of at least one axis, stable; in descending order NaN comes first."""
+    """The positions that sort an array of at least one axis, stably; in descending order NaN comes first."""
     if not descending:
         return np.argsort(input, axis=axis, kind="stable")
-    # the reverse of what sorts the reverse: so equal elements keep their order
+    # sort the reversed array and reverse the result, so that equal elements keep their order
     found = np.flip(np.argsort(np.flip(input, axis), axis=axis, kind="stable"), axis)
     return np.subtract(input.shape[axis] - 1, found)
 
@@ -81,9 +80,9 @@ def _not_sorted() -> list[Sample]:
     refused=_not_sorted,
 )
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
-    """The elements in order along `dim`, and the `indices` where they stood: ``(values, indices)``.
+    """The elements in order along `dim`, and their positions before: ``(values, indices)``.
 
-    It is stable whatever `stable` says: equal elements keep their order, also where it is descending.
+    It is stable whatever `stable` is: equal elements keep their order, also in descending order.
 
     >>> import pullback
     >>> pullback.tensor([3.0, 1.0, 2.0]).sort()
@@ -122,11 +121,11 @@ def msort(input: Tensor) -> Tensor:
 def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
     """The positions of the `k` largest or smallest along an axis, in no order."""
     n = input.shape[axis]
-    size = max(16, int(np.sqrt(n / k)))  # blocks of this size: few enough that all elements of the best k are few
+    size = max(16, int(np.sqrt(n / k)))  # of a block: small enough that the best k blocks hold few elements
     if n < 64 * k or n < 256:
         found = np.argpartition(input, n - k if largest else k - 1, axis=axis)
         return np.take(found, range(n - k, n) if largest else range(k), axis=axis)
-    # The k best are in the k blocks with the best elements: look for these first, and then among what is in them.
+    # The k best are in the k blocks with the best elements: find these blocks first, then search in them.
     rows = np.moveaxis(input, axis, -1)
     whole = n // size * size
     blocks = np.reshape(rows[..., :whole], (*rows.shape[:-1], n // size, size))
@@ -172,7 +171,7 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``.
 
-    With ``sorted=False`` they come in no particular order. Of equal elements at the border any may be chosen.
+    With ``sorted=False`` they are in no particular order. Among equal elements at the border, any may be chosen.
 
     >>> import pullback
     >>> pullback.tensor([3.0, 1.0, 2.0]).topk(2).values

@@ -1,7 +1,7 @@
 """Moments: variance and standard deviation, alone or with the mean; covariance and correlation.
 
-The variance is computed in two passes, from the deviations from the mean, so it loses nothing where the mean is large.
-Where all elements are equal the derivative of the standard deviation, which has none there, is 0.
+The variance is computed in two passes, from the deviations from the mean, so a large mean costs no precision. Where all
+elements are equal the standard deviation has no derivative, and its gradient is 0.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, ro
         return variance, middle
     limits = np.finfo(variance.dtype)
     if (
-        isinstance(variance, (np.ndarray, np.generic))  # whose values can be looked at
+        isinstance(variance, (np.ndarray, np.generic))  # not a Tensor of a transform, so its values can be looked at
         and variance.dtype == np.float32
         and size > correction
         and np.any((variance < limits.tiny) | (variance > limits.max))
     ):
-        # squares beyond single precision, but perhaps not their root
+        # the squares are beyond single precision; their root may not be
         double = _moments(name, input.astype(np.result_type(input.dtype, np.float64)), dim, correction, keepdim, root)
         return double[0].astype(variance.dtype), middle
     return np.sqrt(variance), middle
 
 
 def _deviation_rule(g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    """Of the variance: 2 (x - mean) / (n - correction)."""
+    """The rule of the variance: ``2 (x - mean) / (n - correction)``."""
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
     size = _size(shape, axes)
@@ -139,7 +139,7 @@ def _std_mean_rule(g: Any, input: Any, out0: Any, dim: Any, correction: Any, kee
 
 
 def _asked(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
-    """The axes and the correction that torch's several ways of calling `var` mean."""
+    """The axes and the correction, from any of torch's ways to call `var`."""
     if isinstance(dim, bool):  # var(input, unbiased)
         if unbiased is not None:
             raise TypeError(errors.message(f"{name}()", expected="unbiased once", found="two bools"))
@@ -219,8 +219,8 @@ def _check_var(
 def var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``.
 
-    `correction` is 1 by default (Bessel's); ``unbiased=False`` means 0. Of complex numbers the real E|x - mean|^2. NaN,
-    and so is the gradient, of one element, unless the correction is 0.
+    `correction` is 1 by default (Bessel's); ``unbiased=False`` means 0. For complex numbers it is the real
+    ``E|x - mean|^2``. The variance of one element and its gradient are NaN, unless the correction is 0.
 
     >>> import pullback
     >>> pullback.tensor([1.0, 2.0, 3.0]).var(), pullback.tensor([1.0, 2.0, 3.0]).var(unbiased=False)
@@ -245,7 +245,7 @@ def _check_std(
     input=_std_rule,
 )
 def std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    """The standard deviation over `dim`: the square root of `var`; its derivative where all elements are equal is 0."""
+    """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""
     return _moments("std", input, dim, correction, keepdim, True)[0]
 
 
@@ -308,7 +308,7 @@ _weights = elementwise("_weights", _check_weights, "Weights, checked.", numpy={}
 
 
 def _check_observations(name: str, input: Tensor, kinds: dict[str, tuple[Any, str]]) -> None:
-    """Refuse what is no table of observations, and weights (by name: the tensor, kinds of dtype) that do not fit."""
+    """Refuse an input that is not a table of observations, and weights (name: tensor, dtype kinds) that do not fit."""
     if input._data.ndim > 2 or input._data.dtype.kind == "b":
         raise RuntimeError(
             errors.message(f"{name}()", expected="at most 2 dimensions, of numbers", found=errors.describe(input))
@@ -365,10 +365,10 @@ def _table_samples() -> list[Sample]:
     ],
 )
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """The covariances of variables, the rows of `input`, over observations, its columns; of a vector the variance.
+    """The covariances of variables (the rows of `input`) over observations (its columns); of a vector, the variance.
 
-    correction: what is taken from the number of observations before it divides. fweights: how often each observation
-    was made, integers. aweights: how much each counts, not negative.
+    correction: subtracted from the number of observations in the divisor. fweights: how often each observation was
+    made, integers. aweights: how much each counts, not negative.
 
     >>> import pullback
     >>> pullback.cov(pullback.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -403,7 +403,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     refused=lambda: [S(A(2, 2, 2)), S(A(2, dtype="bool")), S([1.0]), S(A(3), 1)],
 )
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlation coefficients of variables, the rows of `input`: ``cov[i, j] / (std[i] std[j])``."""
+    """Pearson's correlation coefficients of variables (the rows of `input`): ``cov[i, j] / (std[i] std[j])``."""
     _check_observations("corrcoef", input, {})
     found = cov(input)
     if not found._data.ndim:

@@ -1,4 +1,4 @@
-"""Sums, means, products and the like along axes; whether all or any elements are nonzero, and how many."""
+"""Sums, means and products along axes; whether any or all elements are nonzero, and how many."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ...tensor.arrays import insert_axes, quiet, summing, wrap_axes
 from ...tensor.tensor import Tensor
 from ..make.conversion import to
 
-_LARGEST_HALF = 65504  # of half precision
-_LONG = 256  # elements in a row, from which on many rows are worked on one by one
+_LARGEST_HALF = 65504  # the largest float16
+_LONG = 256  # from this length on, rows are processed one by one, or folded in halves
 
 
 def accumulator(input: Any, dtype: Any) -> Any:
-    """The dtype of a sum: the one asked for, int64 for integers and bools, else the tensor's."""
+    """The dtype of a sum: the one asked for, int64 for integers and bools, or the tensor's own."""
     if dtype is not None:
         return dtypes.to_numpy(dtype)
     return np.dtype(np.int64) if input.dtype.kind in "biu" else input.dtype
 
 
-_add_up: Any = np.add.reduce  # any, for its type knows of no arguments by position
+_add_up: Any = np.add.reduce  # Any: its declared type takes no positional arguments
 
 
 def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     axes = None if dim is None else wrap_axes(dim, input.ndim)
-    if type(input) is np.ndarray:  # as in `quiet`, and by position, which takes less time
+    if type(input) is np.ndarray:  # as in `quiet`, with positional arguments, which are faster
         wanted = accumulator(input, dtype)
         if wanted.char == "e":
             return _add_up(input, axes, summing(wanted), None, keepdim).astype(wanted)
@@ -91,7 +91,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     spread, count = _sum_rule(g, input_shape, dim, keepdim), _count(input_shape, dim) or 1
-    if count > _LARGEST_HALF and g.dtype in (np.float16, dtypes.float16):  # the number itself would be infinite
+    if count > _LARGEST_HALF and g.dtype in (np.float16, dtypes.float16):  # count would be infinite
         return np.multiply(spread, 1 / count)
     return np.true_divide(spread, count)
 
@@ -106,7 +106,7 @@ def _mean_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     refused=[*NO_DIM, S(A(3, dtype="int64")), S(A(3), dtype=D("int64"))],
 )
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The arithmetic mean over `dim`; NaN of nothing. Of floating point or complex numbers, unless `dtype` is given."""
+    """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
     if (input.dtype if dtype is None else dtypes.to_numpy(dtype)).kind not in "fcV":
         raise RuntimeError(
             errors.message(
@@ -149,10 +149,10 @@ def _nan_kinks() -> list[Sample]:
     refused=[*NO_DIM, S(A(2, dtype="complex64"))],
 )
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The sum over `dim` of what is not NaN; the gradient of NaN is 0."""
+    """The sum over `dim` of the elements that are not NaN; the gradient of NaN is 0."""
     _refuse_complex("nansum", input)
     total = _total(input, dim, keepdim, dtype) if dtype is None else None
-    if total is None or np.any(np.isnan(total)):  # or infinities cancelled
+    if total is None or np.any(np.isnan(total)):  # NaN elements, or infinities that cancelled
         total = _total(np.where(np.isnan(input), 0, input), dim, keepdim, dtype)
     return total
 
@@ -166,7 +166,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     ],
 )
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean over `dim` of what is not NaN; NaN where there is nothing else.
+    """The mean over `dim` of the elements that are not NaN; NaN where all are.
 
     >>> import pullback
     >>> pullback.tensor([1.0, pullback.nan, 3.0]).nanmean()
@@ -216,7 +216,7 @@ def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     refused=[*NO_DIM, S(A(2, 3))],
 )
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
-    """``log(sum(exp(input)))`` over `dim`, from the largest element, so that nothing overflows; -inf of nothing.
+    """``log(sum(exp(input)))`` over `dim`, relative to the largest element against overflow; -inf for no elements.
 
     >>> import pullback
     >>> pullback.tensor([1000.0, 1000.0, -1000.0]).logsumexp(0).item() - 1000
@@ -235,14 +235,14 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 
 
 def cast_first(name: str, input: Tensor, dtype: Any) -> Tensor:
-    """What a product is of: `input` in the dtype asked for, or else in that of a sum."""
+    """The factors of a product: `input` in the dtype asked for, or in the dtype of a sum."""
     if not isinstance(input, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
     return to(input, accumulator(input._data, dtype))
 
 
 def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
-    """``ufunc.accumulate``, by whole rows where they lie in one piece: NumPy's own goes from element to element.
+    """``ufunc.accumulate``, a whole row at a time where rows are contiguous: NumPy's own goes element by element.
 
     >>> running(np.add, np.ones((3, 2)), 0)[-1]
     array([3., 3.])
@@ -268,11 +268,11 @@ def products(values: Any, axis: int) -> Any:
 def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
-    if _count(shape, dim) == 1:  # linear: no rounding in a second derivative that is zero
+    if _count(shape, dim) == 1:  # one factor: linear, so that its second derivative is exactly zero
         return insert_axes(g, axes, shape, keepdim)
     if not somewhere(np.equal(plain(input), 0)):
         return np.multiply(insert_axes(g, axes, shape, keepdim), insert_axes(out, axes, shape, keepdim) / input)
-    # The product of all the others, from products of what comes before and what comes after: right with zeros, too.
+    # The product of all other elements: those before times those after, which is right with zeros.
     flat = (
         np.reshape(input, (1, -1, 1))
         if axes is None
@@ -290,7 +290,7 @@ def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
     if axes in (None, (input.ndim - 1,)):
-        # np.multiply.reduce goes from neighbour to neighbour; halves are multiplied several at a time
+        # np.multiply.reduce goes element by element; multiplying halves of the array is vectorised
         while found.shape[-1:] > (_LONG,):
             half = found.shape[-1] // 2
             last = found[..., 2 * half :]
@@ -328,11 +328,11 @@ def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     found = input != 0
     if not _is_empty(dim):
         found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
-    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch: uint8 was its bool once
+    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch, where uint8 once was the bool
 
 
 def _is_empty(dim: Any) -> bool:
-    """Whether no dimension is to be reduced: torch's sums read that as all of them, `any` and `all` do not."""
+    """Whether `dim` is an empty tuple. torch's sums then reduce all dimensions, `any` and `all` reduce none."""
     return isinstance(dim, (tuple, list)) and not dim
 
 
@@ -340,7 +340,7 @@ _along_dim = dims("dim", keeps="keepdim")
 
 
 def _held_of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """vmap: as for all reductions, but where none of the dimensions is reduced."""
+    """vmap: as for every reduction, except where no dimension is reduced."""
     input, dim, keepdim = op.padded(args, kwargs)
     if _is_empty(dim):
         return op.unchecked(level.value(input), dim, keepdim)

@@ -1,4 +1,4 @@
-"""Axes in another order, and axes added up to a number of them: transposes. All of them are views."""
+"""Axes in another order (transposes), and axes added up to a given number. Most results are views."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 
 @composite(view=True, samples=lambda: [*_PAIRS, S(A(2, 3), axis0=0, axis1=1)], refused=_NO_PAIRS)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose`, by NumPy's name."""
+    """`transpose` under NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
 @composite(view=True, samples=lambda: [*_PAIRS, S(A(2, 3), dim0=0, dim1=1)], refused=_NO_PAIRS)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose`, by another name."""
+    """`transpose` under another name."""
     return transpose(input, dim0, dim1)
 
 
@@ -163,7 +163,7 @@ def _rollaxis(a: Tensor, axis: int, start: int = 0) -> Tensor:
 
 
 def _t_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: the axes after that of the batch."""
+    """vmap: the transpose of the axes after the batch axis."""
     (input,) = args
     if input._data.ndim > 2:
         raise _no_matrix(input._data.ndim)
@@ -183,7 +183,7 @@ def _no_matrix(ndim: int) -> RuntimeError:
     refused=lambda: [S(A(1, 2, 3)), S([1.0])],
 )
 def t(input: Any) -> Any:
-    """The transpose of a matrix; a vector or a number is its own."""
+    """The transpose of a matrix; a vector or a 0-d tensor stays the same."""
     if input.ndim > 2:
         raise _no_matrix(input.ndim)
     return input.swapaxes(0, 1) if input.ndim == 2 else input.reshape(input.shape)
@@ -195,7 +195,7 @@ def t(input: Any) -> Any:
     refused=lambda: [S(A(3)), S([1.0])],
 )
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix, or of each of a batch: the last two axes exchanged; a view where it is real.
+    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if it is real.
 
     >>> import pullback
     >>> pullback.adjoint(pullback.tensor([[1.0, 2.0]]))
@@ -250,14 +250,14 @@ METHODS["H"] = property(_conjugate_transposed)
 METHODS["mH"] = property(lambda self: adjoint(self))
 
 
-# At least so many axes ----------------------------------------------------------------------------------------------
+# At least 1, 2 or 3 axes --------------------------------------------------------------------------------------------
 
 _FEW = [S(A()), S(A(2)), S(A(2, 3)), S(A(2, 3, 4)), S(A(0)), S(A(), A(2)), S([A(2), A()]), S((A(1, 2, 1, 1),))]
 _NO_FEW = [S(1.0), S(A(2), 1.0), S("x")]
 
 
 def each(name: str, tensors: tuple[Any, ...], change: Any) -> Any:
-    """One tensor changed, or a tuple of several."""
+    """Apply `change` to one tensor, or to each of several; a tuple for several."""
     found = tuple(change(t) for t in many(name, tensors))
     return found[0] if len(tensors) == 1 and isinstance(tensors[0], (Tensor, np.ndarray)) else found
 
@@ -283,7 +283,7 @@ def to_3d(a: Tensor) -> Tensor:
     refused=_NO_FEW,
 )
 def atleast_1d(*tensors: Any) -> Any:
-    """A tensor as it is, or a 0-d one with one axis of length 1; a tuple for several tensors or a sequence of them."""
+    """The tensor; if it is 0-d, with one axis of length 1. A tuple for several tensors or a sequence of them."""
     return each("atleast_1d", tensors, to_1d)
 
 
@@ -295,7 +295,7 @@ def atleast_1d(*tensors: Any) -> Any:
     refused=_NO_FEW,
 )
 def atleast_2d(*tensors: Any) -> Any:
-    """A tensor with two axes, new ones in front, or more; a tuple for several tensors or a sequence of them."""
+    """The tensor with two axes or more, new ones in front. A tuple for several tensors or a sequence of them."""
     return each("atleast_2d", tensors, to_2d)
 
 
@@ -307,5 +307,5 @@ def atleast_2d(*tensors: Any) -> Any:
     refused=_NO_FEW,
 )
 def atleast_3d(*tensors: Any) -> Any:
-    """A tensor with three axes or more: one in front of and one behind a row, one behind a matrix."""
+    """The tensor with three axes or more: new ones before and after a vector's axis, and after a matrix's axes."""
     return each("atleast_3d", tensors, to_3d)

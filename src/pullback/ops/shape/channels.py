@@ -1,4 +1,4 @@
-"""Channels of images exchanged for pixels and among each other: reshapes around a permutation."""
+"""Channels of images turned into pixels and back, and shuffled: reshapes around a permutation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reshape import reshape
 
 
 def _image(name: str, input: Tensor, ndim: int, factor: int) -> Any:
-    """The lengths of the axes of an image, of which there are at least `ndim`."""
+    """The lengths of an image's axes; an error for fewer than `ndim`."""
     shape = input._data.shape
     if len(shape) < ndim:
         raise RuntimeError(
@@ -42,7 +42,7 @@ def _refuse_remainder(name: str, what: str, n: int, by: int) -> None:
     refused=lambda: [S(A(4, 3), 2), S(A(3, 2, 2), 2), S(A(4, 1, 1), 0), S([1.0], 1)],
 )
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, for r the `upscale_factor`.
+    """Channels as pixels: ``(*, C r^2, H, W)`` to ``(*, C, H r, W r)``, where r is the `upscale_factor`.
 
     >>> import pullback
     >>> pullback.pixel_shuffle(pullback.arange(4).reshape(4, 1, 1), 2)
@@ -97,7 +97,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     refused=lambda: [S(A(1, 4, 3), 3), S(A(4, 2), 2), S(A(1, 4, 3), 0), S([1.0], 1)],
 )
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels, the second axis, divided into groups and taken in turn, one of each."""
+    """The channels (the second axis) divided into groups, and taken from each group in turn."""
     batch, channels, *rest = _image("channel_shuffle", input, 3, groups)
     _refuse_remainder("channel_shuffle", "the number of channels", channels, groups)
     split = reshape(input, (batch, groups, channels // groups, *rest))

@@ -1,7 +1,7 @@
-"""In-place operations that change how a tensor looks at its memory, not the memory: `transpose_`, `squeeze_`, `set_`.
+"""In-place operations that change how a tensor views its memory, not the memory: `transpose_`, `squeeze_`, `set_`.
 
-The tensor becomes the output of the operation on what it was. What it was lives on as a tensor of its own as long as
-there are views that were made of it, so that a write to them, or to the tensor, finds its way from one to the other.
+The tensor becomes the output of the operation on its former self. The former self lives on as a separate tensor while
+views made of it exist, so that a write to those views, or to the tensor, reaches the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .strided import _as_strided, as_strided, geometry_of
 
 
 def _before(t: Tensor) -> Tensor:
-    """What `t` is before it is turned: a tensor that looks at the same memory, at the same place in the graph."""
+    """The former self of `t`: a tensor on the same memory, at the same place in the graph."""
     refuse_turn(t)
     old = wrap(t._data)
     old._edge, old._requires_grad, old._view = t._edge, t._requires_grad, t._view
@@ -34,7 +34,7 @@ def _before(t: Tensor) -> Tensor:
 
 
 def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tensor:
-    """Let `t` look as `new` does, a view of `old`, which is what it was. ``back(t, *args)`` is `old` again."""
+    """Turn `t` into `new`, a view of its former self `old`. ``back(t, *args)`` is `old` again."""
     version = t._share_version()
     if version is INFERENCE:
         t._set_payload(new._data)
@@ -49,7 +49,7 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     children = [view for view in (ref() for ref in refs) if view is not None and view._view and view._view.parent is t]
     for child in children:
         child._view.parent = old  # type: ignore[union-attr]
-    # views are made again in the order of this list, so what is a view of another has to come after it
+    # views are made again in the order of this list, so a view must come after its parent
     if t._view is not None:
         new._view.made, t._view = t._view.made, new._view  # type: ignore[union-attr]
         version.views = [weakref.ref(old) if ref() is t else ref for ref in refs] + [weakref.ref(t)]
@@ -67,47 +67,47 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
 
 @method("transpose_")
 def _transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose`, of this tensor itself, which is returned."""
+    """`transpose` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, transpose(old, dim0, dim1), transpose.op, dim0, dim1)
 
 
 @method("swapaxes_")
 def _swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`swapaxes`, of this tensor itself, which is returned."""
+    """`swapaxes` in place; returns the tensor."""
     return _transpose_(self, axis0, axis1)
 
 
 @method("swapdims_")
 def _swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`swapdims`, of this tensor itself, which is returned."""
+    """`swapdims` in place; returns the tensor."""
     return _transpose_(self, dim0, dim1)
 
 
 @method("t_")
 def _t_(self: Tensor) -> Tensor:
-    """`t`, of this tensor itself, which is returned."""
+    """`t` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, _t(old), transpose.op, 0, int(self._data.ndim == 2))
 
 
 @method("squeeze_")
 def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
-    """`squeeze`, of this tensor itself, which is returned."""
+    """`squeeze` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, squeeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
 @method("unsqueeze_")
 def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
-    """`unsqueeze`, of this tensor itself, which is returned."""
+    """`unsqueeze` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, unsqueeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
 @method("as_strided_")
 def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """`as_strided`, of this tensor itself, which is returned."""
+    """`as_strided` in place; returns the tensor."""
     old = _before(self)
     new = as_strided(old, size, stride, storage_offset)
     strides, offset = geometry_of(old)
@@ -115,7 +115,7 @@ def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | Non
 
 
 class SetBackward0(Node):
-    """Stands behind a tensor that was given other memory by a recorded `set_`, which has no derivative."""
+    """The node of a tensor given other memory by a recorded `set_`, which has no derivative."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class SetBackward0(Node):
 def _set_(
     self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
-    """The memory of `source` from now on, with its shape or the one that is given; without a source, none."""
+    """Use the memory of `source` from now on, with its shape or the given one; without a source, no memory."""
     if source is None:
         source = wrap(np.empty(0, self._data.dtype))
     if not isinstance(source, Tensor):
@@ -148,7 +148,7 @@ def _set_(
     self._bump()
     self.data = source
     if self._edge is None and self._leaf is not None:
-        self._leaf[0].renew()  # what was computed of the memory before was computed of another leaf
+        self._leaf[0].renew()  # earlier results depend on the former leaf
     if edges:
         node = begin(SetBackward0(), edges)
         self._edge, self._requires_grad = (node, 0, self._data.shape, self._data.dtype), True

@@ -1,4 +1,4 @@
-"""Tensors joined to one: along an axis they have, along a new one, as blocks, as all pairs of their elements."""
+"""Tensors joined into one: along an existing axis, along a new one, as blocks, as all combinations of elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _cat_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
     for shape in tensors_shape:
         start, end = end, end + (shape[axis] if len(shape) > axis else 0)
         piece = g[(*lead, slice(start, end))]
-        # reshaped, because an empty tensor that was skipped may have had fewer axes
+        # an empty tensor that was skipped may have fewer axes
         pieces.append(piece if piece.shape == shape else np.reshape(piece, shape))
     return pieces
 
@@ -63,7 +63,7 @@ _EMPTY_LIST = [Differs("both are RuntimeErrors in other versions of torch, and i
     numpy={np.concatenate: lambda arrays, axis=0: _concatenated(arrays, axis)},
 )
 def cat(tensors: Any, dim: int = 0) -> Any:
-    """The tensors one after the other along `dim`; an empty 1-D tensor among them is skipped, as in torch.
+    """The tensors one after the other along `dim`. Empty 1-D tensors are skipped, as in torch.
 
     >>> import pullback
     >>> pullback.cat([pullback.tensor([1, 2]), pullback.tensor([3])])
@@ -71,7 +71,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     """
     try:
         return np.concatenate(tensors, wrap_axis(dim, tensors[0].ndim))
-    except (ValueError, IndexError):  # perhaps for one that is to be skipped; else to say what does not fit
+    except (ValueError, IndexError):  # perhaps because of a tensor to skip; if not, raised below
         pass
     kept = [a for a in tensors if a.shape != (0,)] or list(tensors)
     ndims = {a.ndim for a in kept}
@@ -90,19 +90,19 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 
 
 def _concatenated(arrays: Any, axis: Any) -> Tensor:
-    """numpy.concatenate, of what may be arrays or sequences among tensors."""
+    """numpy.concatenate of tensors, arrays and sequences."""
     found = constants(arrays)
     return cat(found, axis) if axis is not None else cat([flatten(a) for a in found])
 
 
 def constants(arrays: Any) -> list[Tensor]:
-    """Tensors as they are, anything else as constant ones."""
+    """Tensors unchanged, anything else as a constant tensor."""
     return [a if isinstance(a, Tensor) else wrap(np.asarray(a)) for a in arrays]
 
 
 @composite(method=False, samples=_CAT, refused=_NO_CAT, differs=_EMPTY_LIST)
 def concat(tensors: Any, dim: int = 0) -> Tensor:
-    """`cat`, by another name."""
+    """`cat` under another name."""
     return cat(tensors, dim)
 
 
@@ -113,7 +113,7 @@ def concat(tensors: Any, dim: int = 0) -> Tensor:
     differs=_EMPTY_LIST,
 )
 def concatenate(tensors: Any, axis: int = 0) -> Tensor:
-    """`cat`, by NumPy's name."""
+    """`cat` under NumPy's name."""
     return cat(tensors, axis)
 
 
@@ -155,7 +155,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return np.stack(tensors, axis=wrap_axis(dim, tensors[0].ndim + 1))
 
 
-# With as many axes as it takes --------------------------------------------------------------------------------------
+# With axes added where needed ---------------------------------------------------------------------------------------
 
 _ROWS = [
     S([A(2, 3), A(2, 3)]),
@@ -171,7 +171,7 @@ _NO_ROWS = [S([A(2), A(2, 3, 4)]), S([]), S(A(2)), S([A(2), 1.0]), S()]
 
 
 def _in_list(name: str, tensors: Any, change: Any) -> list[Tensor]:
-    """The tensors of a sequence, each changed."""
+    """The tensors of a sequence, each passed through `change`."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
         raise TypeError(
             errors.message(
@@ -191,7 +191,7 @@ def _in_list(name: str, tensors: Any, change: Any) -> list[Tensor]:
     refused=_NO_ROWS,
 )
 def hstack(tensors: Any) -> Tensor:
-    """One after the other from left to right: along the second axis, or along the first if there is only one.
+    """The tensors side by side, from left to right: along the second axis, or along the first if there is only one.
 
     >>> import pullback
     >>> pullback.hstack([pullback.tensor([1, 2]), pullback.tensor([3])])
@@ -209,7 +209,7 @@ def hstack(tensors: Any) -> Tensor:
     refused=_NO_ROWS,
 )
 def vstack(tensors: Any) -> Tensor:
-    """One below the other: along the first axis, where what has one axis is a row.
+    """The tensors one below the other: along the first axis; a 1-D tensor is a row.
 
     >>> import pullback
     >>> pullback.vstack([pullback.tensor([1, 2]), pullback.tensor([3, 4])])
@@ -226,7 +226,7 @@ def vstack(tensors: Any) -> Tensor:
     refused=_NO_ROWS,
 )
 def dstack(tensors: Any) -> Tensor:
-    """One behind the other: along the third axis."""
+    """The tensors one behind the other: along the third axis."""
     return cat(_in_list("dstack", tensors, to_3d), 2)
 
 
@@ -237,7 +237,7 @@ def dstack(tensors: Any) -> Tensor:
     refused=[*_NO_ROWS, S([A(2, 3), A(3)])],
 )
 def column_stack(tensors: Any) -> Tensor:
-    """As `hstack`, where what has at most one axis is a column."""
+    """As `hstack`, but a tensor with at most one axis is a column."""
     return cat(_in_list("column_stack", tensors, _to_column), 1)
 
 
@@ -249,7 +249,7 @@ def _to_column(a: Tensor) -> Tensor:
 
 
 def _blocks(tensors_shape: Any) -> list[tuple[slice, slice]]:
-    """Where each matrix lies in the block diagonal of all."""
+    """The place of each matrix in the block diagonal."""
     ends = np.cumsum([(0, 0), *tensors_shape], axis=0).tolist()
     return [(slice(a, c), slice(b, d)) for (a, b), (c, d) in pairwise(ends)]
 
@@ -275,7 +275,7 @@ def _block_diag(tensors: Any, dim: int = 0) -> Any:
     refused=lambda: [S(A(1, 2, 3)), S([A(2)]), S(A(2), 1.0)],
 )
 def block_diag(*tensors: Any) -> Tensor:
-    """The matrices along the diagonal of one, zeros elsewhere; what has one axis is a row.
+    """The matrices along the diagonal of a larger one, zeros elsewhere; a 1-D tensor is a row.
 
     >>> import pullback
     >>> pullback.block_diag(pullback.tensor([[1, 2]]), pullback.tensor(3))
@@ -312,7 +312,7 @@ def block_diag(*tensors: Any) -> Tensor:
     ],
 )
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """The coordinates of a grid, each tensor's elements along an axis of its own; "xy" exchanges the first two axes.
+    """The coordinates of a grid: each tensor's elements along an axis of their own; "xy" exchanges the first two axes.
 
     >>> import pullback
     >>> pullback.meshgrid(pullback.tensor([1, 2]), pullback.tensor([3, 4]))
@@ -341,7 +341,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def _numpy_meshgrid(xi: Any, sparse: bool, indexing: str) -> list[Tensor]:
-    """numpy.meshgrid, which takes arrays of different dtypes."""
+    """numpy.meshgrid, which accepts arrays of different dtypes."""
     found = [flatten(a) for a in constants(xi)]
     n = len(found)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else [*range(n)]
@@ -356,7 +356,7 @@ def _numpy_meshgrid(xi: Any, sparse: bool, indexing: str) -> list[Tensor]:
     refused=lambda: [S(A(2, 3), A(2)), S(A(2), V([1], "int64")), S(A(2), 1.0), S(), S([A(2), A(2)])],
 )
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All choices of one element of each, as rows; of one tensor, the tensor itself."""
+    """All choices of one element from each tensor, as rows; for a single tensor, the tensor itself."""
     found = many("cartesian_prod", tensors, in_list=False)
     if not found:
         raise RuntimeError("cartesian_prod() expects a non-empty list of Tensors")
@@ -394,7 +394,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     n = input._data.size
-    if r == 2:  # the most usual, and no matter for Python's loops
+    if r == 2:  # the usual case, without a Python loop
         rows, columns = np.triu_indices(n, 0 if with_replacement else 1)
         return stack([input.index_select(0, wrap(rows)), input.index_select(0, wrap(columns))], 1)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations

@@ -1,4 +1,4 @@
-"""The same elements in another order, or several times: flipped, rolled, rotated, repeated, shuffled. Copies, all."""
+"""The same elements in another order, or several times: flipped, rolled, rotated, repeated. All results are copies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _check_flip(input: Tensor, dims: Any, *more: Any) -> Any:
     refused=lambda: [S(A(2, 3), (2,)), S(A(2, 3), (0, 0)), S(A(2), "x"), S([1.0], (0,))],
 )
 def flip(input: Any, dims: Any) -> Any:
-    """The order along `dims` reversed; a copy.
+    """`input` with the order along `dims` reversed; a copy.
 
     >>> import pullback
     >>> pullback.flip(pullback.tensor([1, 2, 3]), [0])
@@ -68,7 +68,7 @@ def _with_dims(name: str, input: Tensor, n: int) -> Tensor:
     refused=lambda: [S(A(3)), S(A()), S([1.0])],
 )
 def fliplr(input: Tensor) -> Tensor:
-    """The order along the second axis reversed."""
+    """`input` with the order along the second axis reversed."""
     return flip(_with_dims("fliplr", input, 2), 1)
 
 
@@ -78,7 +78,7 @@ def fliplr(input: Tensor) -> Tensor:
     refused=lambda: [S(A()), S([1.0])],
 )
 def flipud(input: Tensor) -> Tensor:
-    """The order along the first axis reversed."""
+    """`input` with the order along the first axis reversed."""
     return flip(_with_dims("flipud", input, 1), 0)
 
 
@@ -94,7 +94,7 @@ def flipud(input: Tensor) -> Tensor:
     refused=lambda: [S(A(3)), S(A(2, 3), 1, (0, 0)), S(A(2, 3), 1, (0, 2)), S(A(2, 2, 2), 1, (0, 1, 2))],
 )
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Turned `k` times by 90 degrees in the plane of two axes, from the first towards the second.
+    """`input` turned `k` times by 90 degrees in the plane of two axes, from the first towards the second.
 
     >>> import pullback
     >>> pullback.rot90(pullback.tensor([[1, 2], [3, 4]]))
@@ -151,7 +151,7 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
     ],
 )
 def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
-    """The elements moved on by `shifts` along `dims` (without dims: of the flattened tensor), the last to the front.
+    """The elements moved on by `shifts` along `dims` (default: in the flattened tensor); the last come to the front.
 
     >>> import pullback
     >>> pullback.roll(pullback.tensor([1, 2, 3]), 1)
@@ -214,7 +214,7 @@ def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
     refused=lambda: [S(A(2, 3), 2), S(A(3), -1), S(A(3)), S(A(3), "x"), S(A(3), 1.5)],
 )
 def repeat(input: Any, repeats: Any) -> Any:
-    """`input` this often along each axis, new ones in front, one copy after the other.
+    """`input` repeated this often along each axis, copy after copy; new axes are in front.
 
     >>> import pullback
     >>> pullback.tensor([1, 2]).repeat(2, 2)
@@ -244,7 +244,7 @@ def repeat(input: Any, repeats: Any) -> Any:
     refused=lambda: [S(A(3), (-1,)), S(A(3), "x"), S(A(3))],
 )
 def tile(input: Tensor, dims: Any, *more: Any) -> Tensor:
-    """`repeat`, where 1 stands for the numbers missing in front."""
+    """`repeat`, with missing leading numbers taken as 1."""
     times = sizes((dims, *more))
     return apply(repeat.op, (input, (1,) * (input._data.ndim - len(times)) + times), {})
 
@@ -269,7 +269,7 @@ def _repeat_each(input: Any, repeats: int, dim: int) -> Any:
 
 @constant(method=False)
 def _repeated(repeats: Any, output_size: Any, n: Any) -> Any:
-    """The position of the element that stands at each place, for numbers of repeats."""
+    """The position in the input of each element of the result, given the numbers of repeats."""
     wanted, found = "repeats to be 0-dim or 1-dim, of int64 or int32", errors.describe(repeats)
     if repeats.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(errors.message("repeat_interleave()", expected=wanted, found=found))
@@ -323,9 +323,9 @@ def _repeated(repeats: Any, output_size: Any, n: Any) -> Any:
     ],
 )
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Each element (each slice along `dim`) `repeats` times in a row; one number for all, or a tensor of one for each.
+    """Each element (or slice along `dim`) `repeats` times in a row; a number for all, or a tensor with one for each.
 
-    With one argument, numbers of repeats: the positions they stand for.
+    With one argument, numbers of repeats: the positions of the repeated elements.
 
     >>> import pullback
     >>> pullback.repeat_interleave(pullback.tensor([1, 2]), 2)
@@ -352,7 +352,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
 
 @method("repeat_interleave")
 def _repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Each element (each slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
+    """Each element (or slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
     return repeat_interleave(self, repeats, dim, output_size=output_size)
 
 

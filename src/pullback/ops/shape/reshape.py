@@ -1,7 +1,7 @@
-"""Shape: the same elements with other lengths of the axes. Linear, all of it; most operations return views.
+"""Shape: the same elements with other lengths of the axes. All operations are linear; most return views.
 
-The arguments of most of these functions may be given one by one or as a sequence, so the function a user calls is a
-composite that makes them a tuple, in front of an entry that has the rule.
+Most of these functions take sizes one by one or as a sequence. Checks, or a composite, make them a tuple before the
+entry that has the rule.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _back_to_shape(g: Any, input_shape: Any) -> Any:
 
 
 def _reshape_all(full: Any, shape: Any) -> Any:
-    # -1 is inferred for the elements of one, of which there may be none
+    # infer -1 from the elements of one sample: the batch may be empty
     known = math.prod(n for n in shape if n != -1)
     one = math.prod(full[1:])
     return ((full[0], *(one // known if n == -1 and known else n for n in shape)),)
@@ -71,7 +71,7 @@ def _check_reshape(input: Tensor, shape: Any, *more: Any) -> Any:
     ],
 )
 def reshape(input: Any, shape: Any) -> Any:
-    """`input` with another shape (one length may be -1); a view where the memory allows, else a copy.
+    """`input` with another shape (one length may be -1); a view where the memory allows it, otherwise a copy.
 
     >>> import pullback
     >>> pullback.arange(6).reshape(2, -1)
@@ -140,9 +140,9 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     ],
 )
 def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tensor:
-    """As `reshape`, but always on the same memory: RuntimeError where that is not possible.
+    """As `reshape`, but always on the same memory; RuntimeError where that is not possible.
 
-    Given a dtype instead: the same bytes read as numbers of that dtype, which has no derivative.
+    Given a dtype instead, it reads the same bytes as numbers of that dtype, without a derivative.
     """
     if dtype is not None or isinstance(size, (dtypes.dtype, np.dtype)):
         return apply(_view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
@@ -158,7 +158,7 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
 
 
 def _shares(out: Tensor, input: Tensor) -> bool:
-    """Whether two tensors look at the same memory, as far as there is any."""
+    """Whether two tensors share memory, if they have any."""
     return same_memory(out._data, input._data)
 
 
@@ -190,7 +190,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     refused=lambda: [S(A(2, 3), 2), S(A(2, 3), 1, 0), S([1.0])],
 )
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Axes `start_dim` to `end_dim`, both included, as one; the tensor itself if that is how it is."""
+    """Axes `start_dim` to `end_dim`, both included, joined into one; the tensor itself for a single axis."""
     shape = input._data.shape
     first, last = wrap_axis(start_dim, len(shape)), wrap_axis(end_dim, len(shape))
     if first > last:
@@ -202,7 +202,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(view=True, samples=lambda: [*unary_samples(), S(A(3, 2))], refused=NO_UNARY)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in a row without gaps; a view where they lie in memory like that."""
+    """All elements in one contiguous row; a view if they already lie so in memory."""
     return reshape(input.contiguous(), (input._data.size,))
 
 
@@ -224,7 +224,7 @@ def ravel(input: Tensor) -> Tensor:
     ],
 )
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """Axis `dim` as several of the lengths `sizes`, of which one may be -1."""
+    """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
     shape = input._data.shape
     axis, lengths = wrap_axis(dim, len(shape)), tuple(sizes)
     if not lengths:
@@ -268,7 +268,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 
 def _expand_dims(a: Tensor, axis: Any) -> Tensor:
-    """numpy.expand_dims, which takes several axes, places in the result."""
+    """numpy.expand_dims, which takes several axes, counted in the result."""
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     rank = a.ndim + len(axes)
     for i in sorted(wrap_axis(i, rank) for i in axes):
@@ -303,7 +303,7 @@ def _squeeze_all(full: Any, dim: Any) -> Any:
     refused=lambda: [S(A(1, 3), 2), S(A(1, 3), (0, 0)), S([1.0])],
 )
 def squeeze(input: Any, dim: Any = None) -> Any:
-    """Without the axes of length 1, all of them or those among `dim`; a view.
+    """`input` without its axes of length 1, or without those among `dim`; a view.
 
     >>> import pullback
     >>> pullback.squeeze(pullback.zeros(1, 3, 1), 0).shape
@@ -373,7 +373,7 @@ def expand(input: Any, shape: Any) -> Any:
             )
     out = repeated(input, wanted)
     if input.flags.writeable:
-        out.flags.writeable = True  # a write to what is repeated is refused, but not one to a part that is not
+        out.flags.writeable = True  # writes to repeated elements are refused elsewhere; others are allowed
     return out
 
 
@@ -414,7 +414,7 @@ def broadcast_to(input: Tensor, size: Any, *more: Any) -> Tensor:
     refused=lambda: [S(A(2), A(3)), S(A(2), 1.0), S([A(2), A(2)])],
 )
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors, each repeated without a copy to the shape they all broadcast to."""
+    """The tensors, each expanded (without a copy) to the shape they all broadcast to."""
     found = many("broadcast_tensors", tensors, in_list=False)
     shapes = [t._data.shape for t in found]
     text = errors.broadcast_message(shapes)
@@ -425,7 +425,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 def many(name: str, tensors: tuple[Any, ...], in_list: bool = True) -> list[Tensor]:
-    """Tensors given one by one or, if that is allowed, `in_list`; arrays among tensors are constant ones."""
+    """Tensors given one by one or, if `in_list`, as a sequence; arrays among them become constants."""
     found = tensors[0] if in_list and len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if not found or any(isinstance(t, Tensor) for t in found):
         found = [wrap(t) if isinstance(t, np.ndarray) else t for t in found]
@@ -493,7 +493,7 @@ def sum_to_size(input: Tensor, size: Any, *more: Any) -> Tensor:
 
 
 def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A format says nothing about the axis of a batch: the copy lies as the batch does."""
+    """vmap: a format does not apply to the batch axis, so the copy keeps the layout of the batch."""
     return op.unchecked(level.lower(args[0]))
 
 
@@ -506,8 +506,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     refused=NO_UNARY,
 )
 def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """A copy with memory of its own, in which the axes lie in the same order, unless a `memory_format` says another;
-    gradients flow through it."""
+    """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
     return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
@@ -518,8 +517,7 @@ def _contiguous(input: Any) -> Any:
 
 @composite(function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its elements lie in memory in order, or in that of a `memory_format`, else a copy whose
-    elements do."""
+    """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     if memory_format is None or memory_format is contiguous_format:
         return input if input.is_contiguous() else _contiguous(input)
     if input.is_contiguous(memory_format):

@@ -1,8 +1,7 @@
-"""`resize_` and `resize_as_`: another shape for a tensor on the memory that it has, or on more.
+"""`resize_` and `resize_as_`: another shape for a tensor, on its memory or on larger memory.
 
-Within the memory this is `as_strided_` (`turning.py`), with the strides of a tensor that has no gaps. Where the memory
-is too small there is a larger one first, into which the tensor moves with all that are known to share it: its base and
-its views.
+Within the memory this is `as_strided_` (`inplace_views.py`) with the strides of a tensor without gaps. If the memory is
+too small, the tensor first moves to larger memory, together with its base and its views.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def _refuse(name: str, t: Tensor) -> None:
 
 
 def _grow(t: Tensor, length: int) -> None:
-    """Move a tensor, its base and its views to memory of `length` elements, of which the new ones are 0."""
+    """Move a tensor, its base and its views to memory of `length` elements; new elements are 0."""
     old = _memory(t._data)
     new = np.zeros(length, old.dtype)
     new[: old.size] = old
@@ -64,7 +63,7 @@ def _grow(t: Tensor, length: int) -> None:
 
 
 def _strides(name: str, shape: tuple[int, ...], format: memory_format) -> tuple[int, ...]:
-    """The strides, in elements, of a tensor of a shape that has no gaps."""
+    """The strides, in elements, of a tensor of this shape without gaps."""
     axes = range(len(shape)) if format.axes is None else format.axes
     if len(axes) != len(shape):
         raise RuntimeError(
@@ -79,7 +78,7 @@ def _strides(name: str, shape: tuple[int, ...], format: memory_format) -> tuple[
 
 
 def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format | None) -> Tensor:
-    """Give a tensor a shape, and the strides of a format; without one, what has the shape keeps its strides."""
+    """Give a tensor a shape and the strides of a format. Without a format, an unchanged shape keeps its strides."""
     _refuse(name, t)
     if min(shape, default=0) < 0:
         raise RuntimeError(errors.message(f"{name}()", expected="no negative size", found=str(list(shape))))
@@ -90,7 +89,7 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
         return t
     length = geometry_of(t)[1] + math.prod(shape)
     memory = _memory(t._data)
-    if not memory.size:  # there are no elements to keep, nor any that could be shared
+    if not memory.size:  # no elements to keep or to share
         t._bump()
         t.data = wrap(
             np.ndarray(shape, memory.dtype, np.zeros(length, memory.dtype), 0, [s * memory.itemsize for s in strides])
@@ -103,13 +102,13 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
 
 @method("resize_")
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give this tensor, which is returned, another shape; its elements are those of its memory, in their order there.
+    """Give this tensor another shape, and return it. Its elements are those of its memory, in order.
 
-    Elements that the memory did not have yet are 0. RuntimeError for a tensor that requires grad.
+    Elements beyond the former memory are 0. RuntimeError for a tensor that requires grad.
     """
     if not size:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
-    order_of(memory_format)  # refuses what is none
+    order_of(memory_format)  # refuses other objects
     if memory_format is preserve_format:
         raise RuntimeError(errors.message("resize_()", expected="another memory_format", found="preserve_format"))
     return _resized("resize_", self, sizes(size), memory_format)

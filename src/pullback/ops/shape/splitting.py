@@ -1,7 +1,7 @@
-"""Tensors cut to pieces along an axis: views all of them, but for `narrow_copy`.
+"""Tensors cut into pieces along an axis. All pieces are views, except those of `narrow_copy`.
 
-What gives many pieces is one operation with as many results, so that a backward pass puts their gradients together
-once. Each piece is tied to the tensor as the slice of it that it is: a write to it is a write to the tensor.
+Cutting into many pieces is one operation with many results, so that a backward pass joins their gradients once. Each
+piece is tied to the tensor as a slice of it: a write to the piece is a write to the tensor.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def _cut(dim: int, part: Any) -> tuple[Any, ...]:
 
 
 def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces") -> tuple[Tensor, ...]:
-    """Pieces as views of `input`, each of them the part of it along `dim` that is given for it.
+    """The pieces `outs`, tied as views to the given parts of `input` along `dim`.
 
-    made: as in `View`; "pieces" where torch makes them in one operation, and none of them may be written to.
+    made: as in `View`; "pieces" where torch makes them in one operation, so that no piece may be written to.
     """
     for out, part in zip(outs, parts, strict=True):
         args = (input, _cut(dim, part))
@@ -44,7 +44,7 @@ def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: st
 
 
 def _filled(g: Any, shapes: list[Any]) -> list[Any]:
-    """Cotangents with zeros for those that did not come; of one piece, it is no list."""
+    """The cotangents as a list, with zeros for missing ones. (For one piece, `g` is not a list.)"""
     if len(shapes) == 1:
         return [g]
     dtype = dtypes.to_numpy(next(part for part in g if part is not None).dtype)
@@ -56,7 +56,7 @@ def _split_rule(g: Any, lengths: Any, dim: Any, input_shape: Any) -> Any:
 
 
 def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """vmap: the pieces of all of them, as views of them all; what may be written is for the pieces of each to say."""
+    """vmap: pieces of the whole batch, as writable views; the outer pieces decide whether a write is allowed."""
     input, lengths, dim = args
     return _pieces(level.value(input), lengths, dim + 1, "")
 
@@ -74,14 +74,14 @@ def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
 
 
 def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces", title: str = "") -> tuple[Tensor, ...]:
-    """The pieces of these lengths, which add up to that of the axis. title: torch's name of their node."""
+    """The pieces of these lengths, which add up to the length of the axis. title: torch's name of their node."""
     lengths = tuple(lengths)
     outs = (titled(_split, title) if title else _split)(input, lengths, dim)
     return tied(outs, input, dim, [slice(a, b) for a, b in pairwise((0, *accumulate(lengths)))], made)
 
 
 def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
-    """Axis `dim` counted from 0, and its length, of a tensor that is to be cut up."""
+    """Axis `dim` counted from 0, and its length, of a tensor to cut."""
     if not input._data.ndim:
         raise RuntimeError(f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = wrap_axis(dim, input._data.ndim)
@@ -89,7 +89,7 @@ def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
 
 
 def _whole(name: str, value: Any) -> int:
-    """An integer, or a 0-d tensor of one, as an int."""
+    """An integer, or a 0-d tensor with one, as an int."""
     try:
         return operator.index(value)
     except TypeError:
@@ -134,7 +134,7 @@ def split(input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, sp
 
 
 def _alike(input: Tensor, size: int, axis: int, n: int, title: str = "") -> tuple[Tensor, ...]:
-    """The pieces of one size of an axis of length `n`."""
+    """Pieces of equal size along an axis of length `n`."""
     if size < 0 or (n and not size):
         raise RuntimeError(
             errors.message("split()", expected=f"a positive size to cut length {n} into", found=str(size))
@@ -181,7 +181,7 @@ def _of_sizes(input: Tensor, split_sizes: Any, dim: int, title: str) -> tuple[Te
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4))],
 )
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` consecutive pieces of equal size along `dim`, the last may be smaller.
+    """At most `chunks` consecutive pieces of equal size along `dim`; the last may be smaller.
 
     >>> import pullback
     >>> pullback.chunk(pullback.arange(5), 2)
@@ -199,7 +199,7 @@ def _chunks(input: Tensor, chunks: int, dim: int, title: str = "") -> tuple[Tens
 
 
 def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Pieces of which it is not known that they look at the memory of another tensor."""
+    """The pieces, no longer known as views of another tensor."""
     for piece in pieces:
         if piece._view is not None:
             piece._view = piece._version_of = None
@@ -211,7 +211,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
 )
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, whose pieces may be written to if `input` and the other pieces are not used after: it is not seen."""
+    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: it is not checked."""
     size = _whole("unsafe_split", split_size)
     axis, n = _axis_of_some("split", input, dim)
     return _untied(_alike(input, size, axis, n, "UnsafeSplitBackward0"))
@@ -222,7 +222,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     refused=lambda: [S(A(4), [1, 2]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2)],
 )
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, whose pieces may be written to as those of `unsafe_split`."""
+    """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
     return _untied(_of_sizes(input, split_sizes, dim, "UnsafeSplitWithSizesBackward0"))
 
 
@@ -231,12 +231,12 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1)],
 )
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk`, whose pieces may be written to as those of `unsafe_split`."""
+    """`chunk` into pieces that may be written to, as in `unsafe_split`."""
     return _untied(_chunks(input, chunks, dim, "UnsafeSplitBackward0"))
 
 
 def _numbers(name: str, value: Any) -> Any:
-    """Sections or places of cuts, which may be in a tensor of int64, as an int or a list of them."""
+    """A number of sections or a list of cuts; each may be given as an int64 tensor."""
     if isinstance(value, Tensor):
         what = f"{name} expected tensor_indices_or_sections to"
         if value._data.dtype != np.int64:
@@ -278,7 +278,7 @@ def _numbers(name: str, value: Any) -> Any:
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Tensor, ...]:
-    """Pieces along `dim`: so many, the first of them longer by one where that is needed, or cut at the places listed.
+    """Pieces along `dim`: this many, the first ones longer by one if needed; or cut at the positions listed.
 
     >>> import pullback
     >>> pullback.tensor_split(pullback.arange(5), 2)
@@ -300,7 +300,7 @@ def tensor_split(
 
 
 def _divided(name: str, input: Tensor, value: Any, dim: int, ndim: int) -> tuple[Tensor, ...]:
-    """`tensor_split` along a certain axis into pieces of equal size."""
+    """`tensor_split` along a fixed axis; a number of sections must give pieces of equal size."""
     if input._data.ndim < ndim:
         raise RuntimeError(
             f"{name} requires a tensor with at least {ndim} dimension, but got a tensor with {input._data.ndim} "
@@ -348,7 +348,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _divided("dsplit", input, indices_or_sections, 2, 3)
 
 
-# One slice, or all of them ------------------------------------------------------------------------------------------
+# One slice, or all slices -------------------------------------------------------------------------------------------
 
 
 def _unbind_rule(g: Any, dim: Any, input_shape: Any) -> Any:
@@ -474,7 +474,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @method("__iter__")
 def _rows(self: Tensor) -> Iterator[Tensor]:
-    """The slices along the first axis, whose gradients are put together once."""
+    """Iterate over the slices along the first axis; a backward pass joins their gradients once."""
     if not self._data.ndim:
         raise TypeError("iteration over a 0-d tensor")
     return iter(unbind(self))
@@ -482,7 +482,7 @@ def _rows(self: Tensor) -> Iterator[Tensor]:
 
 @method("__reversed__")
 def _from_the_last(self: Tensor) -> Tensor:
-    """`reversed` of a tensor: a tensor, whose slices along the first axis are in the opposite order."""
+    """``reversed(tensor)``: a tensor with its slices along the first axis in reverse order."""
     return self.flip(0) if self._data.ndim else self
 
 

@@ -1,10 +1,10 @@
-"""Views by strides: `as_strided`, any layout of the memory behind a tensor, and `unfold`, windows that may overlap.
+"""Views by strides: `as_strided`, any layout of a tensor's memory, and `unfold`, windows that may overlap.
 
-Elements that lie at several places of such a view get the sum of the gradients of all of them.
+An element that appears at several places of such a view gets the sum of their gradients.
 
-What `as_strided` reads is memory, not the tensor: beside the shape, it depends on where in the memory the elements
-lie. That is an argument of the entry, `geometry`, so that the operation is the same function of the elements for a
-tensor that lies otherwise (a gradient, a tangent), in whose place memory is filled in that way first.
+`as_strided` reads memory, not the tensor: its result depends on where in the memory the elements lie. That is an
+argument of the entry, `geometry`, so that the operation is the same function of the elements for every tensor. If a
+tensor has another geometry (a gradient, a tangent), memory of that geometry is filled with its elements first.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Geometry = tuple[tuple[int, ...], int]
 
 
 def _memory(a: Any) -> Any:
-    """All of the memory an array is part of, as a row of elements of its dtype."""
+    """The whole memory that an array is part of, as a row of elements of its dtype."""
     owner = a
     while True:
         base = owner.base
-        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # what as_strided() leaves
+        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # the base that as_strided() sets
         if not isinstance(base, np.ndarray):
             break
         owner = base
     start = owner if owner.flags.c_contiguous else owner.T
-    if not start.flags.c_contiguous:  # memory with gaps: from its first element on
+    if not start.flags.c_contiguous:  # memory with gaps: all of it, from its first element
         low, high = np.lib.array_utils.byte_bounds(owner)
         start = owner[tuple(slice(None, None, -1) if s < 0 else slice(None) for s in owner.strides)]
         start = np.lib.stride_tricks.as_strided(start, ((high - low) // owner.itemsize,), (owner.itemsize,))
@@ -63,19 +63,19 @@ def _places(size: Any, stride: Any, offset: int) -> Any:
 
 
 def _steps(shape: Any) -> tuple[int, ...]:
-    """How many elements lie between neighbours along each axis of what is contiguous."""
+    """The strides, in elements, of a contiguous tensor of this shape."""
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
 def _length(size: Any, stride: Any, offset: int) -> int:
-    """How much memory a view reaches over."""
+    """The number of elements of memory that a view reaches over."""
     if 0 in size:
         return 0
     return offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
 
 
 def _filled(a: Any, geometry: Geometry, length: int) -> Any:
-    """Memory in which the elements of `a` lie by `geometry`; the mean of those that lie at the same place."""
+    """Memory filled with the elements of `a` by `geometry`, with the mean of elements at the same place."""
     stride, offset = geometry
     memory = np.zeros(max(length, _length(a.shape, stride, offset)), a.dtype)
     places = _places(a.shape, stride, offset)
@@ -106,7 +106,7 @@ def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: G
 
 
 def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
-    """The result, tied to the tensor it is a view of; a copy that had to be made instead cannot be written to."""
+    """The result, tied to the tensor it is a view of. If it had to be a copy, it is made read-only."""
     source = args[0]
     if isinstance(out, Lifted) == isinstance(source, Lifted):
         if same_memory(out._data, source._data):
@@ -117,7 +117,7 @@ def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
 
 
 def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
-    """vmap: each as the tensor that it is seen as, a contiguous one, side by side."""
+    """vmap: each sample is treated as a contiguous tensor; they lie one after the other."""
     each = _steps(full)
     return (full[0], *size), (each[0], *stride), offset, (each, 0)
 
@@ -125,7 +125,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
 @linear(
     method=False,
     view=True,
-    # None: it begins where the input does, which torch says only where no offset was given
+    # None if it begins where the input does; in torch, only if no offset was given
     saved={"storage_offset": lambda offset, geometry: None if offset == geometry[1] else offset},
     batch=by(_whole_strided, _viewed),
     input=lambda g, size, stride, offset, geometry, input_shape: on(
@@ -137,7 +137,7 @@ def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geome
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
         if geometry == (_steps(input.shape), 0) and input.flags.c_contiguous and length <= input.size:
-            memory = input.reshape(-1)  # a part of the memory that is seen as all of it
+            memory = input.reshape(-1)  # this part of the memory is treated as the whole
         else:
             return _filled(input, geometry, length)[_places(size, stride, offset)]
     if length > memory.size:
@@ -150,12 +150,12 @@ def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geome
 
 
 def geometry_of(t: Tensor) -> Geometry:
-    """How the elements of a tensor lie in its memory; a tensor of a transform is seen as if it were contiguous."""
+    """The geometry of a tensor in its memory. A tensor of a transform is treated as contiguous."""
     return (t.stride(), 0) if isinstance(t, Lifted) else _geometry(t._data, _memory(t._data))
 
 
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
-    """What the entry takes."""
+    """The arguments of the entry, checked: size, stride, offset and geometry."""
     size, stride, geometry = sizes((size,)), sizes((stride,)), geometry_of(input)
     offset = geometry[1] if storage_offset is None else sizes((storage_offset,))[0]
     if len(size) != len(stride):
@@ -207,8 +207,8 @@ def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the memory behind `input` with any size and strides, counted in elements; its elements may overlap.
 
-    storage_offset: where in the memory it begins; where `input` begins, if not given. RuntimeError where it would
-    reach beyond the memory.
+    storage_offset: where in the memory the view begins (default: where `input` begins). RuntimeError if it would reach
+    beyond the memory.
 
     >>> import pullback
     >>> pullback.arange(5).as_strided((3, 3), (1, 1))
@@ -224,7 +224,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 def _windows_moved(full: Any, dimension: Any, size: Any, step: Any) -> Any:
-    if len(full) == 1:  # numbers, each of which is a window of one
+    if len(full) == 1:  # 0-d tensors: each is a window of one element
         return (wrap_axis(dimension, 1), 1, 1) if size == 1 and step > 0 else None
     return moved(dimension, full), size, step
 
@@ -239,7 +239,7 @@ def _fold_moved(full: Any, dimension: Any, size: Any, step: Any, shape: Any) -> 
     input=lambda g, dimension, size, step: on(_unfold, g, dimension, size, step),
 )
 def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
-    """The windows, the last axis, added up where they lie in zeros of `shape`: the adjoint of `unfold`."""
+    """Add the windows (the last axis) into zeros of `shape`: the adjoint of `unfold`."""
     out = np.zeros(shape, input.dtype)
     target = np.moveaxis(np.atleast_1d(out), wrap_axis(dimension, len(shape)), -1)
     if not shape:
@@ -318,5 +318,5 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @method("storage_offset")
 def _storage_offset(self: Tensor) -> int:
-    """How many elements of its memory lie before the first of this tensor."""
+    """The number of elements of its memory before the first element of this tensor."""
     return geometry_of(self)[1]

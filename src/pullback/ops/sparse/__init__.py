@@ -1,1 +1,1 @@
-"""Sparse tensors: what they hold, how they are made, products at the nonzeros alone."""
+"""Sparse tensors: their contents, constructors, and products computed at the nonzeros alone."""

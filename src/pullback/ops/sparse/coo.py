@@ -1,9 +1,9 @@
-"""Sparse tensors in coordinate (COO) form: what they hold, what can be done with them, and gradients that stay sparse.
+"""Sparse tensors in coordinate (COO) form: their contents, their operations, and gradients that stay sparse.
 
-The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of places where they stand. Two operations
-lead from values to a sparse tensor and back; everything else is done on the values, an ordinary Tensor, with ordinary
-operations. So the gradient of a sparse tensor is computed at its nonzeros only, and nothing of the size of the dense
-matrix is ever made. The products are in `pattern.py`; how a sparse tensor is made is in `sparse.py`.
+The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of their places. Two operations lead from
+values to a sparse tensor and back. Everything else is done by ordinary operations on the values, an ordinary Tensor. So
+the gradient of a sparse tensor is computed at its nonzeros only, and no array of the size of the dense matrix is ever
+made. The products are in `pattern.py`, the constructors in `namespace.py`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ...tensor.tensor import Tensor, wrap, wrap_as
 from ..index.subscripts import _add_up, _index
 from .pattern import Pattern, _sparse_mm
 
-# What `SparseTensor` redefines, as Tensor has it.
+# Attributes that `SparseTensor` redefines, as Tensor has them.
 _EDGE: Any = vars(Tensor)["_edge"]
 _GRAD: Any = vars(Tensor)["grad"]
 _REQUIRES_GRAD: Any = vars(Tensor)["requires_grad"]
 
 
 class layout:  # noqa: N801 - torch's name
-    """How a tensor's elements are kept: `pullback.strided` or `pullback.sparse_coo`."""
+    """How a tensor stores its elements: `pullback.strided` or `pullback.sparse_coo`."""
 
     __slots__ = ("name",)
 
@@ -47,7 +47,7 @@ strided, sparse_coo = layout("strided"), layout("sparse_coo")
 
 
 class SparseArray:
-    """The payload of a sparse tensor. It can be added to, for the engine; all that is not sparse-aware is refused."""
+    """The payload of a sparse tensor. The engine can add to it; operations that are not sparse-aware are refused."""
 
     __slots__ = ("dtype", "pattern", "shape", "values")
 
@@ -91,7 +91,7 @@ def _sparse_coo_tensor_with_dims_and_tensors(values: Any, pattern: Any) -> Any:
 
 
 class _PatternNode(OpNode):
-    """Keeps the pattern it saved, so that one sparse leaf serves many backward passes, as any leaf does."""
+    """A node that keeps its saved pattern, so that one sparse leaf serves many backward passes, as any leaf does."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ def _sparse_values(input: Any, pattern: Any) -> Any:
 
 
 def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
-    """The sparse tensor with `values`, payload or Tensor, at the places of `pattern`."""
+    """The sparse tensor with `values` (payload or Tensor) at the places of `pattern`."""
     made: Any = wrap_as(SparseTensor, SparseArray(values._data if isinstance(values, Tensor) else values, pattern))
     if isinstance(values, Tensor):
         made._version_of = values._share_version()
@@ -119,7 +119,7 @@ def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
 
 
 def _entries(a: Any) -> Any:
-    """The values of a sparse tensor, of as many entries as its pattern has: a Tensor, or the payload of a payload."""
+    """The values of a sparse tensor, one for each entry of its pattern: a Tensor, or a payload if given a payload."""
     if isinstance(a, SparseArray):
         return a.values
     values = apply(_sparse_values.op, (a, a._data.pattern), {})
@@ -144,13 +144,13 @@ def _pattern(a: SparseTensor | SparseArray) -> Pattern:
 
 
 def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
-    """The gradient of a sparse tensor, given that of its values, which is the same for entries at the same place."""
+    """The gradient of a sparse tensor from the gradient of its values, which is equal for entries at one place."""
     unique, first, _ = pattern.unique()
     return sparse_at(g if unique is pattern else on(_index, g, (first,)), unique)
 
 
 def at(g: Any, pattern: Pattern) -> Any:
-    """The elements of `g`, sparse or dense, at the places of `pattern`: of a tensor's gradient, that of its values."""
+    """The elements of `g`, sparse or dense, at the places of `pattern`: from a tensor's gradient to its values'."""
     if isinstance(g, Tensor) and not thread.modes.grad_enabled:
         g = g._data  # an ordinary backward pass runs on payloads
     if not isinstance(g, SparseTensor | SparseArray):
@@ -165,7 +165,7 @@ def at(g: Any, pattern: Pattern) -> Any:
                 "grad is sparse tensor, but has incorrect sparse_dim", expected=str(needed), found=str(found)
             )
         )
-    # an element of g that is not among its entries is zero: join the two patterns, and sum what g has at each place
+    # elements of g without an entry are zero: join the two patterns, and sum the entries of g at each place
     joint, _, places = _joined(pattern, _pattern(g)).unique()
     values = _entries(g)
     sums = on(_add_up, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
@@ -177,7 +177,7 @@ def _joined(a: Pattern, b: Pattern) -> Pattern:
 
 
 def _sum(a: Any, b: Any) -> Any:
-    """The sum of two tensors or payloads of which at least one is sparse: sparse if both are."""
+    """The sum of two tensors or payloads, at least one of them sparse. It is sparse if both are."""
     if not isinstance(a, SparseTensor | SparseArray):
         return np.add(a, _dense(b))
     if not isinstance(b, SparseTensor | SparseArray):
@@ -201,7 +201,7 @@ def _dense(a: SparseTensor | SparseArray) -> Any:
 
 
 def _times(a: SparseTensor, b: Any) -> SparseTensor:
-    """``a * b``, element by element, at the places of `a`; of two sparse tensors at those of the one that has fewer."""
+    """``a * b``, element by element, at the places of `a`; if both are sparse, of the one with fewer entries."""
     sparse = isinstance(b, SparseTensor)
     alike = a.shape == b.shape and a.sparse_dim() == b.sparse_dim() if sparse else broadcasts_to(b._data.shape, a.shape)
     if not alike:
@@ -225,10 +225,10 @@ def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor
 
 
 def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """``a @ b`` of two sparse matrices, with an entry wherever a column of one meets an equal row of the other."""
+    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that meets an equal row of `b`."""
     (x, left), (y, right) = _coalesced(a), _coalesced(b)
     columns, rows = left.indices[1], right.indices[0]
-    begins = np.searchsorted(rows, columns)  # the entries of one row of b lie side by side
+    begins = np.searchsorted(rows, columns)  # the entries of a row of b are adjacent
     counts = np.searchsorted(rows, columns, "right") - begins
     i = np.repeat(np.arange(left.nnz), counts)
     k = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
@@ -279,7 +279,7 @@ def _check_product(input: Any, other: Any) -> None:
 class SparseTensor(Tensor):
     """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
 
-    Made by `sparse_coo_tensor` and `Tensor.to_sparse`. An index may occur several times: the element there is the sum
+    `sparse_coo_tensor` and `Tensor.to_sparse` make it. An index may occur several times: the element there is the sum
     of its values. ``a @ b`` and ``b @ a``, sums, products, `sum`, `t`, `to_dense`, `coalesce` and
     `values` are differentiable; other operations raise NotImplementedError. The product of two sparse matrices is
     sparse, and so are ``a.grad`` and ``autograd.grad(y, a)``.
@@ -288,7 +288,7 @@ class SparseTensor(Tensor):
     __slots__ = ()
     __torch_function__ = staticmethod(disabled_torch_function_impl)
 
-    # A leaf that requires grad has its values for a leaf in the graph: their gradient is an ordinary one.
+    # In the graph, the values of a leaf that requires grad are the leaf: their gradient is an ordinary one.
     _source: Tensor | None = None
 
     @property
@@ -306,7 +306,7 @@ class SparseTensor(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded. Only a leaf's can be changed."""
+        """Whether operations on this tensor are recorded. It can be changed for a leaf only."""
         return self._requires_grad
 
     @requires_grad.setter
@@ -332,7 +332,7 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient accumulated here by `backward`, a coalesced sparse tensor on the same places; or None."""
+        """The gradient that `backward` accumulated, a coalesced sparse tensor at the same places; or None."""
         if self._source is None:
             return _GRAD.__get__(self)
         g = self._source.grad
@@ -346,7 +346,7 @@ class SparseTensor(Tensor):
             self._source.grad = None
 
     def retain_grad(self) -> None:
-        """On a leaf this does nothing; what is not a leaf cannot keep its gradient."""
+        """Do nothing for a leaf; a sparse tensor that is not a leaf cannot retain its gradient."""
         if not self.is_leaf:
             raise NotImplementedError(
                 "retain_grad() is not defined for sparse tensors.\n  What to do: call autograd.grad(output, tensor)."
@@ -354,7 +354,7 @@ class SparseTensor(Tensor):
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 
-    # What it is -----------------------------------------------------------------------------------------------
+    # Contents -------------------------------------------------------------------------------------------------
 
     is_sparse = True
     layout = sparse_coo
@@ -369,11 +369,11 @@ class SparseTensor(Tensor):
         return self.ndim
 
     def sparse_dim(self) -> int:  # type: ignore[override]
-        """How many axes, the first ones, the indices run over."""
+        """The number of axes, the first ones, that the indices run over."""
         return self._data.pattern.indices.shape[0]
 
     def dense_dim(self) -> int:  # type: ignore[override]
-        """How many axes, the last ones, each value has."""
+        """The number of axes, the last ones, of each value."""
         return self.ndim - self.sparse_dim()
 
     def size(self, dim: int | None = None) -> Any:
@@ -392,7 +392,7 @@ class SparseTensor(Tensor):
         return self._data.pattern.nnz
 
     def is_coalesced(self) -> bool:
-        """Whether the indices are known to be sorted, and none to occur twice."""
+        """Whether the indices are known to be sorted, without duplicates."""
         return self._data.pattern.coalesced
 
     def _indices(self) -> Tensor:
@@ -400,16 +400,16 @@ class SparseTensor(Tensor):
         return wrap(self._data.pattern.indices)
 
     def _values(self) -> Tensor:
-        """The values as they are kept, outside the graph."""
+        """The values as stored, outside the graph."""
         return _entries(self.detach())
 
     def indices(self) -> Tensor:
-        """The indices of a coalesced tensor; RuntimeError for one that is not."""
+        """The indices of a coalesced tensor; RuntimeError if it is not coalesced."""
         self._require_coalesced("indices")
         return self._indices()
 
     def values(self) -> Tensor:
-        """The values of a coalesced tensor, differentiable; RuntimeError for one that is not."""
+        """The values of a coalesced tensor, differentiable; RuntimeError if it is not coalesced."""
         self._require_coalesced("values")
         return _entries(self)
 
@@ -451,11 +451,11 @@ class SparseTensor(Tensor):
     # Differentiable -------------------------------------------------------------------------------------------
 
     def coalesce(self) -> SparseTensor:
-        """The same matrix with its indices sorted and each of them once; the values at equal ones are summed."""
+        """The same tensor with sorted indices, without duplicates: values at equal indices are summed."""
         return self if self.is_coalesced() else sparse_at(*_coalesced(self))
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The tensor with all of its zeros. masked_grad: True, as it always is: the gradient is that of the entries."""
+        """The dense tensor. masked_grad: False is refused, for gradients are computed at the entries only."""
         if dtype is not None or masked_grad is False:
             raise NotImplementedError(
                 "to_dense(): expected no dtype, and a gradient at the entries only.\n"
@@ -464,7 +464,7 @@ class SparseTensor(Tensor):
         return _dense(self)
 
     def sum(self, dim: Any = None, *, dtype: Any = None) -> Tensor:  # type: ignore[override]
-        """The sum of all elements, or along one or several axes: sparse, as long as a sparse axis is left."""
+        """The sum of all elements, or along one or several axes: sparse if a sparse axis is left."""
         values = _entries(self) if dtype is None else _entries(self).to(dtype)
         if dim is None:
             return values.sum()
@@ -479,7 +479,7 @@ class SparseTensor(Tensor):
         return sparse_at(values, Pattern(pattern.indices[left], size, False)).coalesce()
 
     def clone(self) -> SparseTensor:  # type: ignore[override]
-        """A copy with values of its own, through which gradients flow."""
+        """A copy with values of its own; differentiable."""
         return sparse_at(_entries(self).clone(), self._data.pattern)
 
     def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
@@ -489,11 +489,11 @@ class SparseTensor(Tensor):
         return self if converted is values else sparse_at(converted, self._data.pattern)
 
     def conj(self) -> SparseTensor:  # type: ignore[override]
-        """The complex conjugate; a real tensor is its own."""
+        """The complex conjugate; a real tensor is returned itself."""
         return sparse_at(_entries(self).conj(), self._data.pattern)
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
-        """Two of the sparse axes exchanged."""
+        """The tensor with two of its sparse axes exchanged."""
         first, second = wrap_axis(dim0, self.ndim), wrap_axis(dim1, self.ndim)
         if max(first, second) >= self.sparse_dim():
             raise RuntimeError(
@@ -510,7 +510,7 @@ class SparseTensor(Tensor):
         return sparse_at(_entries(self), Pattern(indices, size, self._nnz() < 2))
 
     def t(self) -> SparseTensor:
-        """The transpose of a sparse matrix; a vector is its own."""
+        """The transpose of a sparse matrix; a vector stays the same."""
         if self.sparse_dim() > 2 or self.dense_dim():
             raise RuntimeError(
                 f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse "
@@ -527,7 +527,7 @@ class SparseTensor(Tensor):
 
     @staticmethod
     def _matmul(input: Any, other: Any) -> Tensor:
-        """What `matmul` does where one operand is sparse."""
+        """`matmul` with at least one sparse operand."""
         input, other = (wrap(a) if isinstance(a, np.ndarray) else a for a in (input, other))
         _check_product(input, other)
         if isinstance(input, SparseTensor):

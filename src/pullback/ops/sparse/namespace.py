@@ -1,6 +1,6 @@
-"""`sparse_coo_tensor`, and the namespace `pullback.sparse`: how sparse tensors are made, checked and multiplied.
+"""`sparse_coo_tensor`, and the namespace `pullback.sparse`: makes, checks and multiplies sparse tensors.
 
-What they are and how they are differentiated is in `coo.py`.
+The tensors themselves and their derivatives are in `coo.py`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:
-    """The sparse tensor with `values` at `indices`; a tensor given as `values` gets its gradient through it.
+    """The sparse tensor with `values` at `indices`; gradients flow to a tensor given as `values`.
 
     Args:
         indices: integers of shape ``(sparse_dim, nnz)``, a column for each value: a tensor, an array, nested lists. An
             index may occur several times: its values are summed.
         values: of shape ``(nnz,)``; or ``(nnz, ...)``, and then each value is itself a dense tensor; or one number.
-            Without values there are none, and what is given instead of `indices` is the `size`.
-        size: the shape; the smallest that holds the indices unless given.
+            If left out, the first argument is the `size`, and the tensor has no entries.
+        size: the shape; by default the smallest that holds the indices.
         dtype, requires_grad: as for `tensor`.
-        check_invariants: taken for PyTorch's sake; the indices are always checked.
-        is_coalesced: a promise that the indices are sorted, row by row, and that none occurs twice.
+        check_invariants: accepted as in PyTorch; the indices are always checked.
+        is_coalesced: a promise that the indices are sorted, row by row, without duplicates.
 
     Raises:
         RuntimeError: indices that are not integers, not 2-D, negative or out of range; shapes that do not fit; a
@@ -122,7 +122,7 @@ def _checked_indices(indices: Any) -> np.ndarray[Any, Any]:
 
 
 def _checked_size(places: np.ndarray[Any, Any], dense: tuple[int, ...], size: Any) -> tuple[int, ...]:
-    """`size`, if indices and values of shape ``(nnz, *dense)`` fit in; the smallest that they fit in, if it is None."""
+    """`size`, if indices and values of shape ``(nnz, *dense)`` fit; if it is None, the smallest that they fit."""
     needed = tuple(int(n) for n in places.max(axis=1) + 1) if places.shape[1] else (0,) * len(places)
     if size is None:
         return needed + dense
@@ -181,7 +181,7 @@ def mm(sparse: Tensor, dense: Tensor) -> Tensor:
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
-    """The sum of the elements of a sparse tensor, or along one or several axes: sparse, while a sparse axis is left.
+    """The sum of the elements of a sparse tensor, or along one or several axes: sparse if a sparse axis is left.
 
     >>> import pullback
     >>> a = pullback.tensor([[3.0, 0.0], [4.0, 5.0]]).to_sparse()
@@ -206,9 +206,9 @@ def _to_sparse(
 ) -> SparseTensor:
     """The nonzero elements as a coalesced sparse tensor; differentiable.
 
-    sparse_dim: how many axes, the first ones, the indices run over; the others, of which there are `dense_dim`, are
-    those of a value, which is there if one of its elements is not 0. layout: `sparse_coo`, if given, which has no
-    blocks and so no `blocksize`.
+    sparse_dim: how many axes, the first ones, the indices run over. The other `dense_dim` axes are those of a value; a
+    value is kept if any of its elements is not 0. layout: `sparse_coo`, if given; it has no blocks, so `blocksize` is
+    refused.
     """
     if layout not in (None, sparse_coo) or blocksize is not None:
         found = str(layout) if blocksize is None else f"blocksize={blocksize}"
@@ -236,7 +236,7 @@ def _to_sparse(
 
 @method("sparse_mask")
 def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
-    """The elements at the places of a sparse tensor of the same shape, whose values do not count; differentiable.
+    """The elements at the places of a sparse tensor of the same shape (its values are not used); differentiable.
 
     >>> import pullback
     >>> mask = pullback.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 1.0], (2, 2))

@@ -1,11 +1,11 @@
-"""Where the nonzeros of a sparse matrix stand, and the two products that are computed on them alone.
+"""The pattern of nonzeros of a sparse matrix, and the two products that are computed at them alone.
 
 For ``Y = A B`` with the cotangent ``G`` the gradients are
 
     dA[i, j] = sum_k G[i, k] conj(B[j, k])   for the nonzeros (i, j) of A,        dB = A^H G.
 
-The first is `_sampled_mm`, the second is `_sparse_mm` again; each is the adjoint of the other, so there are derivatives
-of every order. Both need memory for the nonzeros and for the dense operands, never for a dense A.
+The first is `_sampled_mm`, the second is `_sparse_mm` again. Each is the adjoint of the other, so derivatives of every
+order exist. Both need memory for the nonzeros and for the dense operands, never for a dense A.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ALL = slice(None)
 
 
 class Pattern:
-    """Where the entries of a sparse tensor stand: `indices`, a column for each entry, in a tensor of shape `size`.
+    """The places of a sparse tensor's entries: `indices`, a column for each entry, in a tensor of shape `size`.
 
-    coalesced: the columns are sorted, and none occurs twice. A pattern never changes, and is shared by all tensors
-    computed on the same entries.
+    coalesced: the columns are sorted, without duplicates. A pattern never changes, and all tensors computed on the same
+    entries share it.
     """
 
     __slots__ = ("_rows", "_unique", "coalesced", "indices", "size")
@@ -43,12 +43,12 @@ class Pattern:
         return self.indices.shape[1]
 
     def unique(self) -> tuple[Pattern, Any, Any]:
-        """The coalesced pattern; for each of its places an entry here; for each entry here its place there."""
+        """The coalesced pattern; for each of its places, an entry of this one; for each entry here, its place there."""
         if self.coalesced:
             return self, _ALL, _ALL
         if self._unique is None:
             keys, spans = self.indices, self.size[: len(self.indices)]
-            if math.prod(spans) <= np.iinfo(np.int64).max:  # one number for each place sorts faster than several
+            if math.prod(spans) <= np.iinfo(np.int64).max:  # one number for each place sorts faster
                 keys = np.ravel_multi_index(tuple(keys), spans)[np.newaxis] if self.nnz else keys[:1]
             order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])
             columns = keys[:, order]
@@ -61,12 +61,12 @@ class Pattern:
         return self._unique
 
     def matrix(self, values: np.ndarray[Any, Any]) -> Any:
-        """SciPy's CSR matrix with `values` here; the pattern must be coalesced."""
+        """SciPy's CSR matrix with `values` at these places. The pattern must be coalesced."""
         sparse = _scipy_sparse()
         if self._rows is None:
             ends = np.searchsorted(self.indices[0], np.arange(self.size[0] + 1))
             found = sparse.csr_array((np.empty(self.nnz, np.int8), self.indices[1], ends), shape=self.size)
-            self._rows = found.indices, found.indptr  # in the smallest integers that hold them
+            self._rows = found.indices, found.indptr  # in the smallest integer dtype that holds them
         return sparse.csr_array((values, *self._rows), shape=self.size)
 
 
@@ -92,7 +92,7 @@ def _by_dense(g: Any, values: Any, pattern: Any, transposed: Any) -> Any:
 @bilinear(method=False, values=_by_values, dense=_by_dense)
 def _sparse_mm(values: Any, dense: Any, pattern: Any, transposed: Any) -> Any:
     """The matrix with `values` at the places of `pattern`, or its transpose, times a dense matrix or vector."""
-    half = values.dtype == np.float16  # for which SciPy has no product
+    half = values.dtype == np.float16  # SciPy has no product in half precision
     matrix = pattern.matrix(values.astype(np.float32) if half else values)
     found = (matrix.T if transposed else matrix) @ (dense.astype(np.float32) if half else dense)
     return found.astype(np.float16) if half else found
