@@ -357,7 +357,7 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
         for edge in node._edges:
             if edge:
                 following = edge[0]
-                if not following._edges:  # a leaf's, of which there may be many
+                if not following._edges:  # leaves: there may be many
                     if following in targets:
                         found.add(following)
                 elif following not in seen:

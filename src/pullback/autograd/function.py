@@ -171,7 +171,7 @@ class Function:
 def _enter(node: FunctionNode, inputs: Sequence[Any]) -> tuple[FunctionNode, Sequence[Any], bool]:
     """Start the node of a call with these arguments.
 
-    Returns it, the leaves of the arguments, for each of which it has an edge or None, and whether there is an edge.
+    Returns the node, which has an edge or None for each leaf; the leaves; and whether there is an edge at all.
     """
     edges: list[Edge | None] = []
     wanted, constants, others = False, 0, 0

@@ -53,7 +53,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Any) -> None:
-    """Count a write to a tensor's memory of which the tensor does not know; also for several tensors at once."""
+    """Count a write to the memory of a tensor, or of several, that the tensor itself did not notice."""
     for t in [tensor] if isinstance(tensor, Tensor) else tensor:
         t._bump()
 

@@ -171,7 +171,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What `pack_hook` returned; without hooks the tensor, or None if there is none (any more)."""
+        """The result of `pack_hook`; without hooks the tensor, or None if there is no tensor (any more)."""
         held = self._held()
         return held._held if isinstance(held, Packed) else held if isinstance(held, Tensor) else None
 

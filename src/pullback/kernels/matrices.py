@@ -127,7 +127,7 @@ def _factor_columns(stack: Array, pivots: Array, start: int, stop: int) -> None:
 
 
 def cholesky(a: Array) -> tuple[Array, Array]:
-    """The lower triangular L with ``a = L L^H``, and 0. If there is none: zeros from some column on, and the order of
+    """The lower triangular L with ``a = L L^H``, and 0. Without such an L: zeros from some column on, and the order of
     the leading minor that is not positive. Only the lower triangle of `a` is read.
     """
     try:

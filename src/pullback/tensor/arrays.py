@@ -171,7 +171,7 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
 
 
 def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """How many elements lie between neighbours along each axis; where there are none, what the shape says."""
+    """The distance between neighbours along each axis, in elements; for an empty array, as the shape implies."""
     if array.size or any(array.strides):
         return tuple(s // array.itemsize for s in array.strides)
     # NumPy tells 0 for what it has made without elements

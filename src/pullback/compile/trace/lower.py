@@ -1,7 +1,7 @@
 """From operations of the table to NumPy's: a trace becomes a `Program`.
 
-The forward of each operation that was written down is called with symbols. What then comes of the example is compared
-with what the operation gave itself: a forward that does something else for what is no array is called as it is.
+The forward of each recorded operation is called with symbols. Its result on the example is compared with the result of
+the operation itself: a forward that behaves differently on symbols is kept as one call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Lowered:
-    """The program of a trace: the value of each number, and the operations that are called as they are."""
+    """The program of a trace: the value of each number, and the operations that are kept as calls."""
 
     def __init__(
         self,
@@ -37,12 +37,12 @@ class Lowered:
         known: Mapping[int, Value],
         repeated: Collection[int],
     ) -> None:
-        """captured: the numbers of tensors from outside that are read in each call. known: the values of arguments,
-        by their numbers, in `program`, an earlier one to go on with. repeated: the numbers of arguments that are given
-        as one element."""
+        """captured: the numbers of tensors from outside, which are read in each call. known: the values of arguments,
+        by their numbers, in `program`, an earlier one that is continued. repeated: the numbers of arguments that are
+        given as one element."""
         self.program = Program() if program is None else program
         self.values: dict[int, Value] = {}
-        self.inputs: dict[int, Value] = {}  # what is given for an argument, which may be repeated
+        self.inputs: dict[int, Value] = {}  # the given value of each argument, before it is repeated
         self.opaque: dict[str, str] = {}  # the operations that were not taken apart, and why
         self._examples = trace.examples
         for number in (*trace.inputs, *captured):
@@ -72,7 +72,7 @@ class Lowered:
             self.values[number] = value
 
     def _apart(self, op: Op, entry: Entry) -> list[Value]:
-        """The values that the operation's forward is made of."""
+        """The values that the operation's forward consists of."""
         args = _replaced(entry.args, self._symbol)
         kwargs = _replaced(entry.kwargs, self._symbol)
         if any(s.dtype.kind == "V" for s in _symbols((args, kwargs))):
@@ -164,7 +164,7 @@ _ASKED = {
 
 
 class _Boxed(NamedTuple):
-    """In the arguments of a whole operation: an array that it gets as a tensor."""
+    """Marks an array among the arguments of a whole operation, which gets it as a tensor."""
 
     array: Any
 
@@ -219,5 +219,5 @@ def same(made: Array, expected: Array) -> bool:
     tolerance = 64 * float(np.finfo(made.dtype).eps)
     with np.errstate(all="ignore"):
         sizes = np.abs(expected[np.isfinite(expected)])
-        small = tolerance * float(sizes.max(initial=0))  # what is left of terms that cancel is no exacter than they
+        small = tolerance * float(sizes.max(initial=0))  # the rest of cancelling terms is no more exact than the terms
         return bool(np.allclose(made, expected, rtol=tolerance, atol=small, equal_nan=True))

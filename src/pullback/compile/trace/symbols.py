@@ -1,8 +1,8 @@
 """`Symbol`: an array that writes what is done to it into a `Program`.
 
-The forwards of the table's operations are NumPy code on arrays. Called with symbols they say of what ufuncs, reductions
-and other calls they consist. A symbol carries an example besides, what it would be in the call that is traced; a
-forward that asks for values is not taken apart (`Opaque`), because the answer would be frozen into the program.
+The forwards of the table's operations are NumPy code on arrays. Called with symbols, they show the ufuncs, reductions
+and other calls they consist of. A symbol also carries an example: its value in the call that is traced. A forward that
+asks for values is not taken apart (`Opaque`), because the answer would be frozen into the program.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Symbol(NDArrayOperatorsMixin):
 
 
 def taken(array: Array, index: Any) -> Any:
-    """A part of an array, by subscripts that give a view."""
+    """A part of an array, selected by subscripts that give a view."""
     return array[index]
 
 
@@ -133,7 +133,7 @@ def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
 
 
 def called(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Any function of NumPy's, as a call of the program."""
+    """Any NumPy function, as a call of the program."""
     if kwargs.get("out") is not None:
         raise Opaque
     programs: list[Program] = []
@@ -179,7 +179,7 @@ def mapped(program: Program, ufunc: np.ufunc, inputs: Any) -> Symbol:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """A product of matrices: of many by one, it is one product of all their rows; of columns by rows, elementwise."""
+    """A product of matrices: many matrices by one are one product of all rows; a column by a row is elementwise."""
     if a.ndim > 1 and b.ndim > 1 and a.shape[-1] == 1:
         return np.multiply(a, b)
     rows = a.shape[:-1]

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Argument:
-    """What stands in the place of a tensor in the structure of results: its number among them."""
+    """Stands for a tensor in the structure of the results: its number among them."""
 
     __slots__ = ("number",)
 
@@ -40,12 +40,12 @@ class NotTracedError(Exception):
 class Traced(NamedTuple):
     """A function's program for one signature.
 
-    arguments: its values for the tensors given, and for those of `captured`, met on the way. outs: the values of its
-    results; `passed` tells which argument one is, `same` the first that is the same tensor, and `tracked` are the
-    numbers of those that require grad. cotangents, gradients: of the latter, and of each argument (None: it has none);
-    problem: why there are no such values, if the backward cannot be traced. written: the arguments that are written to,
-    and what. lines: where, in the user's code.
-    tree: how the results nest.
+    arguments: the values of the given tensors, and of those in `captured`, which were met on the way. outs: the values
+    of the results. `passed` says which argument a result is, `same` which earlier result is the same tensor, and
+    `tracked` lists the numbers of the results that require grad. cotangents: the values of their cotangents; gradients:
+    the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. written: the
+    arguments that are written to, with the written values. lines: the places in the user's code.
+    tree: the nesting of the results.
     """
 
     arguments: list[Value]
@@ -72,18 +72,18 @@ def trace(
     wanted: Sequence[bool] | None = None,
     uniform: Sequence[bool] = (),
 ) -> Traced:
-    """Trace `call`, a function of tensors in the place of the arrays.
+    """Trace `call`, a function of tensors that stand for the arrays.
 
-    recorded: whether operations are. earlier: a trace of the same function, whose values this one is to use. wanted: of
-    which results that require grad there is a gradient; all. uniform: of which of these gradients all elements are the
-    same.
+    recorded: whether operations are recorded. earlier: a trace of the same function, whose values this one reuses.
+    wanted: the results (of those that require grad) for which a gradient comes; None: all. uniform: those whose
+    gradient repeats one number.
     """
     level, found = _written_down(call, arrays, requires, recorded, wanted)
     captured = _still_alive(level)
     known: dict[int, Value] = {}
     numbers: list[int | None] = [*found.numbers, *captured]
     tensors = list(captured.values())
-    if earlier is not None:  # its arguments are all that is given; what else was met was made on the way
+    if earlier is not None:  # only its arguments are given; everything else that was met was made on the way
         tensors = earlier.captured
         met = {id(t): n for n, t in captured.items()}
         numbers = [*found.numbers, *(met.get(id(t)) for t in tensors)]
@@ -111,7 +111,7 @@ def trace(
 
 
 def rebuilder(tree: Any) -> Callable[[Sequence[Any]], Any]:
-    """A function from results in order to the structure they are returned in."""
+    """A function that nests a flat list of results as they are returned."""
     space: dict[str, Any] = {}
 
     def text(part: Any) -> str:
@@ -188,7 +188,7 @@ def _written_down(
 
 @contextlib.contextmanager
 def _without_hooks() -> Iterator[None]:
-    """What a trace saves is not packed: hooks want values."""
+    """Do not pack what a trace saves: hooks need values."""
     modes = thread.modes
     before, modes.pack_hooks = modes.pack_hooks, ()
     try:
@@ -198,7 +198,7 @@ def _without_hooks() -> Iterator[None]:
 
 
 def _still_alive(level: Trace) -> dict[int, Tensor]:
-    """The tensors that the trace met and that somebody else holds; the others it made itself: they are constants."""
+    """The tensors met by the trace that somebody else holds. The others were made by it and are constants."""
     looked = {n: weakref.ref(t) for n, (t, _) in level.captured.items()}
     level.forget()
     found: dict[int, Tensor] = {}
@@ -224,7 +224,7 @@ def _is_held(arrays: list[Array], number: int) -> bool:
 
 
 def _references() -> int:
-    """What the count of references says of an array that only one variable holds."""
+    """The reference count of an array that only one variable holds."""
     array = np.empty(1)
     return sys.getrefcount(array)
 
@@ -235,7 +235,7 @@ _REFERENCES = _references()
 def _gradients(
     level: Trace, outs: Sequence[Tensor], by: Sequence[tuple[int, Tensor]]
 ) -> tuple[list[int], list[tuple[int, int]], str]:
-    """The numbers of the cotangents of results, and of the gradients by numbered tensors; or why there are none."""
+    """The numbers of the cotangents and of the gradients by the numbered tensors, or the reason why there are none."""
     wanted = [(n, t) for n, t in by if t._requires_grad]
     if not outs or not wanted:
         return [], [], ""
@@ -243,7 +243,7 @@ def _gradients(
     numbers = [level.number_of(t) for t in cotangents]
     try:
         found = grad(list(outs), [t for _, t in wanted], cotangents, allow_unused=True)
-    except Exception as error:  # of a rule, or of a hook or a Function of the user's: backward will raise it
+    except Exception as error:  # an error of a rule, or of the user's hook or Function: backward will raise it
         return numbers, [], f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return numbers, [(n, level.number_of(g)) for (n, _), g in zip(wanted, found, strict=True) if g is not None], ""
 

@@ -31,7 +31,7 @@ def _place(input: Any, index: Any, shape: Any) -> Any:
 
 
 def _last_step(index: Any, rank: int) -> tuple[Any, int]:
-    """The last of the steps that an index stands for, each of which is a node in torch, and its dimension there."""
+    """The last step of an index, and its dimension. In torch each step of an index is a node."""
     steps = [i for i, part in enumerate(index) if part is not Ellipsis and part != _FULL]
     last = steps[-1] if steps else index.index(_FULL) if _FULL in index else 0
     taken = sum(part is not None and part is not Ellipsis for part in index)
