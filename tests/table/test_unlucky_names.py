@@ -373,3 +373,8 @@ def test_a_rule_that_could_be_a_fact_is_refused() -> None:
     forward = written("def f(x, view): return np.multiply(x, view)")
     with pytest.raises(TypeError, match=r"rules=\{'view'"):
         entry.bilinear(x=lambda u, view: u * view, view=lambda u, x: u * x)(forward)
+
+
+def test_a_misspelt_fact_is_refused() -> None:
+    with pytest.raises(TypeError, match="table entry 'take': 'methd' is neither a fact nor the rule of an argument"):
+        entry.linear(x=lambda u: u, methd=False)(take)

@@ -223,6 +223,8 @@ class Op:
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
         self.promotes = sum(1 << i for i in self.promoted)
         for arg, rule in rules.items():
+            if not hasattr(rule, "__code__"):
+                raise TypeError(f"table entry {name!r}: {arg!r} is neither a fact nor the rule of an argument")
             unknown = {n for n in needs(rule) if not OUTPUT.fullmatch(n)}
             unknown -= {*self.params, *(f"{p}_shape" for p in self.params)}
             if arg not in self.params or unknown:
