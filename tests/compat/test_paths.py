@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
+import pickle
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 import pullback
+from pullback.compat import paths
 
 # Some names of each path; those that PyTorch keeps in other files than we do among them.
 NAMES = {
@@ -161,3 +164,49 @@ def test_what_is_said_to_do_instead_is_there() -> None:
         for part in path.split("."):
             found = getattr(found, part)
         assert callable(found)
+
+
+# Pickles made by the version in which these classes lay at other paths.
+_OLD_PICKLES = {
+    "a tensor": (
+        "gASV2QAAAAAAAACMEXB1bGxiYWNrLl9jb3B5aW5nlIwIX3JlYnVpbHSUk5QojBBwdWxsYmFjay5fdGVuc29ylIwGVGVuc29ylJOU"
+        "jBZudW1weS5fY29yZS5tdWx0aWFycmF5lIwMX3JlY29uc3RydWN0lJOUjAVudW1weZSMB25kYXJyYXmUk5RLAIWUQwFilIeUUpQo"
+        "SwFLAUsChpRoCYwFZHR5cGWUk5SMAmY0lImIh5RSlChLA4wBPJROTk5K/////0r/////SwB0lGKJQwgAAIA/AAAAQJR0lGKITnSU"
+        "UpQu"
+    ),
+    "a layer": (
+        "gASV1gEAAAAAAACMGnB1bGxiYWNrLm5uLmxheWVycy5wb29saW5nlIwJTWF4UG9vbDJklJOUKYGUfZQojAh0cmFpbmluZ5SIjAtf"
+        "cGFyYW1ldGVyc5R9lIwIX2J1ZmZlcnOUfZSMG19ub25fcGVyc2lzdGVudF9idWZmZXJzX3NldJSPlIwIX21vZHVsZXOUfZSME19i"
+        "YWNrd2FyZF9wcmVfaG9va3OUjAtjb2xsZWN0aW9uc5SMC09yZGVyZWREaWN0lJOUKVKUjA9fYmFja3dhcmRfaG9va3OUaBEpUpSM"
+        "Dl9mb3J3YXJkX2hvb2tzlGgRKVKUjBJfZm9yd2FyZF9wcmVfaG9va3OUaBEpUpSMEV9zdGF0ZV9kaWN0X2hvb2tzlGgRKVKUjBVf"
+        "c3RhdGVfZGljdF9wcmVfaG9va3OUaBEpUpSMGl9sb2FkX3N0YXRlX2RpY3RfcHJlX2hvb2tzlGgRKVKUjBtfbG9hZF9zdGF0ZV9k"
+        "aWN0X3Bvc3RfaG9va3OUaBEpUpSMC2tlcm5lbF9zaXpllEsCjAZzdHJpZGWUSwKMB3BhZGRpbmeUSwCMCGRpbGF0aW9ulEsBjA5y"
+        "ZXR1cm5faW5kaWNlc5SJjAljZWlsX21vZGWUiXViLg=="
+    ),
+    "a dtype and a size": (
+        "gASVSAAAAAAAAACMEHB1bGxiYWNrLl9kdHlwZXOUjAdmbG9hdDMylJOUjBBwdWxsYmFjay5fbWVtb3J5lIwEU2l6ZZSTlEsCSwOG"
+        "lIWUgZSGlC4="
+    ),
+}
+_SHOWN = {
+    "a tensor": "tensor([[1., 2.]], requires_grad=True)",
+    "a layer": "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)",
+    "a dtype and a size": "(pullback.float32, pullback.Size([2, 3]))",
+}
+
+
+@pytest.mark.parametrize("what", _OLD_PICKLES)
+def test_a_pickle_of_an_earlier_version_is_read(what: str) -> None:
+    assert repr(pickle.loads(base64.b64decode(_OLD_PICKLES[what]))) == _SHOWN[what]
+
+
+def test_every_path_of_an_earlier_version_leads_to_a_module() -> None:
+    for path in paths.PICKLED:
+        assert importlib.import_module(f"pullback.{path}") is paths.moved(path)
+
+
+def test_the_modules_of_optimisers_are_attributes() -> None:
+    assert pullback.optim.adam.Adam is pullback.optim.Adam
+    assert pullback.autograd.anomaly.detect_anomaly is pullback.autograd.detect_anomaly
+    with pytest.raises(AttributeError, match="no attribute 'adan'"):
+        pullback.optim.adan  # noqa: B018

@@ -23,7 +23,7 @@ from .saved import SavedTensor
 # What PyTorch has in `torch.autograd` and is not the heart: the modules it lives in, below `pullback`, and its names.
 _MOVED = {
     "compat.variable": "Variable variable",
-    "diagnose.anomaly": "detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
+    "diagnose.anomaly": "anomaly detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
     "diagnose.gradcheck.checking": "GradcheckError gradcheck gradgradcheck",
     "diagnose.origins": "is_recording_origins record_origins",
     "func": "forward_ad functional",

@@ -109,7 +109,9 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 )
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor: `linalg.cholesky`."""
-    return cholesky_qr.cholesky(input, upper=True) if upper else cholesky_qr.lower(input, "CholeskyBackward0")
+    if upper is False:
+        return cholesky_qr.lower(input, "CholeskyBackward0")
+    return cholesky_qr.cholesky(input, upper=upper)
 
 
 @composite(

@@ -68,6 +68,30 @@ PUBLIC = [
 ]
 """All public modules: what each of them offers is its `__all__`, which is what `dir` shows. All others are internal."""
 
+PICKLED: dict[str, str] = {
+    "_copying": "tensor.copying",
+    "_dtypes": "tensor.dtypes",
+    "_memory": "tensor.memory",
+    "_tensor": "tensor.tensor",
+    "nn._hooks": "nn.calling",
+    "nn.compiled": "nn.compiled_module",
+    "nn.layers.convolution": "nn.layers.images.convolution",
+    "nn.layers.padding": "nn.layers.images.padding",
+    "nn.layers.pooling": "nn.layers.images.pooling",
+    "nn.layers.resampling": "nn.layers.images.resampling",
+    "ops.conversion": "ops.make.conversion",
+    "ops.coo": "ops.sparse.coo",
+    "ops.creation": "ops.make.of_size",
+    "ops.pattern": "ops.sparse.pattern",
+    "ops.questions": "ops.elementwise.close",
+    "ops.random": "ops.make.random",
+    "ops.results": "table.results",
+    "ops.table": "table.entry",
+    "ops.typed": "compat.typed",
+    "ops.values": "ops.make.from_data",
+}
+"""Where modules are now that pickles of earlier versions name: the pickles are read, the paths are not public."""
+
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -82,20 +106,20 @@ class _Moved:
 
 
 class _Paths:
-    """Knows the paths of `PATHS`."""
+    """Knows the paths of `PATHS` and `PICKLED`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, below = fullname.partition(".")
-        if package != _PACKAGE or below not in PATHS:
+        if package != _PACKAGE or below not in PATHS.keys() | PICKLED.keys():
             return None
         return ModuleSpec(fullname, _Moved())  # type: ignore[arg-type] # it need not be an `importlib.abc.Loader`
 
 
 def moved(path: str) -> ModuleType:
-    """The module that is public at `path`."""
-    return importlib.import_module(f"{_PACKAGE}.{PATHS[path]}")
+    """The module that is public at `path`, or was once at it."""
+    return importlib.import_module(f"{_PACKAGE}.{PATHS.get(path) or PICKLED[path]}")
 
 
 sys.meta_path.append(_Paths())

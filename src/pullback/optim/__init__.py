@@ -6,6 +6,10 @@ a rule for each element: a file each, `elementwise.py` for the step they share, 
 many arrays fast. Those that treat a parameter as a whole share `tensorwise.py`; L-BFGS treats all of them as one.
 """
 
+from types import ModuleType as _ModuleType
+from typing import Any as _Any
+
+from . import algorithms as _algorithms
 from . import lr_scheduler, swa_utils
 from .algorithms.adadelta import Adadelta
 from .algorithms.adafactor import Adafactor
@@ -43,6 +47,14 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """A module that PyTorch has here, `optim.adam` and the like, is that of `optim.algorithms`."""
+    found = getattr(_algorithms, name, None)
+    if not isinstance(found, _ModuleType):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found
 
 
 def __dir__() -> list[str]:

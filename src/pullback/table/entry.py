@@ -618,12 +618,17 @@ def joining(**given: Any) -> Any:
 
         @functools.wraps(forward)
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            out = kwargs.pop("out", None) if kwargs and "out" not in op.params else None
-            if kwargs or len(args) != 2:
-                args, _ = op.bind(args, kwargs)
-                if not 0 < len(args) <= 2:
-                    raise TypeError(f"{op.name}() takes {' and '.join(op.params)}; found {len(args)} arguments")
-                args = op.padded(args, {})
+            if kwargs or len(args) not in (1, 2):
+                return unusual(args, kwargs)
+            return join(op, args[0], args[1] if len(args) == 2 else op.defaults[0])
+
+        def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+            out = kwargs.pop("out", None) if "out" not in op.params else None
+            if not args and op.params[0] not in kwargs:
+                raise TypeError(f"{op.name}() missing 1 required positional argument: {op.params[0]!r}")
+            if len(args) > 2:
+                raise TypeError(f"{op.name}() takes from 1 to 2 positional arguments but {len(args)} were given")
+            args = op.padded(op.bind(args, kwargs)[0], {})
             return join(op, *args) if out is None else into(out, op, args, {})
 
         return _publish(op, call, forward)

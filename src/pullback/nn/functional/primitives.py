@@ -47,7 +47,7 @@ def _into_planes(input: Any, index: Any, plane: Any) -> Any:
     home="nn.functional",
     saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
     batch="leading",
-    numbers="maps",
+    numbers="",
     input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
 )
 def _resample(input: Any, maps: Any) -> Any:

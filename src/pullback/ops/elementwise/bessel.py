@@ -49,7 +49,8 @@ def scipy_special(name: str) -> Any:
 def by_scipy(name: str, function: str, *args: Any) -> Any:
     """SciPy's `function` of floating point payloads of one dtype, in that dtype. name: the operation."""
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "dtype")))
-    args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
+    if len(args) > 1:
+        args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
     return np.asarray(scipy_special(function)(*args)).astype(first.dtype, copy=False)
 
 
@@ -149,7 +150,8 @@ def _of_order(name: str, family: str, n: int, words: str, *, node: str = "", **a
     def call(input: Tensor) -> Tensor:
         return bessel(input, family, n)
 
-    call.__name__, call.__doc__ = name, words
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = words
     usual = {
         "home": "special",
         "numpy": {f"scipy.special.{_FAMILIES[family][n]}": lambda x: entered(x)},
