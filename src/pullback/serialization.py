@@ -28,11 +28,11 @@ from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from . import errors, safetensors
+from . import _safetensors, errors
+from ._safetensors import ForeignError
 from .nn import Parameter
 from .ops.sparse.coo import SparseTensor
 from .ops.sparse.namespace import sparse_coo_tensor
-from .safetensors import ForeignError
 from .tensor import dtypes
 from .tensor.memory import Size
 from .tensor.tensor import Tensor, wrap
@@ -87,7 +87,7 @@ def save(obj: Any, f: File) -> None:
             )
         _Writer(obj).write(f)
     else:
-        kind = safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
+        kind = _safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
         _write_file(f, kind(obj).write)
 
 
@@ -265,9 +265,9 @@ def _read(file: Any, name: str) -> Any:
     if head[:4] == b"PK\x03\x04":
         with _damage_reported(name):
             return _read_zip(file, name)
-    if safetensors.is_one(head):
+    if _safetensors.is_one(head):
         with _damage_reported(name):
-            return safetensors.read(file)
+            return _safetensors.read(file)
     raise RuntimeError(_not_ours(name, _kind_of(head)))
 
 

@@ -359,3 +359,40 @@ def test_another_error_is_noticed() -> None:
 
     assert compared(refusing, _general("mul"), ("a leaf", "a word"))
     assert compared(refusing, _general("mul"), ("a leaf", "a leaf"))
+
+
+class _Twice(pullback.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+def test_a_former_leaf_in_the_graph_leads_to_its_node_wherever_its_edge_is_written_out() -> None:
+    t, other = pullback.ones(2, requires_grad=True), pullback.ones(2, requires_grad=True)
+    (t * 1).sum()  # gives the leaf its accumulator
+    t.requires_grad_(False)
+    t.mul_(other)  # now it is the output of a node, and has both
+    assert t._edge is not None
+    assert t._leaf is not None
+    wanted = edge_of(t)[0]
+    assert wanted is t.grad_fn
+    calls = {
+        "unary": lambda: pullback.sin(t),
+        "binary, first": lambda: t * 2,
+        "binary, second": lambda: 2 - t,
+        "binary, both": lambda: t * t,
+        "binary, with a leaf": lambda: t * other,
+        "linear": lambda: t.sum(),
+        "a tuple": lambda: t.sort()[0],
+        "joined": lambda: pullback.cat([t, t]),
+        "three operands": lambda: pullback.addcmul(t, t, t),
+        "a Function": lambda: _Twice.apply(t),
+    }
+    for name, call in calls.items():
+        found = [node for node, _ in call().grad_fn.next_functions if node is not None]
+        assert wanted in found, name
+        assert t._leaf[0] not in found, name

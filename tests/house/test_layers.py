@@ -32,7 +32,7 @@ LAYERS = [
     {"ops"},
     {"func"},
     {"compile", "diagnose.gradcheck", "utils"},
-    {"array_api", "cuda", "fft", "linalg", "nn", "random", "return_types", "safetensors", "special"},
+    {"array_api", "cuda", "fft", "linalg", "nn", "random", "return_types", "_safetensors", "special"},
     {"bridge", "compat", "optim", "serialization", "testing"},
     {"inspect"},
     {"__init__"},
