@@ -468,3 +468,11 @@ def test_an_ensemble_of_convolutions() -> None:
         found = pullback.func.vmap(F.conv2d, in_dims=(image_dim, 0))(image, w)
         expected = [F.conv2d(image if image_dim is None else image[i], w[i]).numpy() for i in range(3)]
         np.testing.assert_allclose(found.numpy(), np.stack(expected), rtol=1e-12)
+
+
+def test_a_second_backward_through_mirrored_borders_is_refused_as_in_torch() -> None:
+    x = pullback.ones(1, 3, requires_grad=True)
+    y = pullback.nn.functional.pad(x, (1, 1), "reflect").sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.backward()
