@@ -209,7 +209,7 @@ class Pass:
                 grads = self._turn(node, g, arrived)
 
     def _turn(self, node: Any, g: Any, arrived: dict[Any, Any]) -> Sequence[Any]:
-        """Run a node that has hooks, or is captured, or a leaf, or got None, or is watched; what it sends on."""
+        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns the gradients it sends on."""
         taped, captures = self.taped, self.captures
         if node._hooks is not None:
             values = fire_of_outputs(node, g, taped)
@@ -236,12 +236,12 @@ class Pass:
             modes.running = before
 
     def _run(self, node: Any, g: Any) -> Sequence[Any]:
-        """Run a node between the hooks in front of it and behind it, seen by who watches."""
+        """Run a node between its hooks, under the watcher if there is one."""
         seen = functools.partial(self._seen, node, self._like.get(node) or _like(g))
         return seen(g) if node._hooks is None else fire_around(node, g, seen, self.taped)
 
     def _seen(self, node: Any, like: Any, g: Any) -> Sequence[Any]:
-        """Run a node, seen by who watches; the hooks behind it get what fits, or what a Function returned."""
+        """Run a node under the watcher. Hooks behind a built-in node see gradients that fit; a Function's stay unchanged."""
         rule = functools.partial(self._rule, node, like, g)
         grads = rule() if self._watcher is None else self._watcher(node, g, rule)
         if node._hooks is None or not node._hooks.after or type(node)._check_gradient is not Node._check_gradient:
@@ -293,7 +293,7 @@ def _capture(wanted: dict[int, Any], g: Any, node: Node, needed: set[Node] | Non
 
 
 def fit(g: Any, edge: Edge, node: Node | None) -> Any:
-    """Make a gradient that `node` sends along `edge` the shape and dtype of what it is the gradient of."""
+    """Give a gradient that `node` sends along `edge` the shape and the dtype of its tensor."""
     data: Any = g._data if isinstance(g, Tensor) else g
     shape, found = edge[2], data.shape
     dtype: Any = edge[3]

@@ -80,7 +80,7 @@ def fire_of_outputs(node: Any, g: Any, taped: bool) -> list[Any]:
 
 
 def fire_around(node: Any, g: Any, run: Callable[[Any], Sequence[Any]], taped: bool) -> Sequence[Any]:
-    """Run a node between the hooks in front of it and behind it; what it sends on."""
+    """Run a node between the hooks in front of it and behind it. Returns the gradients it sends on."""
     if node._hooks.before:
         g = _before(node, g, taped)
     grads = run(g)
@@ -97,7 +97,7 @@ def _before(node: Any, g: Any, taped: bool) -> Any:
 
 
 def _after(node: Any, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
-    """Call the hooks behind a node, which see what it got (`g`) and sent, and may replace what it sends on."""
+    """Call the hooks behind a node. They see the gradients it got (`g`) and sent, and may replace the latter."""
     received, sent = tuple(as_tensors(g, node._outputs)), as_tensors(list(grads))
     # an operation has no edges for the inputs that need none; its hooks get None for these
     numbers = iter([i for i, edge in enumerate(node._edges) if edge])

@@ -88,7 +88,7 @@ class unwatched:  # noqa: N801 - a context manager
 
 
 def changed() -> None:
-    """Look at every node from now on, if somebody is to be told of it or what it saves is to be packed."""
+    """Start or stop looking at new nodes: somebody listens to them, or hooks pack what they save."""
     modes = thread.modes
     modes.watch = watch if modes.pack_hooks or modes.tells_nodes else None
     WRITES.n = next_write()

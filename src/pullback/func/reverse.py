@@ -241,7 +241,7 @@ def _leads_out(t: Tensor) -> bool:
 
 
 def _released(value: Any, kept: bool) -> Any:
-    """A result without its graph, unless that shall be `kept` and leads out."""
+    """A result without its graph, unless the graph is to be `kept` and leads out."""
     if not isinstance(value, Tensor) or not value._requires_grad or (kept and _leads_out(value)):
         return value
     return untracked(value)

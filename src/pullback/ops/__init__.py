@@ -1,7 +1,7 @@
 """The operations, a folder for each family; importing this package fills the table.
 
-Those of networks (convolutions, losses) are in `pullback.nn.functional` and enter themselves when that is loaded: by
-who asks for it, or for the whole `TABLE` or `NAMES` here.
+The operations of networks (convolutions, losses) are in `pullback.nn.functional`. They enter themselves when that is
+loaded: when somebody asks for it, or for the whole `TABLE` or `NAMES` here.
 """
 
 import importlib as _importlib
