@@ -209,7 +209,7 @@ class Pass:
                 grads = self._turn(node, g, arrived)
 
     def _turn(self, node: Any, g: Any, arrived: dict[Any, Any]) -> Sequence[Any]:
-        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns the gradients it sends on."""
+        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns what it sends on."""
         taped, captures = self.taped, self.captures
         if node._hooks is not None:
             values = fire_of_outputs(node, g, taped)
@@ -241,7 +241,7 @@ class Pass:
         return seen(g) if node._hooks is None else fire_around(node, g, seen, self.taped)
 
     def _seen(self, node: Any, like: Any, g: Any) -> Sequence[Any]:
-        """Run a node under the watcher. Hooks behind a built-in node see gradients that fit; a Function's stay unchanged."""
+        """Run a node under the watcher. Hooks behind a built-in node see gradients that fit; a Function's stay."""
         rule = functools.partial(self._rule, node, like, g)
         grads = rule() if self._watcher is None else self._watcher(node, g, rule)
         if node._hooks is None or not node._hooks.after or type(node)._check_gradient is not Node._check_gradient:
