@@ -1,4 +1,4 @@
-"""What a Function has besides forward and backward: marks in all combinations, `jvp`, `vmap`, names of old.
+"""What a Function has besides forward and backward: marks in all combinations, `jvp`, `vmap`, deprecated names.
 
 The programs run in PyTorch, too, and have to come to the same. The rest of the contract is in test_function.py.
 """
@@ -50,7 +50,7 @@ def test_a_generated_vmap_may_write_in_place() -> None:
     assert (y.tolist(), x.grad.tolist()) == ([2.0, 4.0], [2.0, 2.0])
 
 
-# names of old ---------------------------------------------------------------------------------------------------------
+# deprecated names ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_tangent_that_is_left_out_is_none() -> None:

@@ -15,7 +15,7 @@ def test_jacobian_of_an_empty_result() -> None:
 
 
 def test_forward_mode_nests_as_reverse_mode_does() -> None:
-    """torch's forward strategy returns lists in the place of tuples, which require grad if something captured does."""
+    """torch's forward strategy returns lists instead of tuples; they require grad if a captured tensor does."""
     w = leaf(pullback, [1.0, 2.0, 3.0])
     x = one(pullback)
     (block,) = fn(pullback).jacobian(lambda a: (a * w,), x, vectorize=True, strategy="forward-mode")
