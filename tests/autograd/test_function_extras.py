@@ -50,7 +50,7 @@ def test_a_generated_vmap_may_write_in_place() -> None:
     assert (y.tolist(), x.grad.tolist()) == ([2.0, 4.0], [2.0, 2.0])
 
 
-# deprecated names ---------------------------------------------------------------------------------------------------------
+# deprecated names -----------------------------------------------------------------------------------------------------
 
 
 def test_a_tangent_that_is_left_out_is_none() -> None:

@@ -521,7 +521,7 @@ def no_vmap_and_two_vmaps(lib: Any) -> Any:
     return [refused(lambda F=F: lib.func.vmap(F.apply)(x)) for F in made]
 
 
-# deprecated names ---------------------------------------------------------------------------------------------------------
+# deprecated names -----------------------------------------------------------------------------------------------------
 
 
 @program
