@@ -72,8 +72,16 @@ _OF_BOOLS = {
 }
 
 
+def final(error: Exception) -> Exception:
+    """Have `translate` return `error` as it is: it already has PyTorch's type, and names the operation."""
+    vars(error)["final"] = True
+    return error
+
+
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
+    if vars(error).get("final"):
+        return error
     values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)

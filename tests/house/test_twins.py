@@ -2,8 +2,8 @@
 
 An entry whose name begins with an underscore is a computation that no user calls. It is right where one computation
 stands behind several operations, or an operation chooses among several, and it is a second entry for one operation
-where it is not. So each of them is on the list below, with what it is for; checks alone are no reason, for an entry
-has a place for them (`About.checks`).
+where it is not. So each of them is on the list below, with what it is for. Checks alone are no reason, for an entry
+has a place for them: `About.checks`, or the body of a composite; `check_values` has values checked in every mode.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _SHARED = {
     "nn.functional._add_rows": "embedding_bag by sums and means, and the derivative of embedding",
     "_bessel": "the Bessel functions of all families and orders; each is in the derivatives of the others",
     "_polynomial": "the orthogonal polynomials of all families, and their derivatives of any order",
+    "_checked": "every operation that checks values in its body, or in a rule",
     "_conj": "conj and conj_physical, and the derivatives of both",
     "_to_copy": "to, float, half and all other conversions",
     "_getitem": "x[i], select, narrow, split and all other views of a part",
@@ -26,7 +27,6 @@ _SHARED = {
     "_put_through": "x[i] = y, and the operations that replace a view",
     "_scatter": "scatter with a number or a tensor, and what scatter_reduce starts from",
     "_scatter_combine": "scatter_reduce by products and extremes, of which there are several",
-    "_index_fill": "index_fill with a number or a tensor, and the derivative of index_copy",
     "_solve": "linalg.solve from either side, and numpy.linalg.solve, which reads vectors in another way",
     "_solve_triangular": "linalg.solve_triangular, linalg.lu_solve, ormqr and the derivatives of factorizations",
     "_lu": "linalg.lu_factor, linalg.lu_factor_ex and linalg.lu",
@@ -96,13 +96,13 @@ _CHOSEN = {
     "_only_r": "linalg.qr with R alone, which has no derivative",
     "_euclidean_by_products": "cdist by one matrix product",
     "_repeat_each": "repeat_interleave by one number",
+    "nn.functional._first_of_largest": "embedding_bag with mode='max', the positions",
     "nn.functional._gelu_tanh": "gelu with approximate='tanh'",
 }
 
 # The public operation makes something of the result.
 _FINISHED = {
     "_triangular_inverse": "cholesky_inverse multiplies it by its own transpose",
-    "_prod": "the name of the node says whether an axis was given",
     "_cholesky": "upper=True turns the factor",
     "_cholesky_ex": "upper=True turns the factor",
     "_solve_ex": "left=False turns the solution, and a vector loses an axis",
@@ -132,6 +132,7 @@ _IN_RULES = {
     "_inverse_or_nan": "the derivatives of determinants",
     "_solve_or_nan": "the derivatives of solutions",
     "_cofactors": "the derivative of det",
+    "_nearly_singular": "the derivative of that: a mask of the matrices that go by singular values",
     "_as_strided_sum": "the adjoint of as_strided",
     "_fold": "the adjoint of unfold",
     "_sampled_mm": "the adjoint of a sparse product, at the places of its values",
@@ -142,20 +143,6 @@ _IN_RULES = {
     "nn.functional._compare": "the derivative of grid_sample by the grid",
 }
 
-# What is asked of values, which a transform has to see.
-_OF_VALUES = {
-    "nn.functional._bags": "embedding_bag: offsets in order and in range",
-    "_occurrences": "scatter_reduce by means: how many there are of each",
-    "_checked": "index_reduce: positions in range",
-    "_nearly_singular": "the derivative of det: where it is found another way",
-    "_vanishing": "the derivative of svd, eigh and qr: whether there is one",
-    "_probability": "quantile: probabilities between 0 and 1",
-    "_weights": "cov: weights that are not negative",
-    "_nowhere_zero": "istft: a window that covers every place",
-    "nn.functional._first_of_largest": "embedding_bag: the first of the largest",
-    "nn.functional._known_classes": "multi_margin_loss and multilabel_margin_loss: targets in range",
-}
-
 # NumPy's alone: torch has no such function.
 _OF_NUMPY = {
     "_cbrt": "numpy.cbrt",
@@ -164,7 +151,7 @@ _OF_NUMPY = {
     "_first_places": "numpy.unique with return_index=True",
 }
 
-KEPT = {**_SHARED, **_CHOSEN, **_FINISHED, **_IN_RULES, **_OF_VALUES, **_OF_NUMPY}
+KEPT = {**_SHARED, **_CHOSEN, **_FINISHED, **_IN_RULES, **_OF_NUMPY}
 
 
 def problems(private: set[str], kept: dict[str, str]) -> list[str]:
@@ -185,7 +172,7 @@ def test_an_entry_that_no_user_calls_has_a_reason() -> None:
 
 
 def test_a_reason_is_given_once() -> None:
-    lists = _SHARED, _CHOSEN, _FINISHED, _IN_RULES, _OF_VALUES, _OF_NUMPY
+    lists = _SHARED, _CHOSEN, _FINISHED, _IN_RULES, _OF_NUMPY
     assert sum(map(len, lists)) == len(KEPT)
 
 

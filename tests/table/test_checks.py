@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import pullback
+import pullback.nn
 from pullback.func import jvp, vmap
 from pullback.interpreters.batch_rules import dims
-from pullback.table.checks import Written
-from pullback.table.entry import TABLE, composite, constant, elementwise, pointwise, special
+from pullback.ops.elementwise.value_checks import check_values
+from pullback.table.checks import Titled, Written
+from pullback.table.entry import TABLE, composite, constant, elementwise, linear, pointwise, special
 from pullback.table.inplace import twin_of
 
 
@@ -274,3 +276,88 @@ def test_a_product_is_its_checks_the_computation_and_the_forward() -> None:
     names = [f.f_code.co_name for f in found]
     wanted = ["linear", "_check_linear", "apply", "linear"]
     assert [name for name in names if name in wanted] == wanted
+
+
+def _no_negative(values: Any) -> None:
+    if np.any(np.less(values, 0)):
+        raise ValueError("lengths(): expected no negative one")
+
+
+def _root_of_first(t: Any) -> Any:
+    return check_values(_no_negative, t[..., :1]).sqrt()
+
+
+GOOD, BAD = [[4.0, 1.0], [9.0, 1.0]], [[4.0, 1.0], [-9.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        _root_of_first,
+        vmap(_root_of_first),
+        vmap(vmap(lambda t: check_values(_no_negative, t))),
+        lambda t: jvp(_root_of_first, (t,), (-t,))[0],
+        pullback.func.grad(lambda t: _root_of_first(t).sum()),
+        lambda t: pullback.autograd.functional.hessian(lambda t: _root_of_first(t).sum(), t),
+        pullback.compile(_root_of_first),
+        lambda t: _root_of_first(t.half()),
+        lambda t: _root_of_first(pullback.nn.Parameter(t)),
+    ],
+)
+def test_values_are_checked_in_every_mode(mode: Callable[[Any], Any]) -> None:
+    mode(pullback.tensor(GOOD))
+    for _ in range(2):  # a compiled function checks in each call
+        with pytest.raises(ValueError, match=r"^lengths\(\): expected no negative one$"):
+            mode(pullback.tensor(BAD))
+
+
+def test_a_check_of_values_does_not_look_at_tangents() -> None:
+    found = jvp(_root_of_first, (pullback.tensor(GOOD),), (pullback.tensor([[-4.0, 0.0], [-6.0, 0.0]]),))
+    assert [t.tolist() for t in found] == [[[2.0], [3.0]], [[-1.0], [-1.0]]]
+
+
+def test_bfloat16_values_are_checked() -> None:
+    pytest.importorskip("ml_dtypes")
+    assert _root_of_first(pullback.tensor(GOOD).bfloat16()).dtype is pullback.bfloat16
+    with pytest.raises(ValueError, match="no negative"):
+        _root_of_first(pullback.tensor(BAD).bfloat16())
+
+
+def test_istft_differentiates_by_its_window() -> None:
+    spectrum = pullback.stft(pullback.randn(32), 8, 2, window=pullback.ones(8), return_complex=True)
+    found = jvp(lambda w: pullback.istft(spectrum, 8, 2, window=w), (pullback.ones(8),), (pullback.zeros(8),))[1]
+    assert not found.any()
+
+
+@pytest.mark.parametrize("through", [vmap, pullback.compile])
+def test_an_embedding_of_no_row_is_refused_in_every_mode(through: Callable[..., Any]) -> None:
+    rows = through(lambda i: pullback.nn.functional.embedding(i, pullback.eye(3)))
+    assert rows(pullback.tensor([[0, 1], [2, 1]]))[1].tolist() == [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    for outside in (-1, 3):
+        with pytest.raises(IndexError, match="positions in"):
+            rows(pullback.tensor([[0, 1], [2, outside]]))
+
+
+def test_a_negative_variance_is_refused_in_every_mode() -> None:
+    losses = vmap(lambda v: pullback.nn.functional.gaussian_nll_loss(v, v, v))
+    with pytest.raises(ValueError, match="at least 0"):
+        losses(pullback.tensor([[1.0, 1.0], [1.0, -1.0]]))
+
+
+def test_checks_may_name_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(input: pullback.Tensor, how: str = "") -> Any:
+        return Titled("TwiceBackward1", (input,)) if how else (input,)
+
+    def twice(input: Any) -> Any:
+        """Twice the input."""
+        return input * 2
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pullback.table.entry.TABLE", {**TABLE})
+        call = linear(function=False, method=False, checks=check, batch="leading", input=lambda g: g * 2)(twice)
+        t = x(requires_grad=True)
+        found = [call(t), call(t, "x"), call(t, how="x"), vmap(lambda t: call(t, "x"))(t)]
+        assert all(f.tolist() == (2 * t).tolist() for f in found)
+        assert [f.grad_fn.name() for f in found[:3]] == ["TwiceBackward0", "TwiceBackward1", "TwiceBackward1"]
+        found[1].sum().backward()
+        assert found[1].grad_fn.name() == "TwiceBackward1"

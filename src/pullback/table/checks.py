@@ -2,7 +2,8 @@
 
 An entry's ``checks`` is a function with the operation's public signature. It sees the arguments as they were passed
 (Tensors, also those of a transform) and raises where the call is wrong. It returns the arguments of the computation, a
-tuple of all of them in order, or None if they are the arguments that were passed. It runs once, at the public call;
+tuple of all of them in order, or None if they are the arguments that were passed; with `Titled` or `Written` more than
+the arguments depends on them. It runs once, at the public call;
 levels, rules and derivatives call the computation again through `Op.unchecked`.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
@@ -32,6 +33,16 @@ class Written(tuple[Any, ...]):
     """The tuple that checks return where the result of the computation is written into its first argument."""
 
     __slots__ = ()
+
+
+class Titled(NamedTuple):
+    """What checks return where the arguments of a call decide torch's name of its node.
+
+    title: that name. args: the arguments of the computation.
+    """
+
+    title: str
+    args: tuple[Any, ...]
 
 
 class Writer:
@@ -78,7 +89,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
             if kwargs:
                 args, kwargs = op.bind(args, kwargs)
             found = op.padded(args, kwargs)
-        return WRITER.write(op, found) if type(found) is Written else compute(op, found)
+        return compute(op, found) if type(found) is tuple else _otherwise(op, found)
 
     checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # in Python's own errors about arguments
 
@@ -94,10 +105,15 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
                     return compute(op, found)
                 if found is None:
                     return compute(op, args if len(args) == count else op.padded(args, {}))
-                return WRITER.write(op, found)
+                return _otherwise(op, found)
         return _unusual(op, call, body, tensors, args, kwargs)
 
     return call
+
+
+def _otherwise(op: Op, found: Written | Titled) -> Any:
+    """The result where checks asked for more than the computation."""
+    return op.titled(found.title)(*found.args) if type(found) is Titled else WRITER.write(op, found)
 
 
 def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:

@@ -129,7 +129,8 @@ class About:
 
     checks: a function that looks at the arguments of a public call before anything is computed. It has the public
     signature, which may differ from the computation's (see `checks.py`). It raises where the call is wrong. It returns
-    all arguments of the computation, or None if they are the arguments it was given.
+    all arguments of the computation, or None if they are the arguments it was given. A check of values is done by
+    `check_values`, which does it in every mode.
 
     samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
     """

@@ -18,6 +18,9 @@ from ...errors import callers_level
 from ...kernels.positions import within
 from ...kernels.sliding import Array
 from ...ops.elementwise.limits import where
+from ...ops.elementwise.value_checks import check_values
+from ...ops.make.of_size import arange
+from ...ops.reduce.searching import searchsorted
 from ...ops.sparse.coo import Pattern, sparse_at
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
@@ -137,10 +140,9 @@ def _looked_up(
         raise refuse(name, "input of int64 or int32", input.dtype, "convert it with .long()")
     if weight._data.ndim != 2:
         raise refuse(name, "weight to be a matrix, a row for each index", f"size {list(weight._data.shape)}")
-    if isinstance(input._data, np.ndarray):
-        _check(input._data, weight._data.shape[0], outside)
-        if max_norm is not None:
-            _renormalize(weight, input._data, max_norm, norm_type)
+    input = check_values(_check, input, weight._data.shape[0], outside)
+    if max_norm is not None and isinstance(input._data, np.ndarray):
+        _renormalize(weight, input._data, max_norm, norm_type)
     elif max_norm is not None:
         raise refuse(name, "no max_norm inside a transform: it changes the weight in place", max_norm)
     if sparse and by_frequency:
@@ -224,15 +226,21 @@ def embedding(
 # Bags -----------------------------------------------------------------------------------------------------------------
 
 
-@constant(home="nn.functional", method=False)
-def _bags(offsets: Any, count: Any, with_end: Any) -> Any:
+def _check_offsets(offsets: Any, count: int) -> None:
+    if not offsets.size:
+        return
+    first, last = np.max(np.abs(offsets[..., 0])), np.max(offsets[..., -1])
+    if first != 0:
+        raise refuse("embedding_bag", "offsets to begin with 0", f"offsets[0] = {first}")
+    if last > count:
+        raise refuse("embedding_bag", f"offsets up to the input's length {count}", f"offsets[-1] = {last}")
+
+
+def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
     """The number of the bag that each of `count` elements is in, as a column."""
-    if offsets.size and offsets[0] != 0:
-        raise refuse("embedding_bag", "offsets to begin with 0", f"offsets[0] = {offsets[0]}")
-    if offsets.size and offsets[-1] > count:
-        raise refuse("embedding_bag", f"offsets up to the input's length {count}", f"offsets[-1] = {offsets[-1]}")
+    offsets = check_values(_check_offsets, offsets, count)
     starts = offsets[:-1] if with_end else offsets
-    return (np.searchsorted(starts, np.arange(count), "right") - 1)[:, None]
+    return (searchsorted(starts, arange(count), right=True) - 1).unsqueeze(-1)
 
 
 @constant(home="nn.functional", method=False)

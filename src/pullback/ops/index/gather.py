@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import by_mask, by_positions, by_row, in_rows, looped, read
+from ...interpreters.batch_rules import by_positions, by_row
+from ...interpreters.batched import looped, refused
 from ...kernels.positions import INT64, add_at, along, positions, vector
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
@@ -22,6 +23,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
 from ..shape.reshape import expand, reshape
+from .batched_positions import in_rows, read
 from .subscripts import _add_up, _full, _index
 
 if TYPE_CHECKING:
@@ -343,8 +345,13 @@ def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
     return out
 
 
+def _masked_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: the result is as long as the mask selects, so the mask must be the same for each."""
+    return (refused if isinstance(args[1], Tensor) and level.varies(args[1]) else looped)(level, op, args, kwargs)
+
+
 @linear(
-    batch=by_mask,
+    batch=_masked_of_each,
     shape_from_values=True,
     out="exact",
     numbers="",

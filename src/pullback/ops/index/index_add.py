@@ -11,12 +11,14 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by_row
-from ...kernels.positions import INT64, add_at, vector
+from ...kernels.positions import INT64, add_at, positions, vector
 from ...table.calls import on
-from ...table.entry import composite, constant, linear, method, titled
+from ...table.checks import Titled
+from ...table.entry import composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index
 from ...tensor.arrays import reshaped, wrap_axis
 from ...tensor.tensor import Tensor
+from ..elementwise.value_checks import check_values
 from ..shape.reshape import expand, reshape
 from .gather import fitting_number, index_select, straight
 from .scatter import combined
@@ -72,6 +74,12 @@ def _slices(name: str, out: Any, dim: int, index: Any, source: Any, mismatch: ty
     found = vector(name, index, out.shape[axis] if out.ndim else 1, **how)
     if not isinstance(source, np.ndarray):
         return out.reshape(out.shape or (1,)), straight(found, axis), source
+    _check_slices(name, out, axis, found, source, mismatch)
+    return np.atleast_1d(out), straight(found, axis), np.atleast_1d(source)
+
+
+def _check_slices(name: str, out: Any, axis: int, index: Any, source: Any, mismatch: type[Exception]) -> None:
+    """Refuse slices of `source` that do not fit `out` at so many positions along an axis."""
     # index_copy() takes a 0-d tensor for a row of one element, and the other way round
     one = name == "index_copy" and source.size == 1 and {source.ndim, out.ndim} == {0, 1}
     if source.ndim != out.ndim and not one:
@@ -79,18 +87,17 @@ def _slices(name: str, out: Any, dim: int, index: Any, source: Any, mismatch: ty
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
             f"self.shape = {list(out.shape)} source.shape = {list(source.shape)}"
         )
-    target, values = np.atleast_1d(out), np.atleast_1d(source)
-    if values.shape[axis] != found.size:
+    target, values = out.shape or (1,), source.shape or (1,)
+    if values[axis] != index.size:
         raise mismatch(
-            f"{name}(): Number of indices ({found.size}) should be equal to source.size(dim): ({values.shape[axis]}), "
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({values[axis]}), "
             f"for dim: {axis}"
         )
-    if target.shape[:axis] + target.shape[axis + 1 :] != values.shape[:axis] + values.shape[axis + 1 :]:
+    if target[:axis] + target[axis + 1 :] != values[:axis] + values[axis + 1 :]:
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
             f"self.shape = {list(out.shape)} source.shape = {list(source.shape)}"
         )
-    return target, straight(found, axis), values
 
 
 def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
@@ -161,19 +168,6 @@ def _put_slices(target: Any, at: Any, values: Any) -> None:
     target[tuple(slice(None) if p is None else p for p in at)] = values
 
 
-@linear(
-    method=False,
-    batch=by_row("dim", "index"),
-    numbers="",
-    input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
-    value=lambda g, dim, index: g - on(_index_fill, g, dim, index, 0.0),  # a repeated position counts once
-)
-def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    out = np.array(input)
-    _fill_slices(out, dim, index, value)
-    return out
-
-
 def _filled(name: str, input: Tensor, dim: int, value: Any) -> tuple[int, Any]:
     """The axis, counted from 0, and the value to fill slices with: a 0-d tensor, or a number that fits."""
     axis = wrap_axis(dim, input._data.ndim)
@@ -181,7 +175,18 @@ def _filled(name: str, input: Tensor, dim: int, value: Any) -> tuple[int, Any]:
     return axis, found if isinstance(value, Tensor) else found._data.item()
 
 
-@composite(
+def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    axis, filling = _filled("index_fill", input, dim, value)
+    given = input, axis, index, filling
+    return Titled("IndexFillBackward1", given) if isinstance(value, Tensor) else given
+
+
+@linear(
+    checks=_check_index_fill,
+    batch=by_row("dim", "index"),
+    numbers="",
+    input=lambda g, dim, index: on(index_fill, g, dim, index, 0.0),
+    value=lambda g, dim, index: g - on(index_fill, g, dim, index, 0.0),  # a repeated position counts once
     samples=lambda: [
         S(A(3, 4), 0, V([2, 0], "int64"), 1.5),
         S(A(3, 4), 1, V([3, -1, -4], "int64"), 2),
@@ -205,22 +210,24 @@ def _filled(name: str, input: Tensor, dim: int, value: Any) -> tuple[int, Any]:
         S(A(3), 0, [0], 1),
     ],
 )
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` at the positions in `index`.
 
     >>> import pullback
     >>> pullback.index_fill(pullback.arange(4), 0, pullback.tensor([1, -1]), 0)
     tensor([0, 0, 2, 0])
     """
-    axis, filling = _filled("index_fill", input, dim, value)
-    return titled(_index_fill, f"IndexFillBackward{int(isinstance(value, Tensor))}")(input, axis, index, filling)
+    out = np.array(input)
+    _fill_slices(out, dim, index, value)
+    return out
 
 
 @method("index_fill_")
 def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`index_fill`, written into this tensor, which is returned."""
     axis, filling = _filled("index_fill_", self, dim, value)
-    return overwrite(self, _index_fill.op, axis, index, filling, change=_fill_slices)
+    op = titled(index_fill, "IndexFillBackward1").op if isinstance(value, Tensor) else index_fill.op
+    return overwrite(self, op, axis, index, filling, change=_fill_slices)
 
 
 def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
@@ -236,7 +243,7 @@ def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) ->
     batch=by_row("dim", "index"),
     numbers="",
     out="exact",
-    input=lambda g, dim, index: on(_index_fill, g, dim, index, 0.0),
+    input=lambda g, dim, index: on(index_fill, g, dim, index, 0.0),
     source=lambda g, dim, index, source_shape: reshaped(on(index_select, g, dim, index), source_shape),
     samples=_SLICES,
     refused=_NO_SLICES,
@@ -256,6 +263,10 @@ def _index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tenso
     """`index_copy`, written into this tensor, which is returned."""
     refuse_dtypes("index_copy_", self, source)
     return overwrite(self, index_copy.op, dim, index, source, change=_copy_slices)
+
+
+def _check_positions(index: Any, n: int) -> None:
+    positions("index_reduce", index, n)
 
 
 _COMBINED = [
@@ -291,19 +302,17 @@ def index_reduce(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.\n"
             "  What to do: choose one of them, or index_add() for the sum."
         )
-    index = _checked(input, dim, index, source)
     shape, axis = source._data.shape, wrap_axis(dim, input._data.ndim)
+    if index._data.ndim > 1:
+        raise IndexError(
+            errors.message("index_reduce()", expected="index to be a vector", found=errors.describe(index))
+        )
+    index = check_values(_check_positions, index, input._data.shape[axis] if input._data.ndim else 1)
+    _check_slices("index_reduce", input._data, axis, index._data, source._data, RuntimeError)
     if len(shape) > 1:
         row = reshape(index, tuple(-1 if i == axis else 1 for i in range(len(shape))))
         index = expand(row, shape)
     return combined("IndexReduceBackward0", input, axis, index, source, reduce, include_self)
-
-
-@constant(method=False)
-def _checked(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """The positions of slices, after a check that they and the slices fit."""
-    _slices("index_reduce", input, dim, index, source, RuntimeError)
-    return np.array(index)
 
 
 @method("index_reduce_")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import in_rows, looped, written
+from ...interpreters.batched import looped
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
 from ...table.calls import on
 from ...table.entry import alias, composite, linear, method, titled
@@ -23,6 +23,7 @@ from ..elementwise.limits import where
 from ..shape.reshape import reshape
 from ..shape.slices import _getitem
 from ..shape.strided import _as_strided, strided_arguments
+from .batched_positions import in_rows, written
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
 from .subscripts import (

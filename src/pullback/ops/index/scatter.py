@@ -14,7 +14,7 @@ from ... import errors
 from ...interpreters.batch_rules import by_positions
 from ...kernels.positions import along
 from ...table.calls import on
-from ...table.entry import composite, constant, linear, method, special, titled
+from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.tensor import Tensor
@@ -241,14 +241,6 @@ def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 _HOW = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-@constant(method=False, batch=by_positions("dim", "shape"))
-def _occurrences(index: Any, dim: int, shape: Any, start: int) -> Any:
-    """How often each position of a tensor of `shape` occurs in `index`, plus `start`; at least 1."""
-    out = np.full(shape, start, dtype=np.int64)
-    _combine("scatter_reduce", np.add, out, dim, index, 1)
-    return np.maximum(out, 1)
-
-
 def _by_input(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce: Any) -> Any:
     if reduce != "prod":
         mine, _, number = _winners(input, dim, index, src, out)
@@ -389,7 +381,7 @@ def combined(
     if reduce == "sum":
         return titled(scatter_add, title, **how)(input, dim, index, src)
     total = scatter_add(input, dim, index, src)
-    number = _occurrences(index, dim, tuple(input._data.shape), int(include_self))
+    number = np.maximum(_scatter_sum(np.ones_like(index), dim, index, input._data.shape) + include_self, 1)
     return (total // number).to(input.dtype) if dtype.kind in "iu" else total / number
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import added_up, read, through, written
 from ...kernels.positions import add_at, indexed_shape
 from ...table.calls import apply, on, record
 from ...table.entry import linear, method
@@ -30,6 +29,7 @@ from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
 from ..shape.reshape import _contiguous
 from ..shape.slices import _getitem, outside
+from .batched_positions import added_up, read, through, written
 
 _full = slice(None)
 _WHOLE = (Ellipsis,)

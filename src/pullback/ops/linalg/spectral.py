@@ -15,12 +15,13 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import linear, special
+from ...table.entry import special
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import S, Sample
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
+from ..elementwise.value_checks import check_values
 from .cholesky_qr import NO_MATRIX
 from .common import adjoint, check_matrix, conj, diagonal_of, is_complex, scale_columns, scale_rows, with_diagonal
 from .solving import EMPTY, NO_SQUARE, _solve_or_nan, squares
@@ -39,15 +40,13 @@ def _differences(values: Any) -> Any:
     return with_diagonal(np.subtract(np.expand_dims(values, -2), np.expand_dims(values, -1)), np.ones_like(values))
 
 
-@linear(method=False, batch="leading", input=lambda g: g)
-def _vanishing(input: Any, name: str, what: str) -> Any:
-    """Return `input`, which is 0 if a loss does not depend on the choice of vectors; an error if it is not 0."""
-    if input.size and np.max(np.abs(input)) > 1e-2:
+def _check_vanishing(change: Any, name: str, what: str) -> None:
+    """Refuse the change of a loss with the choice of vectors, where that is not 0."""
+    if change.size and np.max(np.abs(change)) > 1e-2:
         raise RuntimeError(
             f"{name}: {what}. The specified loss function depends on this choice: it is ill-defined.\n"
             "  What to do: use functions that do not, e.g. of projections v v^H, of absolute values, or of the values."
         )
-    return np.copy(input)
 
 
 _PHASES = "the vectors in the complex case are specified up to multiplication by e^{i phi}"
@@ -58,7 +57,7 @@ def _phase_free(x: Any, name: str) -> Any:
     if not is_complex(x):
         return x
     diagonal = diagonal_of(x)
-    phases = on(_vanishing, np.imag(diagonal), name, _PHASES)
+    phases = check_values(_check_vanishing, np.imag(diagonal), name, _PHASES)
     return with_diagonal(x, np.add(np.real(diagonal), np.multiply(1j, phases)))
 
 
@@ -75,8 +74,8 @@ def _of_thin(vectors: Any, g: Any, k: int) -> tuple[Any, Any]:
     if g is None or not np.shape(others)[-1]:
         return first, None if g is None else g[..., :k]
     of_others = g[..., k:]
-    turn = on(
-        _vanishing,
+    turn = check_values(
+        _check_vanishing,
         _skew(np.matmul(adjoint(others), of_others)),
         "linalg.svd",
         "with full_matrices=True the additional vectors are specified up to a choice of basis",

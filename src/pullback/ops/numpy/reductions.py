@@ -17,12 +17,13 @@ from ...table.entry import constant, special
 from ...tensor.arrays import wrap_axes, wrap_axis
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
+from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..reduce.counting import bincount, histogram
 from ..reduce.differences import diff, gradient_along, trapezoid, widths
 from ..reduce.extremes import amax, amin
 from ..reduce.picking import many_jvp, many_rule
-from ..reduce.quantiles import INTERPOLATIONS, probability, quantiles
+from ..reduce.quantiles import INTERPOLATIONS, check_probability, quantiles
 from ..reduce.searching import _unique as distinct
 from ..reduce.searching import isin, searchsorted
 from ..reduce.sorting import argsort, sort
@@ -156,7 +157,7 @@ def _quantile(name: str, skip_nan: bool, scale: float) -> Any:
             raise ValueError(
                 errors.message(f"{name}()", expected=f"method to be one of {', '.join(known)}", found=repr(method))
             )
-        a, q = _floating(a), probability(_tensor(q, np.float64) / scale)
+        a, q = _floating(a), check_values(check_probability, _tensor(q, np.float64) / scale)
         joined, one = _one_axis(a, axis)
         how = "linear" if method in _BETWEEN else "lower" if method == "inverted_cdf" else method
         found = quantiles(joined, reshape(q, -1), one, False, how, skip_nan, _ranks(method))

@@ -13,13 +13,14 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
-from ...table.entry import composite, elementwise, special
+from ...table.entry import composite, special
 from ...table.operands import index_of
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, inf, nan, whole
 from ...tensor.arrays import taken_along, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
+from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..shape.axes import movedim
 from ..shape.reshape import reshape
@@ -229,19 +230,14 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _check_probability(input: Any) -> Any:
-    if not np.all(np.logical_and(np.greater_equal(input, 0), np.less_equal(input, 1))):
+def check_probability(q: Any) -> None:
+    """Refuse values of which one is not a probability."""
+    if not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
         raise RuntimeError(
-            f"quantile() q must be in the range [0, 1] but got {input.item()}."
-            if np.size(input) == 1
-            else f"quantile() q values must be in the range [0, 1] but got {input.tolist()}."
+            f"quantile() q must be in the range [0, 1] but got {q.item()}."
+            if np.size(q) == 1
+            else f"quantile() q values must be in the range [0, 1] but got {q.tolist()}."
         )
-    return np.array(input)
-
-
-probability = elementwise(
-    "_probability", _check_probability, "A probability, checked.", numpy={}, method=False, input=lambda g: g
-)
 
 
 def _at_ranks(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
@@ -304,12 +300,12 @@ def _as_probability(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
     if not isinstance(q, (Tensor, int, float, np.number)):
         raise refuse("q must be a number or a Tensor", q, TypeError)
     if not isinstance(q, Tensor):
-        return probability(wrap(np.asarray(q, data.dtype)))
+        return check_values(check_probability, wrap(np.asarray(q, data.dtype)))
     if q._data.ndim > 1:
         raise refuse("q must be a scalar or 1D tensor", q)
     if q._data.dtype != data.dtype:
         raise refuse("q tensor must be same dtype as the input tensor", q)
-    return probability(q)
+    return check_values(check_probability, q)
 
 
 def _quantile_samples() -> list[Sample]:

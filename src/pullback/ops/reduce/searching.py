@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import in_order, looped
+from ...interpreters.batched import looped
 from ...table.entry import composite, constant, special
 from ...table.samples import A, Differs, S, Sample, V, inf, nan
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axis
+from ...tensor.nested import any_instance
 from ...tensor.tensor import Tensor, wrap
 from .picking import pick, refuse_unordered
 
@@ -85,9 +86,26 @@ def _check_searchsorted(
     return sorted_sequence, input, _side(right, side), out_int32, sorter
 
 
+def _search_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: many values in one sequence, or rows of them in as many."""
+    sequence, values, *rest, sorter = op.padded(args, kwargs)
+    if not isinstance(values, Tensor):
+        return looped(level, op, args, kwargs)
+    if not level.varies(sequence):
+        if sequence._data.ndim != 1 or any_instance([sorter], Tensor):
+            return looped(level, op, args, kwargs)
+        return op.unchecked(level.value(sequence), level.value(values), *rest, sorter)
+    ranks = {t._data.ndim for t in (sequence, values, sorter) if isinstance(t, Tensor)}
+    if len(ranks) > 1 or 0 in ranks or sequence._data.shape[:-1] != values._data.shape[:-1]:
+        return looped(level, op, args, kwargs)
+    return op.unchecked(
+        level.lower(sequence), level.lower(values), *rest, sorter if sorter is None else level.lower(sorter)
+    )
+
+
 @constant(
     checks=_check_searchsorted,
-    batch=in_order,
+    batch=_search_of_each,
     method=False,
     out="exact",
     samples=_search_samples,

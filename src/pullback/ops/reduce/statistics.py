@@ -14,13 +14,14 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
-from ...table.entry import composite, elementwise, special
+from ...table.entry import composite, special
 from ...table.nodes import dims_of
 from ...table.operands import number_of, plain
 from ...table.samples import EMPTY, NO_DIM, A, Differs, S, Sample, V, along, index, inf, nan, whole
 from ...tensor import dtypes
 from ...tensor.arrays import insert_axes, quiet, wrap_axes
 from ...tensor.tensor import Tensor
+from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..products.matmul import matmul
 from ..shape.reshape import reshape
@@ -298,13 +299,9 @@ def std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any,
 # Of several variables -------------------------------------------------------------------------------------------------
 
 
-def _check_weights(input: Any) -> Any:
-    if np.any(np.less(input, 0)):
-        raise RuntimeError(errors.message("cov()", expected="weights that are not negative", found=str(input.min())))
-    return np.array(input)
-
-
-_weights = elementwise("_weights", _check_weights, "Weights, checked.", numpy={}, method=False, input=lambda g: g)
+def _check_weights(weights: Any) -> None:
+    if np.any(np.less(weights, 0)):
+        raise RuntimeError(errors.message("cov()", expected="weights that are not negative", found=str(weights.min())))
 
 
 def _check_observations(name: str, input: Tensor, kinds: dict[str, tuple[Any, str]]) -> None:
@@ -385,8 +382,9 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     if fweights is None and aweights is None:
         deviations = scaled = table - mean(table, 1, True)
     else:
-        weights = _weights(fweights if aweights is None else aweights)
-        repeats = _weights(fweights) if fweights is not None and aweights is not None else 1
+        weights = check_values(_check_weights, fweights if aweights is None else aweights)
+        both = fweights is not None and aweights is not None
+        repeats = check_values(_check_weights, fweights) if both else 1
         each = weights * repeats
         number = sum(each)
         deviations = table - sum(table * each, 1, True) / number

@@ -9,7 +9,8 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
-from ...table.entry import Op, composite, constant, linear, special, titled
+from ...table.checks import Titled
+from ...table.entry import Op, composite, constant, linear, special
 from ...table.nodes import OpNode, dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
@@ -285,8 +286,29 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     return np.multiply(insert_axes(g, axes, shape, keepdim), others)
 
 
-@special(method=False, batch=dims("dim", keeps="keepdim"), input=_prod_rule)
-def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
+def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
+    given = cast_first("prod", input, dtype), dim, keepdim
+    return given if dim is None else Titled("ProdBackward1", given)
+
+
+@special(
+    checks=_check_prod,
+    batch=dims("dim", keeps="keepdim"),
+    input=_prod_rule,
+    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
+    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
+    kinks=lambda: [
+        S(V([0.0, 2.0, 3.0])),
+        S(V([0.0, 0.0, 3.0])),
+        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
+        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
+    ],
+    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
+)
+def prod(input: Any, dim: Any, keepdim: bool) -> Any:
+    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
     if axes in (None, (input.ndim - 1,)):
@@ -300,25 +322,6 @@ def _prod(input: Any, dim: Any, keepdim: bool) -> Any:
     rest: Any = {"axis": axes if found.ndim == input.ndim else 0, "keepdims": keepdim, "dtype": found.dtype}
     found = np.multiply.reduce(found, **rest)
     return found if axes is not None or not keepdim else np.reshape(found, (1,) * input.ndim)
-
-
-@composite(
-    numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
-    samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
-    kinks=lambda: [
-        S(V([0.0, 2.0, 3.0])),
-        S(V([0.0, 0.0, 3.0])),
-        S(V([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), 0),
-        S(V([[0.0, 2.0], [0.0, 0.0]]), 1),
-    ],
-    refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
-)
-def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
-    if isinstance(dim, (tuple, list)):
-        raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    call = _prod if dim is None else titled(_prod, "ProdBackward1")
-    return call(cast_first("prod", input, dtype), dim, keepdim)
 
 
 # Nonzero or not -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import by, dims_only, moved
+from ...interpreters.batch_rules import by, moved
 from ...table.entry import METHODS, composite, linear
 from ...table.samples import A, S
 from ...tensor.arrays import permuted, sizes, wrap_axis
@@ -74,9 +74,14 @@ _PAIRS = [
 _NO_PAIRS = [S(A(2, 3), 0, 2), S(A(2, 3), -3, 0), S(A(2, 3), 0), S(A(2, 3), "x", 0), S([1.0], 0, 0)]
 
 
+def _both_moved(shape: Any, *dims: Any) -> tuple[Any, ...]:
+    """vmap: all arguments are axes. Those of a 0-d tensor, 0 and -1, lead to the axis of the batch itself."""
+    return tuple(wrap_axis(d, 1) if len(shape) == 1 else moved(d, shape) for d in dims)
+
+
 @linear(
     view=True,
-    batch=by(dims_only),
+    batch=by(_both_moved),
     input=lambda g, dim0, dim1: g.swapaxes(dim0, dim1) if g.ndim else g,
     numpy={np.swapaxes: lambda a, axis1, axis2: transpose(a, axis1, axis2)},
     samples=lambda: [*_PAIRS, S(A(3, 2, layout="step"), dim0=0, dim1=1)],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import joined, stacked
+from ...interpreters.batched import looped
 from ...table.entry import composite, joining
 from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import wrap_axis
@@ -54,9 +54,18 @@ _NO_CAT = [
 _EMPTY_LIST = [Differs("both are RuntimeErrors in other versions of torch, and in stack()", "refused", sample="([])")]
 
 
+def _joined_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: the axis moves on by one, where it is one of every tensor."""
+    tensors, dim = op.padded(args, kwargs)
+    rank = max(t._data.ndim for t in tensors)
+    if any(t._data.ndim != rank for t in tensors) or not -rank <= dim < rank:
+        return looped(level, op, args, kwargs)
+    return op.unchecked([level.lower(t) for t in tensors], dim % rank + 1)
+
+
 @joining(
     tensors=_cat_rule,
-    batch=joined,
+    batch=_joined_of_each,
     samples=lambda: [*_CAT, S([A(3, 2, layout="T"), A(3, 2, layout="step")], axis=1)],
     refused=_NO_CAT,
     differs=_EMPTY_LIST,
@@ -123,9 +132,15 @@ def _stack_rule(g: Any, dim: Any, tensors_shape: Any) -> list[Any]:
     return [g[(*lead, i)] for i in range(len(tensors_shape))]
 
 
+def _stacked_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: the new axis moves on by one."""
+    tensors, dim = op.padded(args, kwargs)
+    return op.unchecked([level.lower(t) for t in tensors], wrap_axis(dim, tensors[0]._data.ndim + 1) + 1)
+
+
 @joining(
     tensors=_stack_rule,
-    batch=stacked,
+    batch=_stacked_of_each,
     numpy={np.stack: lambda arrays, axis=0: stack(constants(arrays), axis)},
     samples=lambda: [
         S([A(2, 3), A(2, 3)]),

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batch_rules import by, expanded
+from ...interpreters.batch_rules import by
+from ...interpreters.batched import looped
 from ...table.calls import apply
 from ...table.entry import alias, composite, linear
 from ...table.samples import NO_UNARY, A, D, S
@@ -321,9 +322,20 @@ def _check_expand(input: Tensor, size: Any, *more: Any) -> Any:
     return input, sizes((size, *more))
 
 
+def _expanded_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """vmap: axes that are added in front go behind the axis of the batch."""
+    source, shape = op.padded(args, kwargs)
+    value, lead = level.value(source), len(shape) - source._data.ndim
+    if any(n < 0 for n in shape[: max(lead, 0)]):  # for a new axis, -1 would mean the length that the batch's axis has
+        return looped(level, op, args, kwargs)
+    if lead > 0:
+        value = value.reshape((level.size, *(1,) * lead, *source._data.shape))
+    return op.unchecked(value, (level.size, *shape))
+
+
 @linear(
     checks=_check_expand,
-    batch=expanded,
+    batch=_expanded_of_each,
     symbolic=lambda out, input, shape: np.broadcast_to(input, out.shape),
     input=lambda g: g,
     function=False,

@@ -9,16 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ...interpreters.batch_rules import by, prefixed
+from ...interpreters.batch_rules import by
 from ...table.calls import on
 from ...table.entry import linear
 
 _FULL = slice(None)
 
 
+def _prefixed(shape: Any, index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """vmap: everything along the axis of the batch."""
+    return ((slice(None), *index),)
+
+
 @linear(
     method=False,
-    batch=by(lambda full, index, shape: (*prefixed(full, index), (full[0], *shape))),
+    batch=by(lambda full, index, shape: (*_prefixed(full, index), (full[0], *shape))),
     symbolic="call",
     numbers="",
     input=lambda g, index: on(_getitem, g, index),
@@ -78,7 +83,7 @@ def outside(error: IndexError, input: Any) -> IndexError:
         "end": lambda index: sys.maxsize if _slice_of(index).stop is None else _slice_of(index).stop,
         "step": lambda index: _slice_of(index).step or 1,
     },
-    batch=by(prefixed),
+    batch=by(_prefixed),
     symbolic=lambda out, input, index: input[(*index, ...) if ... not in index else index],
     input=lambda g, index, input_shape: on(_place, g, index, input_shape),
 )

@@ -18,6 +18,7 @@ from ...table.samples import A, S, Sample, V
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.complex import view_as_real
+from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..shape.joining import cat
 from .fft import _c2c, _c2r, _r2c, _resize
@@ -367,7 +368,7 @@ def istft(
     end = start + length if length is not None else whole - start
     signal = _overlap_add(frames * window, hop, whole)[..., start:end]
     envelope = _overlap_add((window * window).expand(count, n_fft), hop, whole)[start:end]
-    found = signal / _nowhere_zero(envelope)
+    found = signal / check_values(_check_cover, envelope)
     if end > whole:
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
@@ -394,10 +395,9 @@ def _check_spectrum(input: Tensor, n_fft: int, hop: int, width: int, onesided: A
     return one
 
 
-@linear(method=False, batch="leading", input=lambda g: g)
-def _nowhere_zero(input: Any) -> Any:
-    """A sum of squared windows; an error if it is 0 anywhere, since the signal is divided by it."""
-    if not input.size or np.abs(input).min() < 1e-11:
+def _check_cover(envelope: Any) -> None:
+    """Refuse a sum of squared windows that is 0 anywhere, since the signal is divided by it."""
+    if not envelope.size or np.abs(envelope).min() < 1e-11:
         raise RuntimeError(
             errors.message(
                 "istft(): window overlap add min is 0",
@@ -406,4 +406,3 @@ def _nowhere_zero(input: Any) -> Any:
                 do="use a window without zeros at its ends, or center=True",
             )
         )
-    return np.array(input)

@@ -15,6 +15,7 @@ from ....ops.elementwise.limits import relu as rectified
 from ....ops.elementwise.limits import where
 from ....ops.elementwise.powers import square
 from ....ops.elementwise.softmax import log_softmax
+from ....ops.elementwise.value_checks import check_values
 from ....ops.make.of_size import arange
 from ....ops.reduce import sums
 from ....ops.reduce.picking import pick
@@ -27,7 +28,7 @@ from ..arguments import floating, refuse, tensors
 from ..linear import linear as linear_layer
 from .reduction import chosen_reduction, reduced
 from .regression import NO_LOSS, REDUCTIONS, both
-from .targets import _known_classes, _likelihoods
+from .targets import _likelihoods, check_classes
 
 
 def _axis(input: Tensor) -> int:
@@ -371,7 +372,7 @@ def multi_margin_loss(
     _refuse_weight(name, weight, n)
     if target._data.dtype.kind not in "iu" or target._data.ndim > 1 or target._data.size * n != input._data.size:
         raise refuse(name, "a class index for each row of the input", errors.describe(target))
-    rows, classes = input.reshape(-1, n), _known_classes(target, n, None).reshape(-1, 1)
+    rows, classes = input.reshape(-1, n), check_values(check_classes, target.long(), n).reshape(-1, 1)
     short = rectified(margin - pick(rows, 1, classes) + rows)
     short = where(arange(n) != classes, square(short) if p == 2 else short, 0)
     losses = sums.sum(short, 1) / n
@@ -413,7 +414,7 @@ def multilabel_margin_loss(
     if target._data.dtype.kind not in "iu" or target._data.shape != input._data.shape:
         raise refuse(name, f"class indices of size {list(input._data.shape)}", errors.describe(target))
     rows, target = input.reshape(-1, n), target.reshape(-1, n)
-    classes = _known_classes(target, n, -1)
+    classes = check_values(check_classes, where(target == -1, 0, target).long(), n)
     valid = np.equal(np.equal(target, -1).cumsum(1), 0)  # up to the first -1
     mine = (classes.unsqueeze(-1) == arange(n)) & valid.unsqueeze(-1)
     pairs = valid.unsqueeze(-1) & ~mine.any(-2).unsqueeze(-2)

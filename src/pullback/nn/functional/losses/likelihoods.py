@@ -13,17 +13,23 @@ from ....kernels.masks import only
 from ....ops.elementwise.analysis import sigmoid
 from ....ops.elementwise.limits import where
 from ....ops.elementwise.powers import square
+from ....ops.elementwise.value_checks import check_values
 from ....ops.make.of_size import full_like
 from ....table.calls import on
 from ....table.entry import composite, pointwise
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor import dtypes
-from ....tensor.tensor import Lifted, Tensor
+from ....tensor.tensor import Tensor
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
 from ..primitives import _at_least
 from .reduction import chosen_reduction, reduced
 from .regression import NO_LOSS, REDUCTIONS, both
+
+
+def _check_variance(var: Any) -> None:
+    if np.any(np.less(var, 0)):
+        raise refuse("gaussian_nll_loss", "var to be at least 0", "a negative one", error=ValueError)
 
 
 @composite(
@@ -61,8 +67,7 @@ def gaussian_nll_loss(
         var = full_like(input, var, dtype=dtypes.BY_NUMPY[dtypes.result_type([input._data, var])])
     tensors("gaussian_nll_loss", input=input, target=target, var=var)
     floating("gaussian_nll_loss", var)
-    if not isinstance(var, Lifted) and np.any(np.less(var._data, 0)):
-        raise refuse("gaussian_nll_loss", "var to be at least 0", "a negative one", error=ValueError)
+    var = check_values(_check_variance, var)
     size, found = input._data.shape, var._data.shape
     if found == size[:-1] and found != size:
         var = var.unsqueeze(-1)

@@ -10,12 +10,13 @@ from ....kernels.masks import only
 from ....kernels.positions import within
 from ....ops.reduce.picking import _place
 from ....table.calls import on
-from ....table.entry import Op, constant, linear
+from ....table.entry import Op, linear
 from ....tensor.arrays import reshaped, taken_along
 from ....tensor.tensor import Tensor
 
 
-def _refuse_outside(found: Any, classes: int, error: type[Exception]) -> None:
+def check_classes(found: Any, classes: int, error: type[Exception] = RuntimeError) -> None:
+    """Refuse indices of which one is no class."""
     if not within(found, classes):
         outside = found[np.logical_or(np.less(found, 0), np.greater_equal(found, classes))]
         raise error(
@@ -50,15 +51,7 @@ def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
     """The values of `input` at the classes of the target along `axis`, negated; 0 for ignored targets."""
     counted = np.not_equal(target, ignored)
     index = target if counted.all() else np.where(counted, target, 0)
-    _refuse_outside(index, input.shape[axis], IndexError)
+    check_classes(index, input.shape[axis], IndexError)
     shape = (*index.shape[:axis], 1, *index.shape[axis:])
     picked = np.negative(taken_along(input, index.reshape(shape), axis)).reshape(index.shape)
     return picked if index is target else np.where(counted, picked, 0)
-
-
-@constant(home="nn.functional", batch="leading")
-def _known_classes(target: Any, classes: int, ignored: Any) -> Any:
-    """The indices of classes, with 0 instead of `ignored`; RuntimeError if there is no such class."""
-    found = np.where(np.equal(target, ignored), 0, target).astype(np.int64, copy=False)
-    _refuse_outside(found, classes, RuntimeError)
-    return found

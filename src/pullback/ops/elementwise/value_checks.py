@@ -1,0 +1,50 @@
+"""Checks of values, for operations that are made of others: the one computation by which they ask, in every mode.
+
+An entry's ``checks`` and the body of a composite see Tensors, also those of a transform, whose values are not there
+yet. `check_values` has them looked at as soon as they are: at once, if the tensor is a plain one; for all of a batch
+together under `vmap`; without the tangents in forward mode; and in each call of a compiled function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.calls import on
+from ...table.entry import special
+from ...tensor.tensor import Tensor
+
+Check = Callable[..., None]
+"""A function ``check(values, *facts)`` that raises where an array of values is wrong. Under `vmap` the array has the
+axis of the batch in front, so a check counts axes from the last one."""
+
+
+@special(method=False, batch="leading", numbers="", input=lambda g: g, jvp=lambda tangents: tangents[0])
+def _checked(input: Any, check: Check, facts: tuple[Any, ...]) -> Any:
+    try:
+        check(input, *facts)
+    except Exception as error:
+        raise errors.final(error) from None
+    return np.array(input)
+
+
+def check_values(check: Check, input: Any, *facts: Any) -> Any:
+    """`input`, of which ``check(values, *facts)`` sees the values; a computation has to use what this returns.
+
+    input: a tensor or, in a rule, a payload.
+
+    >>> import pullback
+    >>> def check(values):
+    ...     if values.min() < 0:
+    ...         raise ValueError("a length is negative")
+    >>> check_values(check, pullback.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    values = input._data if isinstance(input, Tensor) else input
+    if type(values) is np.ndarray and values.dtype.kind != "V":
+        check(values, *facts)
+        return input
+    return on(_checked, input, check, facts)
