@@ -23,8 +23,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
 from ..shape.reshape import expand, reshape
-from .batched_positions import in_rows, read
-from .subscripts import _add_up, _full, _index
+from .subscripts import _add_up, _full, _index, in_rows, index_of_each
 
 if TYPE_CHECKING:
     from ...interpreters.batched import Vmap
@@ -204,7 +203,7 @@ def _select_all(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
     source, dim, index = op.padded(args, kwargs)
     if not level.varies(index) or not source._data.ndim:
         return _ROWS(level, op, args, kwargs)
-    return read(level, _index.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
+    return index_of_each(level, _index.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
 
 
 @linear(

@@ -226,7 +226,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`index_fill`, written into this tensor, which is returned."""
     axis, filling = _filled("index_fill_", self, dim, value)
-    op = titled(index_fill, "IndexFillBackward1").op if isinstance(value, Tensor) else index_fill.op
+    op = titled(index_fill, "IndexFillBackward1").op if isinstance(value, Tensor) else index_fill.op  # type: ignore[attr-defined]
     return overwrite(self, op, axis, index, filling, change=_fill_slices)
 
 

@@ -23,7 +23,6 @@ from ..elementwise.limits import where
 from ..shape.reshape import reshape
 from ..shape.slices import _getitem
 from ..shape.strided import _as_strided, strided_arguments
-from .batched_positions import in_rows, written
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
 from .subscripts import (
@@ -31,7 +30,9 @@ from .subscripts import (
     _index_put,
     _put_through,
     arrays_of,
+    in_rows,
     overwrite,
+    put_of_each,
     tensors_of,
     two_steps,
     write,
@@ -130,7 +131,7 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
     method=False,
     node="IndexPutBackward0",
     saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: True},
-    batch=written,
+    batch=put_of_each,
     numbers="",
     input=lambda g: g,
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),

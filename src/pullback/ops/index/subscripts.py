@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...kernels.positions import add_at, indexed_shape
+from ...interpreters.batched import looped, refused
+from ...kernels.positions import add_at, indexed_shape, layout
 from ...table.calls import apply, on, record
 from ...table.entry import linear, method
 from ...table.writing import THROUGH, before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, summing
+from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
@@ -29,7 +31,6 @@ from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
 from ..shape.reshape import _contiguous
 from ..shape.slices import _getitem, outside
-from .batched_positions import added_up, read, through, written
 
 _full = slice(None)
 _WHOLE = (Ellipsis,)
@@ -197,7 +198,25 @@ def tensors_of(indices: Parts) -> Parts:
 # Reading ------------------------------------------------------------------------------------------------------------
 
 
-@linear(method=False, batch=added_up, numbers="", input=lambda g, indices: on(_index, g, indices))
+def _added_up_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """For ``_add_up(input, indices, shape)``, the adjoint of `_index`."""
+    input, indices, shape = args
+    if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
+        return looped(level, op, args, kwargs)
+    value: Any = level.lower(input)
+    whole = (level.size, *shape)
+    axes, adjacent = layout(indices)
+    lead = axes[0] if adjacent else 0
+    rank = max(indices[a].ndim for a in axes)
+    places = [p if p is None else _aligned(level, p, rank) for p in indices]
+    if not any(isinstance(p, Tensor) and level.varies(p) for p in indices):
+        return op.unchecked(value if adjacent else np.moveaxis(value, 0, rank), (None, *places), whole)
+    if lead:
+        value = np.moveaxis(value, tuple(range(1 + lead, 1 + lead + rank)), tuple(range(1, rank + 1)))
+    return op.unchecked(value, (_each(level, rank), *places), whole)
+
+
+@linear(method=False, batch=_added_up_of_each, numbers="", input=lambda g, indices: on(_index, g, indices))
 def _add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at positions, which may repeat: the adjoint of reading there."""
     out = np.zeros(shape, dtype=summing(input.dtype))
@@ -210,10 +229,53 @@ def _has_masks(input: Any, indices: Any) -> bool:
     return any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices)
 
 
+def index_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """For ``_index(input, indices)``: an array of positions, or None, for each leading axis."""
+    source, indices = args
+    if _has_masks(source, indices):
+        return (refused if any(level.varies(p) for p in indices if isinstance(p, Tensor)) else looped)(
+            level, op, args, kwargs
+        )
+    value, own = level.value(source), level.varies(source)
+    axes, adjacent = layout(indices)
+    lead = axes[0] if adjacent else 0
+    rank = max(indices[a].ndim for a in axes)
+    varying = [a for a in axes if isinstance(indices[a], Tensor) and level.varies(indices[a])]
+    if not varying:
+        out = op.unchecked(value, (None, *indices))
+        return out if adjacent else np.moveaxis(out, rank, 0)
+    places = [p if p is None else _aligned(level, p, rank) for p in indices]
+    if not own:
+        return np.moveaxis(op.unchecked(value, tuple(places)), lead, 0)
+    out = op.unchecked(value, (_each(level, rank), *places))
+    if not lead:
+        return out
+    # the axes of the arrays come first, as they are not next to the batch's axis: put them where they belong
+    return np.moveaxis(out, tuple(range(1, rank + 1)), tuple(range(1 + lead, 1 + lead + rank)))
+
+
+def in_rows(level: Any, index: Any) -> tuple[Any, ...]:
+    """Positions in flattened tensors, as an index into rows, one for each element of the batch."""
+    return _each(level, index.ndim), _aligned(level, index, index.ndim)
+
+
+def _each(level: Any, rank: int) -> Any:
+    """The number of each element of the batch, with so many axes behind the batch's."""
+    return np.arange(level.size).reshape(level.size, *(1,) * rank)
+
+
+def _aligned(level: Any, index: Any, rank: int) -> Any:
+    """An array of positions, with the axis of the batch in front if it has one, then `rank` axes."""
+    if not isinstance(index, Tensor) or not level.varies(index):
+        return level.value(index) if isinstance(index, Tensor) else index
+    value, shape = level.value(index), index._data.shape
+    return np.reshape(value, (level.size, *(1,) * (rank - len(shape)), *shape))
+
+
 @linear(
     method=False,
     saved={"indices": lambda indices: tensors_of(indices)},
-    batch=read,
+    batch=index_of_each,
     said="indexing with a mask",
     shape_from_values=_has_masks,
     numbers="",
@@ -262,10 +324,27 @@ def _in_pairs(steps: Any) -> bool:
     return any(op.name == "view_as_complex" for op, _ in steps)
 
 
+def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """For ``_put_through(input, values, steps)``: the same view is written for all of them."""
+    source, values, steps = args
+    whole = level.lower(source).clone()
+    view = level.lift(whole)
+    for step, rest in steps:
+        view = step.unchecked(view, *rest)
+    target = level.value(view)
+    if not same_memory(target._data, whole._data):
+        return looped(level, op, args, kwargs)
+    if isinstance(values, Tensor) and level.varies(values):
+        shape, rank = values._data.shape, target._data.ndim - 1
+        values = np.reshape(level.value(values), (level.size, *(1,) * (rank - len(shape)), *shape))
+    target.copy_(level.value(values) if isinstance(values, Tensor) else values)
+    return whole
+
+
 @linear(
     method=False,
     node="CopySlices",
-    batch=through,
+    batch=_put_through_of_each,
     numbers="",
     input=lambda g, steps: on(_put_through, g, 0.0, steps),
     values=lambda g, steps: _viewed(g, steps),
@@ -297,10 +376,32 @@ def _followed(input: Any, steps: Any) -> Any:
     return functools.reduce(lambda found, step: step[0].forward(found, *step[1]), steps, input)
 
 
+def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """For ``_index_put(input, values, first, second)``: an index without arrays, and one of arrays, as for `_index`."""
+    source, values, first, second = op.padded(args, kwargs)
+    axes, adjacent = layout(second)
+    varying = any(isinstance(p, Tensor) and level.varies(p) for p in second)
+    masks = any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in second)
+    if masks or not adjacent or (varying and axes[0]) or any_instance([first], Tensor):
+        return looped(level, op, args, kwargs)
+    rank = max(second[a].ndim for a in axes)
+    places = tuple(p if p is None else _aligned(level, p, rank) for p in second)
+    each = _each(level, rank) if varying else None
+    if isinstance(values, Tensor) and level.varies(values):
+        shape = values._data.shape
+        lead = len(indexed_shape(np.broadcast_to(0, source._data.shape)[first].shape, second)) - len(shape)
+        if lead < 0:
+            return looped(level, op, args, kwargs)
+        values = np.reshape(level.value(values), (level.size, *(1,) * lead, *shape))
+    elif isinstance(values, Tensor):
+        values = level.value(values)
+    return op.unchecked(level.lower(source), values, (slice(None), *first), (each, *places))
+
+
 @linear(
     method=False,
     saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: False},
-    batch=written,
+    batch=put_of_each,
     numbers="",
     input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
     values=lambda g, first, second: on(_index, on(_getitem, g, first), second),

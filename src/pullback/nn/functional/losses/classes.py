@@ -414,7 +414,7 @@ def multilabel_margin_loss(
     if target._data.dtype.kind not in "iu" or target._data.shape != input._data.shape:
         raise refuse(name, f"class indices of size {list(input._data.shape)}", errors.describe(target))
     rows, target = input.reshape(-1, n), target.reshape(-1, n)
-    classes = check_values(check_classes, where(target == -1, 0, target).long(), n)
+    classes = check_values(check_classes, where(target.eq(-1), 0, target).long(), n)
     valid = np.equal(np.equal(target, -1).cumsum(1), 0)  # up to the first -1
     mine = (classes.unsqueeze(-1) == arange(n)) & valid.unsqueeze(-1)
     pairs = valid.unsqueeze(-1) & ~mine.any(-2).unsqueeze(-2)
