@@ -179,6 +179,9 @@ class Plain:
 
     def _run(self, node: Any) -> None:
         slots = self.waiting.pop(node)
+        ends = node in self.targets and not any(e and e[0] in self.needed for e in node._edges)
+        if not ends:  # a gradient that is asked for on the way is noted before the hooks
+            self.came[node] = [*slots]
         hooks = node.hooks if not node._edges else {}
         if node._hooks is not None:
             hooks = node._hooks.of_output.get(0, {})
@@ -189,8 +192,8 @@ class Plain:
         if not node._edges:
             self.arrived[node] = slots[0]
             return
-        self.came[node] = slots
-        if node in self.targets and not any(e and e[0] in self.needed for e in node._edges):
+        if ends:
+            self.came[node] = slots
             return
         needed = self.needed if self.targets else None
         if all(g is None for g in slots):

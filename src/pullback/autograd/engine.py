@@ -210,7 +210,11 @@ class Pass:
 
     def _turn(self, node: Any, g: Any, arrived: dict[Any, Any]) -> Sequence[Any]:
         """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns what it sends on."""
-        taped, captures = self.taped, self.captures
+        taped, needed = self.taped, self.needed
+        wanted = self.captures.get(node) if self.captures else None
+        goes_on = wanted is None or needed is None or any(edge and edge[0] in needed for edge in node._edges)
+        if wanted is not None and goes_on:  # before its hooks, as PyTorch has it; of a node that ends here, after them
+            _capture(wanted, g, node)
         if node._hooks is not None:
             values = fire_of_outputs(node, g, taped)
             for nr, ref in node._hooks.retained.items():
@@ -218,7 +222,8 @@ class Pass:
                 if tensor is not None and values[nr] is not None:
                     retain(tensor, values[nr], taped)
             g = values if node._outputs > 1 else values[0]
-        if captures and node in captures and not _capture(captures[node], g, node, self.needed):
+        if not goes_on:
+            _capture(cast(Any, wanted), g, node)
             return ()
         if not node._edges:
             if self.accumulate:
@@ -285,11 +290,10 @@ def _like(g: Any) -> Any:
     return None, 0, getattr(data, "shape", ()), getattr(data, "dtype", None)
 
 
-def _capture(wanted: dict[int, Any], g: Any, node: Node, needed: set[Node] | None) -> bool:
-    """Note the gradients that are wanted of a node; whether it also leads on to others, as all that are needed do."""
+def _capture(wanted: dict[int, Any], g: Any, node: Node) -> None:
+    """Note the gradients that are wanted of a node."""
     for nr in wanted:
         wanted[nr] = g if node._outputs == 1 or g is None else g[nr]
-    return needed is None or any(edge and edge[0] in needed for edge in node._edges)
 
 
 def fit(g: Any, edge: Edge, node: Node | None) -> Any:

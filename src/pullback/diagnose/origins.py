@@ -378,6 +378,7 @@ def _executing(run: Callable[..., Any]) -> Callable[..., Any]:
 
 _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
     *[(Tensor, name, functools.partial(_taking, name)) for name in ("numpy", "__array__", "item", "tolist")],
+    *[(Tensor, f"__{name}__", functools.partial(_taking, name)) for name in ("float", "int", "complex")],
     (Tensor, "detach_", _detaching),
     (Tensor, "requires_grad", _requiring),
     (FunctionNode, "mark_non_differentiable", _marking),

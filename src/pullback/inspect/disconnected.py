@@ -107,7 +107,8 @@ LOST = {
     "requires_grad": ("requires_grad", "requires_grad was set to False", "leave that out, or set it to True again"),
 }
 LOST["__array__"] = LOST["numpy"]
-for _name in ("item", "tolist"):
+_NUMBERS = ("item", "tolist", "float", "int", "complex")
+for _name in _NUMBERS:
     LOST[_name] = (
         f"{_name}()",
         f"{_name}() takes the values out as Python's numbers, which belong to no graph",
@@ -117,7 +118,7 @@ for _name in ("item", "tolist"):
 
 def cause_of(kind: str) -> str:
     """The cause as one word for programs; NumPy's and Python's ways out of the graph share a word."""
-    return "numpy" if kind in ("__array__", "item", "tolist") else kind
+    return "numpy" if kind == "__array__" or kind in _NUMBERS else kind
 
 
 def requires_none(t: Tensor) -> Explanation:

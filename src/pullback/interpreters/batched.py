@@ -85,6 +85,9 @@ class Batched(Payload):
 
     tolist = item
 
+    def number(self, kind: str) -> Any:
+        return self.item()
+
     def __repr__(self) -> str:
         axis = "bdim=0" if self.has_axis else "bdim=None"
         return f"BatchedTensor(lvl={self.level.number}, {axis}, value={self.value!r})"

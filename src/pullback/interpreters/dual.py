@@ -21,7 +21,7 @@ from ..table.nodes import conjugated
 from ..table.plans import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread
-from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ class Dual(Payload):
             self.tangent.zero_()
         else:
             self.tangent.copy_(new.tangent)
+
+    def number(self, kind: str) -> Any:
+        if self.tangent is not None and thread.modes.forward_enabled:
+            raise cannot_convert(kind, "Tensor that has a tangent, in forward mode,", "tangent")
+        return super().number(kind)
 
     def item(self) -> Any:
         return self.primal.item()

@@ -104,6 +104,9 @@ class Traced(Payload):
 
     tolist = item
 
+    def number(self, kind: str) -> Any:
+        return self.item()
+
     def _no_array(self, *args: Any, **kwargs: Any) -> Any:
         raise refused(
             "NumPy cannot have the values of a tensor that is being traced",

@@ -390,11 +390,9 @@ class Tensor(Methods):
 
     def _number(self, kind: str) -> Any:
         if self._requires_grad and thread.modes.grad_enabled:
-            raise RuntimeError(
-                f"Can't turn a Tensor that requires grad into a Python {kind}: its gradient would be lost.\n"
-                "  What to do: compute with functions of pullback or NumPy, which keep it; for the value alone, use "
-                "tensor.item(), or tensor.detach().numpy() for all of them."
-            )
+            if thread.modes.written is not None:
+                raise cannot_convert(kind, "Tensor that requires grad, inside of a transform,", "gradient")
+            _warn_of_number()
         if self._data.size != 1:
             raise ValueError(
                 "only one element tensors can be converted to Python scalars; this one has shape "
@@ -488,6 +486,30 @@ class Tensor(Methods):
         return without_rule(Tensor, func, f"{module}.{func.__name__}", args, kwargs)
 
 
+def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:
+    """The error of a conversion to a number inside of a transform, where the derivative would be wrong in silence."""
+    return RuntimeError(
+        f"Can't turn a {found} into a Python {kind}: its {lost} would be lost.\n"
+        "  What to do: compute with functions of pullback or NumPy instead of math's, and join numbers with "
+        "pullback.stack() instead of writing them into an array; for the value alone, use tensor.item()."
+    )
+
+
+_warned_of_number = False
+
+
+def _warn_of_number() -> None:
+    """Warn once per process that a number has no gradient."""
+    global _warned_of_number
+    if not _warned_of_number:
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            stacklevel=4,
+        )
+        _warned_of_number = True
+
+
 def _is_recorded(value: Any) -> bool:
     """Whether a gradient or a place in a batch would be lost if only the payload were used."""
     return isinstance(value, Lifted) or (
@@ -520,6 +542,9 @@ class Lifted(Tensor):
     def numpy(self, *, force: bool = False) -> Any:
         """Refused: the transform would lose track of it."""
         return self._data._no_array()
+
+    def _number(self, kind: str) -> Any:
+        return self._data.number(kind)
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours along each axis of a contiguous tensor of this shape."""
