@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import subprocess
 import sys
 import threading
 import weakref
@@ -14,12 +15,8 @@ import pytest
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, is_recording_origins, record_origins
-from pullback.autograd import api as autograd_api
-from pullback.autograd.context import FunctionNode
 from pullback.diagnose.listeners import ByTensor, Tap
 from pullback.diagnose.origins import GRADIENTS, ORIGINS, WRITTEN
-from pullback.tensor.memory import Version
-from pullback.tensor.tensor import Tensor
 
 
 @pytest.fixture
@@ -195,19 +192,25 @@ def test_it_belongs_to_a_thread(x: Any) -> None:
     assert found == [False, None, {}]
 
 
+NOTHING_STAYS = """
+from pullback.autograd import api, detect_anomaly, record_origins
+from pullback.autograd.context import FunctionNode
+from pullback.tensor.memory import Version
+from pullback.tensor.tensor import Tensor
+
+names = ((Tensor, "_grad"), (Tensor, "numpy"), (Tensor, "__float__"), (Tensor, "requires_grad"), (Version, "n"),
+         (FunctionNode, "_run"), (api, "execute"))
+before = [vars(owner)[name] for owner, name in names]
+with record_origins(), detect_anomaly():
+    print([name for (owner, name), old in zip(names, before) if vars(owner)[name] is old])
+print([name for (owner, name), old in zip(names, before) if vars(owner)[name] is not old])
+"""
+
+
 def test_nothing_stays_in_place_when_it_is_off() -> None:
-    places = [
-        (Tensor, "_grad"),
-        (Tensor, "numpy"),
-        (Tensor, "requires_grad"),
-        (Version, "n"),
-        (FunctionNode, "_run"),
-        (autograd_api, "execute"),
-    ]
-    before = [vars(owner)[name] for owner, name in places]
-    with record_origins(), detect_anomaly():
-        assert all(vars(owner)[name] is not old for (owner, name), old in zip(places, before, strict=True))
-    assert all(vars(owner)[name] is old for (owner, name), old in zip(places, before, strict=True))
+    """In a process of its own: after a hundred times the replacements stay, whichever tests came before."""
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", NOTHING_STAYS], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("[]\n[]\n", "")
 
 
 def test_a_node_knows_its_line_or_its_stack(x: Any) -> None:

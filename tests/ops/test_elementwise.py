@@ -18,6 +18,7 @@ import pytest
 import scipy.special
 
 import pullback
+from pullback.autograd import grad
 from pullback.ops import TABLE
 from pullback.table.samples import A, Array, S
 from tests.oracle import call, converted, resolve
@@ -501,3 +502,18 @@ def test_a_number_beside_half_precision_keeps_its_digits(call: Callable[[Any], A
         assert gradient.dtype == lib.float16
         found.append([*y.tolist(), *gradient.tolist()])
     np.testing.assert_allclose(*found, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(("exponent", "slope"), [(2.0, 0.0), (0.0, 0.0), (0.5, 0.0), (-1.0, -np.inf)])
+def test_the_slope_of_a_power_of_zero_is_differentiable_in_its_cotangent(
+    exponent: float, slope: float, dtype: str
+) -> None:
+    """``g * (0**n * log 0)`` is 0 for each g where n >= 0, so its derivative by g is 0 and not 0 * inf."""
+    for base in (0.0, 0, pullback.zeros((), dtype=getattr(pullback, dtype))):
+        n = pullback.tensor(exponent, dtype=getattr(pullback, dtype), requires_grad=True)
+        g = pullback.ones_like(n).detach().requires_grad_()
+        (by_n,) = grad(base**n, n, g, create_graph=True)
+        assert (by_n.item(), grad(by_n, g, retain_graph=True)[0].item()) == (slope, slope)
+        if exponent > 0:
+            assert grad(by_n, n)[0].item() == 0

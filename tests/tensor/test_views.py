@@ -599,10 +599,6 @@ def test_a_tensor_of_a_transform_is_not_resized() -> None:
 def test_writing_a_tensor_into_an_array_says_what_to_do() -> None:
     array = np.zeros(3)
     t = pullback.tensor(2.0, requires_grad=True)
-    with pytest.raises(ValueError, match="setting an array element") as caught:
-        array[0] = t
-    assert "its gradient would be lost" in str(caught.value.__cause__)
-    assert "tensor.item()" in str(caught.value.__cause__)
     with pytest.raises(RuntimeError, match=r"its gradient would be lost. Use tensor.detach\(\).numpy\(\)"):
         array[:] = t.expand(3)
     array[0] = t.detach()

@@ -84,14 +84,15 @@ class Tracked:
         pairs = [(o, c) for o, c in pairs if o._requires_grad]
         if not pairs:
             return tuple(_zeros_like(a.detach()) for a in self.aliases)
-        return autograd.grad(
+        found = autograd.grad(
             [o for o, _ in pairs],
             self.aliases,
             None if cotangents is None else [c for _, c in pairs],
             retain_graph=keep or create_graph,
             create_graph=create_graph,
-            materialize_grads=True,
-        )  # type: ignore[return-value]
+            allow_unused=True,
+        )
+        return tuple(_zeros_like(a.detach()) if g is None else g for a, g in zip(self.aliases, found, strict=True))
 
 
 def grad_and_value(

@@ -85,7 +85,7 @@ class Batched(Payload):
 
     tolist = item
 
-    def number(self, kind: str) -> Any:
+    def as_number(self, kind: str) -> Any:
         return self.item()
 
     def __repr__(self) -> str:

@@ -73,10 +73,10 @@ class Dual(Payload):
         else:
             self.tangent.copy_(new.tangent)
 
-    def number(self, kind: str) -> Any:
+    def as_number(self, kind: str) -> Any:
         if self.tangent is not None and thread.modes.forward_enabled:
-            raise cannot_convert(kind, "Tensor that has a tangent, in forward mode,", "tangent")
-        return super().number(kind)
+            raise cannot_convert(f"a Python {kind}", "Tensor that has a tangent, in forward mode,", "tangent")
+        return super().as_number(kind)
 
     def item(self) -> Any:
         return self.primal.item()

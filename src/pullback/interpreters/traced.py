@@ -104,7 +104,7 @@ class Traced(Payload):
 
     tolist = item
 
-    def number(self, kind: str) -> Any:
+    def as_number(self, kind: str) -> Any:
         return self.item()
 
     def _no_array(self, *args: Any, **kwargs: Any) -> Any:

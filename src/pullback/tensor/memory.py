@@ -232,7 +232,7 @@ class Payload:
         """The address of the values inside."""
         return self._no_array() if self.inside is None else self.inside._data.ctypes
 
-    def number(self, kind: str) -> Any:
+    def as_number(self, kind: str) -> Any:
         """The only value for ``float()``, ``int()`` or ``complex()``; refused where a derivative would be lost."""
         return self._no_array() if self.inside is None else self.inside._number(kind)
 

@@ -382,6 +382,8 @@ class Tensor(Methods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self._requires_grad and thread.modes.grad_enabled:
+            if thread.modes.written is not None:
+                raise cannot_convert("a NumPy array", _INSIDE, "gradient")
             raise RuntimeError(
                 "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost. Use "
                 "tensor.detach().numpy() instead."
@@ -391,7 +393,9 @@ class Tensor(Methods):
     def _number(self, kind: str) -> Any:
         if self._requires_grad and thread.modes.grad_enabled:
             if thread.modes.written is not None:
-                raise cannot_convert(kind, "Tensor that requires grad, inside of a transform,", "gradient")
+                raise cannot_convert(
+                    f"a Python {kind}", _INSIDE, "gradient"
+                )
             _warn_of_number()
         if self._data.size != 1:
             raise ValueError(
@@ -489,12 +493,13 @@ class Tensor(Methods):
 def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:
     """The error of a conversion to a number inside of a transform, where the derivative would be wrong in silence."""
     return RuntimeError(
-        f"Can't turn a {found} into a Python {kind}: its {lost} would be lost.\n"
+        f"Can't turn a {found} into {kind}: its {lost} would be lost.\n"
         "  What to do: compute with functions of pullback or NumPy instead of math's, and join numbers with "
         "pullback.stack() instead of writing them into an array; for the value alone, use tensor.item()."
     )
 
 
+_INSIDE = "Tensor that requires grad, inside of a transform,"
 _warned_of_number = False
 
 
@@ -544,7 +549,7 @@ class Lifted(Tensor):
         return self._data._no_array()
 
     def _number(self, kind: str) -> Any:
-        return self._data.number(kind)
+        return self._data.as_number(kind)
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours along each axis of a contiguous tensor of this shape."""

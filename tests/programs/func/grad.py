@@ -178,3 +178,25 @@ def grad_five_times(lib: Any) -> Any:
 def mixed_partial(lib: Any) -> Any:
     f = lib.func.grad(lambda a, b: (a**2 * b**3).sum(), argnums=0)
     return lib.func.grad(lambda a, b: f(a, b).sum(), argnums=1)(*points(lib))
+
+
+# what does not depend on the argument ---------------------------------------------------------------------------------
+
+
+@program
+def of_what_does_not_depend_on_the_argument(lib: Any) -> Any:
+    x, y = points(lib)
+    y = y.detach().requires_grad_()
+    found = [
+        lib.func.grad(lambda a: y.sum())(x),
+        lib.func.grad(lambda a: (y * 2).sum())(y),
+        lib.func.grad(lambda a, b: (a * y).sum(), argnums=(0, 1))(x, y)[1],
+        lib.func.grad_and_value(lambda a: (y * 2).sum())(x)[0],
+        lib.func.vjp(lambda a: y * 2, x)[1](x)[0],
+        lib.func.vjp(lambda a, b: a * y, x, y)[1](x)[1],
+        lib.func.jacrev(lambda a: y * 2)(x),
+        lib.func.jacfwd(lambda a: y * 2)(x),
+        lib.func.hessian(lambda a: (a * y).sum())(x),
+        lib.func.grad(lambda a: lib.func.grad(lambda b: (y * 2).sum())(a).sum())(x),
+    ]
+    return [(t, t.requires_grad, t.is_leaf) for t in found]

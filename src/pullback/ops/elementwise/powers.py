@@ -124,8 +124,8 @@ def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     if is_number(input) and input != 0:
         return g * (out * np.log(input).item())
     zero = np.logical_and(np.equal(plain(input), 0), np.greater_equal(np.real(plain(other)), 0))
-    if is_number(input):
-        return np.where(zero, 0, g * (out * -np.inf))
+    if is_number(input):  # it is 0
+        input = np.zeros_like(plain(out))
     return g * (out * np.log(np.where(zero, 1, input)))
 
 

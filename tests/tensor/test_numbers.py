@@ -1,0 +1,124 @@
+"""Tensors as Python numbers: a warning outside of transforms, and an error inside, where a derivative would be lost."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import func
+from pullback.autograd import forward_ad, record_origins
+from pullback.inspect import explain
+
+TWICE = """
+import warnings, pullback
+x = pullback.tensor([2.0], requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    with pullback.no_grad():
+        float(x)
+    assert not said
+    assert (float(x), int(x), complex(x), float(x)) == (2.0, 2, 2 + 0j, 2.0)
+(one,) = said
+print(one.category.__name__, one.filename, one.lineno, one.message)
+"""
+
+
+def test_outside_of_transforms_it_warns_once_in_the_users_line() -> None:
+    run = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
+    assert run.stdout == (
+        "UserWarning <string> 9 Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+        "behavior.\nConsider using tensor.detach() first.\n"
+    )
+
+
+def test_an_array_of_what_requires_grad_is_still_refused() -> None:
+    with pytest.raises(RuntimeError, match="its gradient would be lost"):
+        np.asarray(pullback.ones(2, requires_grad=True))
+
+
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "int": int,
+    "complex": complex,
+    "math.sin": math.sin,
+    "math.floor": math.floor,
+    "np.float64": np.float64,
+    "np.float32": np.float32,
+    "np.asarray": np.asarray,
+    "np.array": lambda t: np.array([t, t]),
+}
+TRANSFORMS: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
+    "grad": lambda f: func.grad(f)(pullback.tensor(2.0)),
+    "vjp": lambda f: func.vjp(f, pullback.tensor(2.0)),
+    "jacrev": lambda f: func.jacrev(f)(pullback.tensor(2.0)),
+    "jvp": lambda f: func.jvp(f, (pullback.tensor(2.0),), (pullback.tensor(1.0),)),
+    "jacfwd": lambda f: func.jacfwd(f)(pullback.tensor(2.0)),
+    "hessian": lambda f: func.hessian(f)(pullback.tensor(2.0)),
+    "linearize": lambda f: func.linearize(f, pullback.tensor(2.0)),
+    "vmap": lambda f: func.vmap(f)(pullback.ones(3)),
+    "grad of jvp": lambda f: func.grad(lambda x: func.jvp(f, (x,), (x,))[1])(pullback.tensor(2.0)),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_inside_of_a_transform_it_is_an_error(transform: str, conversion: str) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        CONVERSIONS[conversion](y)
+        return y * 2
+
+    with pytest.raises(RuntimeError, match="What to do"):
+        TRANSFORMS[transform](f)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_a_write_into_an_array_says_why_in_its_cause(transform: str) -> None:
+    """NumPy replaces the error of a write of one element; what it replaced is the cause, which is printed first."""
+
+    def f(x: Any) -> Any:
+        np.zeros(3)[0] = x * 1
+        return x * 2
+
+    with pytest.raises((RuntimeError, ValueError)) as error:
+        TRANSFORMS[transform](f)
+    said = error.value if isinstance(error.value, RuntimeError) else error.value.__cause__
+    assert isinstance(said, RuntimeError)
+    assert "What to do" in str(said)
+
+
+def test_forward_mode_by_dual_numbers() -> None:
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(pullback.tensor(2.0), pullback.tensor(1.0))
+        with pytest.raises(RuntimeError, match="its tangent would be lost"):
+            float(dual)
+        with forward_ad._set_fwd_grad_enabled(False):
+            assert float(dual) == 2.0
+
+
+def test_a_constant_of_a_transform_is_a_number() -> None:
+    constant = pullback.tensor(3.0)
+
+    def f(x: Any) -> Any:
+        return x * float(constant) * float((x * 1).detach()) * x.item()
+
+    assert func.grad(f)(pullback.tensor(2.0)).item() == 12.0
+    assert func.jvp(f, (pullback.tensor(2.0),), (pullback.tensor(1.0),))[1].item() == 12.0
+
+
+@pytest.mark.parametrize("convert", [float, int, complex])
+def test_explain_finds_a_loss_in_a_number(convert: Callable[[Any], Any]) -> None:
+    with record_origins(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = pullback.tensor(2.0, requires_grad=True)
+        y = pullback.tensor(float(abs(convert(x))))
+        found = str(explain(y))
+    assert f"{convert.__name__}() of a Tensor of float32[]" in found
