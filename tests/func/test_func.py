@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -233,3 +234,36 @@ def test_a_jvp_of_none_is_zero() -> None:
     x, t = points(pullback)
     _, tangent = pullback.func.jvp(cube(pullback, jvp=lambda ctx, t: None).apply, (x,), (t,))
     assert tangent.tolist() == [0.0, 0.0, 0.0]
+
+
+# linearize of functions that write ------------------------------------------------------------------------------------
+
+
+def _writes_its_argument(a: Any) -> Any:
+    a.mul_(2)
+    return a * a
+
+
+def _writes_a_view_of_it(a: Any) -> Any:
+    a.view(2, 1)[0].mul_(3)
+    return a * a
+
+
+def _writes_a_result(a: Any) -> Any:
+    b = pullback.zeros(2)
+    b.copy_(a)
+    b[0] = a[1] * 2
+    return b * a
+
+
+@pytest.mark.parametrize("f", [_writes_its_argument, _writes_a_view_of_it, _writes_a_result])
+def test_linearize_of_a_function_that_writes_in_place_is_what_jvp_is(f: Callable[[Any], Any]) -> None:
+    """PyTorch 2.13 is no oracle: it runs the writes again with each call of the function it returns."""
+    v = pullback.tensor([1.0, -2.0])
+    x, other = pullback.tensor([1.0, 2.0]), pullback.tensor([1.0, 2.0])
+    y, along = pullback.func.jvp(f, (other,), (v.clone(),))
+    value, push = pullback.func.linearize(f, x)
+    for _ in range(2):
+        assert push(v).tolist() == along.tolist()
+    assert (value.tolist(), x.tolist()) == (y.tolist(), other.tolist())
+    assert push(v * 2).tolist() == (along * 2).tolist()

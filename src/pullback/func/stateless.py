@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, errors
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .reverse import vjp
@@ -174,6 +174,22 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     return root
 
 
+def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
+    """`func` on copies of its arguments, to which it may write, as under `jvp`; the arguments get what it wrote."""
+
+    def called(*args: Any) -> Any:
+        given = list(leaves(args))
+        copies = [t.clone() for t in given]
+        out = func(*rebuild(args, iter(copies)))
+        with no_grad():
+            for t, copy in zip(given, copies, strict=True):
+                if copy._version:
+                    t.copy_(copy)
+        return out
+
+    return called
+
+
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of `func` at `primals`, and the function from tangents ``v`` to ``J v``.
 
@@ -184,7 +200,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     See https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html.
     """
-    value, pull = vjp(func, *primals)
+    value, pull = vjp(_on_copies(func), *primals)
     outputs = list(leaves(value))
     # u -> J^T u is linear, so the vjp of its graph, recorded once, is J v
     with enable_grad():

@@ -74,7 +74,7 @@ class Dual(Payload):
             self.tangent.copy_(new.tangent)
 
     def as_number(self, kind: str) -> Any:
-        if self.tangent is not None and thread.modes.forward_enabled:
+        if self.level.open and self.tangent is not None and thread.modes.forward_enabled:
             raise cannot_convert(f"a Python {kind}", "Tensor that has a tangent, in forward mode,", "tangent")
         return super().as_number(kind)
 

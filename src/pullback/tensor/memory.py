@@ -234,7 +234,7 @@ class Payload:
 
     def as_number(self, kind: str) -> Any:
         """The only value for ``float()``, ``int()`` or ``complex()``; refused where a derivative would be lost."""
-        return self._no_array() if self.inside is None else self.inside._number(kind)
+        return self._no_array() if self.inside is None or not self.level.open else self.inside._number(kind)
 
     def detach(self) -> Payload:
         """The same values, out of every graph."""
@@ -271,6 +271,18 @@ class Payload:
         )
 
     __array__ = __array_ufunc__ = __array_function__ = _no_array
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what only an array has: a transform that has ended no longer interprets operations on its tensors."""
+        if name != "level" and not self.level.open:
+            raise self.escaped()
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.__getattr__("__getitem__")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.__getattr__("__setitem__")
 
 
 def same_memory(a: Any, b: Any) -> bool:

@@ -393,9 +393,7 @@ class Tensor(Methods):
     def _number(self, kind: str) -> Any:
         if self._requires_grad and thread.modes.grad_enabled:
             if thread.modes.written is not None:
-                raise cannot_convert(
-                    f"a Python {kind}", _INSIDE, "gradient"
-                )
+                raise cannot_convert(f"a Python {kind}", _INSIDE, "gradient")
             _warn_of_number()
         if self._data.size != 1:
             raise ValueError(
