@@ -159,6 +159,62 @@ def test_a_wrong_keyword_names_the_function_and_the_keyword(function: Any) -> No
     assert pullback.is_grad_enabled()
 
 
+class WithoutContext(Function):
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * 2
+
+
+class AnyName(Function):
+    @staticmethod
+    def forward(context: Any, x: Any, factor: Any = 2) -> Any:
+        return x * factor
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: WithoutContext.apply(x), "takes 1 positional argument but 2 were given"),
+        (lambda x: WithoutContext.apply(x=x), "multiple values for argument 'x'"),
+        (lambda x: WithoutContext.apply(x.detach()), "takes 1 positional argument but 2 were given"),
+        (
+            lambda x: pullback.func.grad(lambda t: WithoutContext.apply(t).sum())(x.detach()),
+            "takes 1 positional argument",
+        ),
+        (lambda x: pullback.vmap(WithoutContext.apply)(x.detach()), "setup_context"),
+    ],
+)
+def test_a_forward_without_ctx_or_setup_context_is_told_what_to_write(call: Any, words: str) -> None:
+    with pytest.raises((TypeError, RuntimeError), match=words) as caught:
+        call(wanting([1.0, 2.0]))
+    if not isinstance(caught.value, RuntimeError):  # `vmap` reads no forward that takes ctx
+        said = str(caught.value)
+        assert f"In WithoutContext.forward ({__file__}:" in said
+        assert "which is given ctx and 1 argument." in said
+        assert "@staticmethod\n    def forward(ctx, x):\nor add a setup_context(ctx, inputs, output)." in said
+    assert pullback.is_grad_enabled()
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 2, 3)])
+def test_a_forward_with_ctx_is_not_told_to_take_it(arguments: Any) -> None:
+    with pytest.raises(TypeError, match=r"(?s)argument.*What to do: give AnyName.apply \(x, factor\)\.$"):
+        AnyName.apply(*arguments)
+    with pytest.raises(
+        TypeError, match=r"(?s)too many positional.*What to do: give ScaledApart.apply \(x, factor, power\)"
+    ):
+        ScaledApart.apply(1, 2, 3)
+
+
+def test_a_type_error_of_the_users_own_stays_as_it_is() -> None:
+    class Fails(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return len(3)  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match=r"^object of type 'int' has no len\(\)$"):
+        Fails.apply(wanting([1.0]))
+
+
 def test_setup_context_gets_all_inputs_in_their_places_and_the_output() -> None:
     y = ScaledApart.apply(wanting([1.0]), power=3)
     assert y.grad_fn.inputs == (2.0, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback.autograd import Function
 from tests.programs.func.common import f_of, points
 from tests.programs.func.functions import cube, cube_jvp
 from tests.side_by_side import constant, leaf
@@ -267,3 +269,101 @@ def test_linearize_of_a_function_that_writes_in_place_is_what_jvp_is(f: Callable
         assert push(v).tolist() == along.tolist()
     assert (value.tolist(), x.tolist()) == (y.tolist(), other.tolist())
     assert push(v * 2).tolist() == (along * 2).tolist()
+
+
+Pair = namedtuple("Pair", ["first", "second"])
+
+
+class Nests(Function):
+    """Its result nests as `made` does; it gives what `pushed` and `dims` make of it to forward mode and vmap."""
+
+    made: Any
+    pushed: Any = None
+    dims: Any = None
+
+    @classmethod
+    def forward(cls, x: Any) -> Any:
+        return cls.made(x * 2, x * 3)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @classmethod
+    def jvp(cls, ctx: Any, t: Any) -> Any:
+        return (cls.pushed or cls.made)(t * 2, t * 3)
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: Any, x: Any) -> Any:
+        return cls.made(x * 2, pullback.stack([x[:, 0] * 3, x[:, 1] * 3])), cls.dims
+
+
+def nests(**how: Any) -> Any:
+    return type(
+        "Nests", (Nests,), {name: staticmethod(value) if callable(value) else value for name, value in how.items()}
+    )
+
+
+NESTED: dict[str, tuple[Any, Any]] = {
+    "a tuple": (lambda a, b: (a, b), lambda out: out),
+    "a list": (lambda a, b: [a, b], lambda out: out),
+    "a dict": (lambda a, b: {"b": a, "a": b}, lambda out: (out["b"], out["a"])),
+    "a named tuple": (Pair, lambda out: (out.first, out.second)),
+    "a dict beside a number": (lambda a, b: ({"b": a}, [3], b), lambda out: (out[0]["b"], out[2])),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_results_that_nest_have_their_tangents_and_axes(kind: str) -> None:
+    made, parts = NESTED[kind]
+    x, t = pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 4.0])
+    dims = made(0, 1) if kind != "a dict beside a number" else ({"b": 0}, [None], 1)
+    function = nests(made=made, dims=dims)
+
+    def flat(x: Any) -> Any:
+        return parts(function.apply(x))
+
+    out, pushed = pullback.func.jvp(flat, (x,), (t,))
+    assert [o.tolist() for o in out] == [[2, 4], [3, 6]]
+    assert [o.tolist() for o in pushed] == [[6, 8], [9, 12]]
+    rows = pullback.tensor([[1.0, 2.0], [5.0, 6.0]])
+    assert [o.tolist() for o in pullback.vmap(flat)(rows)] == [[[2, 4], [10, 12]], [[3, 6], [15, 18]]]
+
+
+@pytest.mark.parametrize(
+    ("pushed", "error", "words"),
+    [
+        (lambda a, b: a, RuntimeError, "expected one tangent for each of 2 outputs, found 1"),
+        (lambda a, b: (a, b, b), RuntimeError, "expected one tangent for each of 2 outputs, found 3"),
+        (
+            lambda a, b: (a, {"d": b}),
+            TypeError,
+            r"Nests.jvp: tangent of output 1: expected a dict with the keys \['c'\]",
+        ),
+        (lambda a, b: (a, {"c": 3}), RuntimeError, "expected a Tensor or None, found "),
+    ],
+)
+def test_tangents_that_nest_otherwise_are_refused(pushed: Any, error: Any, words: str) -> None:
+    function, x = nests(made=lambda a, b: (a, {"c": b}), pushed=pushed), pullback.tensor([1.0, 2.0])
+    with pytest.raises(error, match=words):
+        pullback.func.jvp(lambda x: function.apply(x)[0], (x,), (x,))
+
+
+@pytest.mark.parametrize(
+    "dims", [(0,), [0, 0], (0, 0, 0), (0, {"d": 0}), (0, [0]), ("0", 0), {"c": 0}, (0, {"c": "0"})]
+)
+def test_axes_that_nest_otherwise_are_refused(dims: Any) -> None:
+    function = nests(made=lambda a, b: (a, {"c": b}), dims=dims)
+    with pytest.raises(
+        RuntimeError, match=r"Nests.vmap returned an incompatible \(output, out_dims\).* to nest as the"
+    ):
+        pullback.vmap(function.apply)(pullback.ones(2, 2))
+
+
+@pytest.mark.parametrize("dims", [None, 0, (0, 0), (0, None), (None, {"c": 0})])
+def test_an_axis_or_none_stands_for_a_branch(dims: Any) -> None:
+    function = nests(made=lambda a, b: (a, {"c": b}), dims=dims)
+    out = pullback.vmap(lambda x: function.apply(x)[1]["c"])(pullback.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    whole = [[3.0, 9.0], [6.0, 12.0]]
+    constant = dims is None or (type(dims) is tuple and dims[1] is None)
+    assert out.tolist() == ([whole, whole] if constant else whole)

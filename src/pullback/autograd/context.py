@@ -11,12 +11,12 @@ import numpy as np
 from .. import errors
 from ..tensor.arrays import broadcasts_to
 from ..tensor.modes import thread
-from ..tensor.nested import CONTAINERS, leaves
+from ..tensor.nested import CONTAINERS
 from ..tensor.tensor import Edge, Tensor, wrap
 from .contract import place
 from .node import FREED, Node
 from .saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
-from .structure import Door
+from .structure import Door, holds_nothing
 
 _ndarray = np.ndarray
 
@@ -243,7 +243,7 @@ class FunctionNode(Node):
 
     def _refuse(self, i: int, grad: Any) -> None:
         """Refuse a gradient that is not a tensor, or a gradient for an argument that cannot have one."""
-        if isinstance(grad, CONTAINERS) and all(leaf is None for leaf in leaves(grad)):
+        if holds_nothing(grad):
             return
         name = self._argument(i)
         if not isinstance(grad, Tensor):

@@ -14,6 +14,7 @@ import inspect
 import textwrap
 from typing import Any
 
+_CONTEXTS = ("ctx", "context", "_")  # what the first parameter is called where it is the context
 STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
 
 
@@ -32,13 +33,26 @@ class Contract:
         self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
         self._takes = _positional(backward, 1) if backward else (0, None)
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in their places, defaults filled in; keyword-only ones stay keywords."""
+    def bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], said: object = None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments in their places, defaults filled in; keyword-only ones stay keywords.
+
+        TypeError if forward cannot take them. said: what Python said when forward was called with them.
+        """
         lead = () if self.separate else (None,)  # None instead of ctx
         try:
             bound = self.signature.bind(*lead, *args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self._cls.__name__}.forward(): {error}") from None
+            forward, name, n = self._cls.forward, self._cls.__name__, len(args) + len(kwargs)
+            do = f"give {name}.apply ({', '.join(self.names)})."
+            first, *_ = (*self.signature.parameters, "")
+            if lead and first not in _CONTEXTS and _positional(forward, n) == (0, 0):
+                do = f"write\n{_line('forward', forward, 'ctx')}\nor add a setup_context(ctx, inputs, output)."
+            raise TypeError(
+                f"{said or f'{name}.forward(): {error}'}\n  In {name}.forward ({place(forward)}), which is given "
+                f"{'ctx and ' * len(lead)}{n} argument{'s' * (n != 1)}.\n  What to do: {do}"
+            ) from None
         bound.apply_defaults()
         return bound.args[len(lead) :], bound.kwargs
 
@@ -101,7 +115,7 @@ def _line(name: str, fn: Any, first: str | None) -> str:
         return f"    @staticmethod\n    def {name}({first + ', ' if first else ''}...):"
     if parameters and parameters[0].name in ("self", "cls"):
         del parameters[0]
-    if first and not (parameters and parameters[0].name in (first, "context", "_")):
+    if first and not (parameters and parameters[0].name in (first, *_CONTEXTS)):
         parameters.insert(0, inspect.Parameter(first, inspect.Parameter.POSITIONAL_ONLY))
     signature = str(inspect.Signature(parameters)).replace("/, ", "").replace(", /", "")
     return f"    @staticmethod\n    def {name}{signature}:"

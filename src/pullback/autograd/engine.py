@@ -22,6 +22,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..tensor.arrays import broadcasts_to, spread, sum_to_shape
+from ..tensor.memory import ONE_LOCAL
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Tensor
 from .hooks import fire_around, fire_of_leaf, fire_of_outputs
@@ -30,15 +31,6 @@ from .node import AccumulateGrad, Node, reachable, retain
 
 Captures = dict[Node, dict[int, Any]]
 
-
-def _references_of_a_local() -> int:
-    value = object()
-    return getrefcount(value)
-
-
-# What getrefcount says of an object that nothing but one local variable refers to. It differs between versions of
-# Python.
-_ONE_LOCAL = _references_of_a_local()
 
 # Before the place of every node in the order.
 _FIRST = -(2**64)
@@ -93,7 +85,7 @@ def execute(
 def _taken(arrived: dict[Any, Any], leaf: AccumulateGrad) -> tuple[bool, Any]:
     """Take out the gradient that arrived at a leaf: whether nobody else can see it, and the gradient."""
     g = arrived.pop(leaf)
-    return getrefcount(g) <= _ONE_LOCAL, g
+    return getrefcount(g) <= ONE_LOCAL, g
 
 
 def queue_callback(callback: Callable[[], None]) -> None:

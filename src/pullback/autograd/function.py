@@ -4,8 +4,9 @@ A subclass says how to compute (`forward`) and how a gradient goes back (`backwa
 of `apply` makes one `FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. It
 holds everything that one call has to remember.
 
-`apply` is also the door for values that nest. `_enter` flattens the arguments. `_leave` flattens the results and nests
-them again once they are outputs of the node. In between there are only leaves.
+`apply` is also where values that nest come in and go out. `_enter` flattens the arguments. `_leave` flattens the
+results and nests them again once they are outputs of the node. In between there are only leaves, and a `Door` to the
+user's methods.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any, ClassVar
 
-from ..tensor.memory import WRITES
+from ..tensor.memory import ONE_LOCAL, WRITES
 from ..tensor.modes import LEVELS, thread
-from ..tensor.nested import CONTAINERS, leaves, rebuild
+from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
 from .contract import Contract, adopt_vjp, box_gradients, check
 from .node import Node, begin, leaf_edge
-from .outputs import ONE_LOCAL, attach, is_among, keep, outside
-from .structure import Door, Nesting, holds_tensors
+from .outputs import attach, is_among, keep, outside
+from .structure import Door, Nesting, changed, holds_tensors
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
@@ -134,13 +135,16 @@ class Function:
         modes.grad_enabled = False
         try:
             if LEVELS.n and (level := _level_of(flat)) is not None:
-                node._edges = _edges_at(level, node._edges, flat)
+                node._edges, node._door = _edges_at(level, node._edges, flat), Door(Nesting(inputs), tuple(kwargs))
                 wanted = any(node._edges)
-                out = level.custom(cls, node, args, kwargs, recording)
+                out = level.custom(node, flat, recording)
             elif kwargs or contract.separate:
                 out = _forward(cls, node, inputs, args, kwargs)
             else:
                 out = cls.forward(node, *args)
+        except TypeError as error:
+            contract.bind(args, kwargs, error)  # where forward cannot take them, the error says what to do
+            raise
         finally:
             modes.grad_enabled = recording
         recorded = recording and wanted
@@ -195,29 +199,23 @@ def _enter(node: FunctionNode, inputs: Sequence[Any]) -> tuple[FunctionNode, Seq
 
 def _leave(node: FunctionNode, out: Any, inputs: Sequence[Any], recorded: bool) -> Any:
     """Forward's results as `apply` returns them: outputs of the node if the call is recorded."""
+    door = node._door
+    if door is not None and door.results is not None:  # a level has opened them
+        return door.close(_outputs(node, out, inputs, recorded, len(door.results)))
     given: Sequence[Any] = out if type(out) is tuple else (out,)
     for part in given:
-        if type(part) is not Tensor and isinstance(part, CONTAINERS) and holds_tensors(part):
-            found = _leave_nested(node, given, inputs, recorded)
-            break
-    else:
-        found = attach(node, given, inputs, len(given)) if recorded else outside(node, given, inputs)
-        if found is given:
-            return out
+        if type(part) is not Tensor and holds_tensors(part):
+            door = node._door = door or Door()
+            return door.close(_outputs(node, door.open(out), inputs, recorded, len(given)))
+    found = _outputs(node, given, inputs, recorded, len(given))
+    if found is given:
+        return out
     return tuple(found) if type(out) is tuple else found[0]
 
 
-def _leave_nested(node: FunctionNode, parts: Sequence[Any], inputs: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """`_leave` for results that nest. Results without a tensor stay unchanged; their gradient is None."""
-    opened = [part if isinstance(part, Tensor) or holds_tensors(part) else None for part in parts]
-    flat, results = list(leaves(opened)), Nesting(opened)
-    if recorded:
-        node._door = Door(None if node._door is None else node._door.arguments, results)
-        found = attach(node, flat, inputs, len(parts))
-    else:
-        found = outside(node, flat, inputs)
-    nested = zip(parts, opened, results.nested(found), strict=True)
-    return [part if was is None else rebuilt for part, was, rebuilt in nested]
+def _outputs(node: FunctionNode, flat: Sequence[Any], inputs: Sequence[Any], recorded: bool, count: int) -> Any:
+    """The leaves of forward's results, with their places in the graph. count: the gradients that backward gets."""
+    return attach(node, flat, inputs, count) if recorded else outside(node, flat, inputs)
 
 
 def _forward(
@@ -292,27 +290,19 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         recorded = thread.modes.grad_enabled
         thread.modes.grad_enabled = False
         try:
-            if recorded:
-                grads = rebuild(grads, iter([g.detach() if isinstance(g, Tensor) else g for g in leaves(grads)]))
-            found = fn(ctx, *grads)
+            found = fn(ctx, *(changed(Tensor.detach, grads) if recorded else grads))
         finally:
             thread.modes.grad_enabled = recorded
         if not recorded:
             return found
 
-        def guarded(t: Any) -> Any:
-            if not isinstance(t, Tensor):
-                return t
+        def guarded(t: Tensor) -> Tensor:
             t = t.detach()
             t._edge = (_OnceNode(ctx), 0, t._data.shape, t._data.dtype)
             t._requires_grad = True
             return t
 
-        return (
-            rebuild(found, iter([guarded(t) for t in leaves(found)]))
-            if isinstance(found, CONTAINERS)
-            else guarded(found)
-        )
+        return changed(guarded, found)
 
     @functools.wraps(fn)
     def backward(ctx: Any, *grads: Any) -> Any:

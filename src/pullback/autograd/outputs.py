@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..tensor.memory import INFERENCE, WRITES, View
+from ..tensor.memory import INFERENCE, ONE_ELEMENT, WRITES, View
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from .context import FunctionNode
@@ -187,25 +187,11 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
         node._versions = tuple(0 if t is None else t._version for t in saved)
 
 
-def _references_of_a_local() -> int:
-    value = object()
-    return getrefcount(value)
-
-
-def _references_of_an_element() -> int:
-    (value,) = elements = (object(),)
-    return getrefcount(value) if elements else 0
-
-
-# The reference counts, in this version of Python, of an object held by one local variable, and by a tuple besides.
-ONE_LOCAL, _NEW = _references_of_a_local(), _references_of_an_element()
-
-
 def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
     found = given
     for o in given:
-        if getrefcount(o) > _NEW:  # someone else may hold it besides forward, which returned it
+        if getrefcount(o) > ONE_ELEMENT:  # someone else may hold it besides forward, which returned it
             for a in inputs:
                 if a is o:
                     found = []

@@ -7,7 +7,7 @@ for each and the results are stacked, which is always right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,8 +132,8 @@ class Vmap(Level):
         """A tensor of this level that is the same for each."""
         return wrap(self.constant(t))
 
-    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
-        return forward_of_vmap(self, cls, node, args, kwargs, enabled)
+    def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+        return forward_of_vmap(self, node, operands, enabled)
 
     def each(self, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
         return backward_of_each(self, backward, ctx, gradients)

@@ -182,8 +182,8 @@ class Jvp(Level):
                 return tangent
         return laid_as(out, tangent)
 
-    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
-        return forward_of_jvp(self, cls, node, args, kwargs, enabled)
+    def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+        return forward_of_jvp(self, node, operands, enabled)
 
     def primal(self, t: Tensor) -> Tensor:
         """The primal that a tensor stands for."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,13 @@ import numpy as np
 from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
-from ..autograd.structure import Door
+from ..autograd.node import begin
+from ..autograd.structure import Door, changed
 from ..table.levels import inner
 from ..tensor.modes import thread
-from ..tensor.nested import aligned, leaves, matches, rebuild
+from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
-
-VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
-"""The information about the batch that a Function's `vmap` gets."""
+from .user_methods import call_jvp, call_vmap
 
 
 class recording:  # noqa: N801 - a context manager
@@ -36,60 +34,46 @@ class recording:  # noqa: N801 - a context manager
         thread.modes.grad_enabled = self._before
 
 
-def changed(change: Callable[[Tensor], Any], tree: Any) -> Any:
-    """Nested arguments with every tensor among them changed."""
-    return rebuild(tree, iter([change(t) if isinstance(t, Tensor) else t for t in leaves(tree)]))
-
-
-def forward_of_jvp(
-    level: Any, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool
-) -> Any:
-    """The result of a Function on duals: forward of the primals, and its `jvp` of the tangents."""
+def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+    """The results of a Function on duals: forward of the primals, and its `jvp` of the tangents."""
+    cls, door = node._forward_cls, node._door
     _check_jvp(cls)
-    primals, named = changed(level.primal, args), changed(level.primal, kwargs)
-    inputs = (*args, *kwargs.values())
+    primals = _each(level.primal, operands)
     if cls._contract.separate:
         with recording(enabled):
-            out = cls.apply(*primals, **named)
-        ctx = _context(cls, node)
-        cls.setup_context(ctx, (*primals, *named.values()), out)
+            outs = door.call(cls.apply, primals)
+        ctx = _context(cls, node, door)
+        door.setup_context(ctx, primals, outs)
     else:
-        tracked = enabled and any(isinstance(p, Tensor) and is_tracked(p) for p in leaves((primals, named)))
-        ctx, out = _recorded(cls, primals, named) if tracked else (node, cls.forward(node, *primals, **named))
-    tangents = [_tangent(level, ctx, t) for t in inputs]
-    versions = {id(t): t._version for t in leaves(tangents) if isinstance(t, Tensor)}
+        tracked = enabled and any(isinstance(p, Tensor) and is_tracked(p) for p in primals)
+        ctx, outs = _recorded(cls, door, primals) if tracked else (node, door.forward(node, primals))
+    tangents = [_tangent(level, ctx, t) for t in operands]
+    versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled), _saved_for_jvp(ctx):
-        pushed = cls.jvp(ctx, *tangents)
-    outs = list(leaves(out))
-    pushed = list(leaves(pushed)) if isinstance(pushed, (tuple, list)) else [pushed]
-    if len(pushed) != len(outs):
-        raise RuntimeError(
-            errors.message(
-                f"{cls.__name__}.jvp", expected=f"one tangent for each of {len(outs)} outputs", found=f"{len(pushed)}"
-            )
-        )
+        pushed = call_jvp(door, ctx, tangents)
     if ctx is not node and not cls._contract.separate:
-        _take_state(node, ctx, outs, list(leaves((primals, named))))
+        _take_state(node, ctx, outs, primals)
     marks = ctx if cls._contract.separate else node
-    given = list(zip(leaves((primals, named)), leaves(inputs), leaves(tangents), strict=True))
+    given = list(zip(primals, operands, tangents, strict=True))
     duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
-    lifted = rebuild(out, iter(duals))
     if cls._contract.separate:
-        cls.setup_context(node, inputs, lifted)
+        door.setup_context(node, operands, duals)
     else:  # forward saved the duals among its arguments and results
-        pairs = [*zip(leaves((primals, named)), leaves((args, kwargs)), strict=True), *zip(outs, duals, strict=True)]
+        pairs = [*zip(primals, operands, strict=True), *zip(outs, duals, strict=True)]
         for name in ("_saved", "_dirty", "_non_differentiable"):
             setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
-    return lifted
+    return duals
 
 
-def _context(cls: Any, node: Any, skipped: int = 0) -> Any:
+def _each(change: Callable[[Tensor], Any], values: Sequence[Any]) -> list[Any]:
+    """Leaves with every tensor among them changed."""
+    return [change(t) if isinstance(t, Tensor) else t for t in values]
+
+
+def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
     """A context for the methods of `cls` alone, with the arguments of `node` after those that are skipped."""
-    ctx = cls._node_class()
-    ctx._edges = node._edges[skipped:]
-    ctx._constants, ctx._others = node._constants >> skipped, node._others >> skipped
-    if node._door is not None and node._door.arguments is not None:
-        ctx._door = Door(node._door.arguments.after(skipped))
+    ctx = begin(cls._node_class(), node._edges[skipped:])
+    ctx._constants, ctx._others, ctx._door = node._constants >> skipped, node._others >> skipped, door
     return ctx
 
 
@@ -124,13 +108,13 @@ def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], ve
     return level.lift(o, _checked(cls, o, t))
 
 
-def _recorded(cls: Any, primals: tuple[Any, ...], named: dict[str, Any]) -> tuple[FunctionNode, Any]:
-    """The result of a Function on tracked primals, whose forward saves by itself, and the context of that call."""
+def _recorded(cls: Any, door: Door, primals: Sequence[Any]) -> tuple[FunctionNode, list[Any]]:
+    """The context of a call on tracked primals, where forward saves by itself, and the results."""
     with recording(True):
-        out = cls.apply(*primals, **named)
-    for t in leaves(out):
+        outs = door.call(cls.apply, primals)
+    for t in outs:
         if isinstance(t, Tensor) and t._edge is not None and type(t._edge[0]) is cls._node_class:
-            return t._edge[0], out
+            return t._edge[0], outs
     raise _needs_setup_context(cls)
 
 
@@ -185,17 +169,13 @@ def _saved_for_jvp(ctx: Any) -> Iterator[None]:
         ctx._saved, ctx._versions = before
 
 
-def _tangent(level: Any, ctx: Any, value: Any) -> Any:
+def _tangent(level: Any, ctx: Any, t: Any) -> Any:
     """The tangent that `jvp` gets for an argument: its own, or zeros or None without one."""
-
-    def of(t: Any) -> Any:
-        if not isinstance(t, Tensor):
-            return None
-        primal, tangent = level.lower(t)
-        wanted = tangent is None and ctx._materialize and primal._data.dtype.kind in "fcV"
-        return np.zeros_like(primal.detach()) if wanted else tangent
-
-    return rebuild(value, iter([of(t) for t in leaves(value)]))
+    if not isinstance(t, Tensor):
+        return None
+    primal, tangent = level.lower(t)
+    wanted = tangent is None and ctx._materialize and primal._data.dtype.kind in "fcV"
+    return np.zeros_like(primal.detach()) if wanted else tangent
 
 
 def _checked(cls: Any, out: Tensor, tangent: Any) -> Any:
@@ -216,11 +196,9 @@ def _checked(cls: Any, out: Tensor, tangent: Any) -> Any:
     return tangent
 
 
-def forward_of_vmap(
-    level: Any, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool
-) -> Any:
-    """The result of a Function on a batch: by the `vmap` it defines, or by its forward in operations on batches."""
-    inputs = (*args, *kwargs.values())
+def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+    """The results of a Function on a batch: by the `vmap` it defines, or by its forward in operations on batches."""
+    cls, door = node._forward_cls, node._door
     own = getattr(cls, "vmap", None)
     generated = getattr(cls, "generate_vmap_rule", False)
     if not cls._contract.separate:
@@ -236,25 +214,24 @@ def forward_of_vmap(
             "  What to do: define the vmap staticmethod, or, if forward and backward are written in operations on "
             "tensors, set generate_vmap_rule = True."
         )
-    if generated:
-        batch = Batch(level, cls, inputs, tuple(kwargs))
-        with recording(enabled):
-            out = changed(level.lift, Generated.apply(batch, *changed(level.value, inputs)))
-    else:
-        values, dims = changed(level.value, inputs), changed(lambda t: 0 if level.varies(t) else None, inputs)
-        dims = rebuild(inputs, iter([d if isinstance(t, Tensor) else None for t, d in _pairs(inputs, dims)]))
-        with recording(enabled):
-            found = cls.vmap(VmapInfo(level.size, level.randomness), dims, *values)
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise RuntimeError(
-                errors.message(
-                    f"Expected the {cls.__name__}.vmap staticmethod to have two returns, (output, out_dims)",
-                    found=errors.describe(found),
-                )
-            )
-        out = _lifted(level, cls, *found)
-    cls.setup_context(node, inputs, out)
-    return out
+    values = _each(level.value, operands)
+    with recording(enabled):
+        if generated:
+            outs = _each(level.lift, Generated.apply(Batch(level, node, operands), *values))
+        else:
+            dims = [0 if isinstance(t, Tensor) and level.varies(t) else None for t in operands]
+            outs = [_lifted(level, t, axis) for t, axis in call_vmap(level, cls, door, dims, values)]
+    door.setup_context(node, operands, outs)
+    return outs
+
+
+def _lifted(level: Any, t: Any, axis: int | None) -> Any:
+    """A result of a Function's own `vmap`, whose batch lies along `axis`, as a tensor of the level."""
+    if not isinstance(t, Tensor):
+        return t
+    if axis is None:
+        return level.constant_tensor(t)
+    return level.lift(t.movedim(axis, 0) if axis else t)
 
 
 def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
@@ -280,51 +257,47 @@ def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradien
 class Batch:
     """One call of a Function on a batch: which of its arguments vary, for its backward."""
 
-    def __init__(self, level: Any, cls: Any, inputs: tuple[Any, ...], names: tuple[str, ...]) -> None:
-        self.level, self.cls, self.names = level, cls, names
-        self.varying = _varying(level, inputs)
+    def __init__(self, level: Any, node: Any, operands: Sequence[Any]) -> None:
+        self.level, self.cls, self.door = level, node._forward_cls, node._door
+        self.varying = [isinstance(t, Tensor) and level.varies(t) for t in operands]
 
     def again(self) -> Any:
         """A level like that of the call."""
         return type(self.level)(self.level.size, self.level.randomness)
 
-    def forward(self, inputs: tuple[Any, ...]) -> Any:
-        """The Function's forward, for all at once."""
-        given = _lift(self.level, inputs, self.varying)
-        n = len(given) - len(self.names)
-        out = self.cls.forward(*given[:n], **dict(zip(self.names, given[n:], strict=True)))
-        return changed(self.level.lower, out)
+    def given(self, level: Any, values: Sequence[Any]) -> list[Any]:
+        """Values of the arguments as tensors of a level, where the arguments vary."""
+        pairs = zip(values, self.varying, strict=True)
+        return [level.lift(t) if varies and t is not None else t for t, varies in pairs]
 
-    def keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def forward(self, values: Sequence[Any]) -> list[Any]:
+        """The Function's forward, for all at once."""
+        return _each(self.level.lower, self.door.call(self.cls.forward, self.given(self.level, values)))
+
+    def keep(self, ctx: Any, values: Sequence[Any], outs: Sequence[Any]) -> None:
         """Have `ctx` keep, with the batch's axis, the tensors that the Function keeps for one element."""
-        level, one = self.level, _context(self.cls, ctx, 1)
-        self.cls.setup_context(one, _lift(level, inputs, self.varying), changed(level.lift, output))
+        level, one = self.level, _context(self.cls, ctx, self.door, 1)
+        self.door.setup_context(one, self.given(level, values), _each(level.lift, outs))
         ctx.batch, ctx.saved_varying = self, _varying(level, one._saved)
-        ctx.save_for_backward(*changed(level.value, one._saved))
+        ctx.save_for_backward(*_each(level.value, one._saved))
         if one._non_differentiable:
-            ctx.mark_non_differentiable(*changed(level.value, one._non_differentiable))
+            ctx.mark_non_differentiable(*_each(level.value, one._non_differentiable))
         ctx.set_materialize_grads(one._materialize)
         own = {name: value for name, value in vars(one).items() if name not in vars(FunctionNode)}
         ctx.attributes = {name: (changed(level.value, v), _varying(level, v)) for name, v in own.items()}
 
     def one(self, ctx: Any, level: Any) -> Any:
         """The context of one element at a new level, from the tensors that `keep` kept."""
-        one = _context(self.cls, ctx, 1)
+        one = _context(self.cls, ctx, self.door, 1)
         one._saved = _lift(level, ctx.saved_tensors, ctx.saved_varying)
         for name, (value, varying) in ctx.attributes.items():
             setattr(one, name, _lift(level, value, varying))
         return one
 
-    def lowered(self, level: Any, gradients: Any) -> list[Any]:
+    def lowered(self, level: Any, gradients: Sequence[Any]) -> list[Any]:
         """The gradients of the arguments for all elements; summed for arguments that do not vary."""
-        if len(self.varying) == 1 and matches(gradients, self.varying[0]):
-            gradients = (gradients,)
-        found = []
-        for tree, varying in zip(gradients, self.varying, strict=False):
-            pairs = zip(aligned(tree, varying, self.cls.__name__), leaves(varying), strict=True)
-            parts = [g if g is None else level.lower(g) if varies else level.lower(g).sum(0) for g, varies in pairs]
-            found.append(rebuild(varying, iter(parts)))
-        return [*found, *gradients[len(found) :]]
+        pairs = zip(gradients, self.varying, strict=True)
+        return [g if g is None else level.lower(g) if varies else level.lower(g).sum(0) for g, varies in pairs]
 
 
 class Generated(Function):
@@ -333,8 +306,8 @@ class Generated(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(batch: Batch, *inputs: Any) -> Any:
-        return batch.forward(inputs)
+    def forward(batch: Batch, *values: Any) -> Any:
+        return tuple(batch.forward(values))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -344,7 +317,7 @@ class Generated(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         batch = ctx.batch
         with batch.again() as level:
-            found = batch.cls.backward(batch.one(ctx, level), *changed(level.lift, gradients))
+            found = batch.door.backward(batch.one(ctx, level), *_each(level.lift, gradients))
             return (None, *batch.lowered(level, found))
 
     @staticmethod
@@ -354,12 +327,11 @@ class Generated(Function):
         with batch.again() as level:
             one = batch.one(ctx, level)
             with _saved_for_jvp(one):
-                found = batch.cls.jvp(one, *_lift(level, tangents, batch.varying))
-            return changed(level.lower, found)
+                return tuple(_each(level.lower, call_jvp(batch.door, one, batch.given(level, tangents))))
 
 
 def _varying(level: Any, tree: Any) -> Any:
-    """For each leaf of `tree`, whether it is a tensor that varies."""
+    """For each leaf of what the user keeps, whether it is a tensor that varies."""
     return rebuild(tree, iter([isinstance(t, Tensor) and level.varies(t) for t in leaves(tree)]))
 
 
@@ -375,31 +347,6 @@ def _check_jvp(cls: Any) -> None:
             "implemented yet: you must implement the jvp function.\n"
             "  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
         )
-
-
-def _pairs(tree: Any, dims: Any) -> list[tuple[Any, Any]]:
-    return list(zip(leaves(tree), leaves(dims), strict=True))
-
-
-def _lifted(level: Any, cls: Any, out: Any, dims: Any) -> Any:
-    """The results of a Function's own `vmap` as tensors of the level; its `dims` are nested like them."""
-    if isinstance(out, (tuple, list)):
-        each = type(out)([dims] * len(out)) if dims is None or isinstance(dims, int) else dims
-        if type(each) is type(out) and len(each) == len(out):
-            return type(out)(_lifted(level, cls, o, d) for o, d in zip(out, each, strict=True))
-    elif not isinstance(out, Tensor):
-        return out
-    elif dims is None:
-        return level.constant_tensor(out)
-    elif isinstance(dims, int):
-        return level.lift(out.movedim(dims, 0) if dims else out)
-    raise RuntimeError(
-        errors.message(
-            f"{cls.__name__}.vmap returned an incompatible (output, out_dims)",
-            expected="out_dims, ints and None, to nest as the output does",
-            found=f"{errors.describe(out)} and {dims!r}",
-        )
-    )
 
 
 def _needs_setup_context(cls: Any) -> RuntimeError:

@@ -274,12 +274,9 @@ class Trace(Level):
             "draw them outside, and pass them as an argument",
         )
 
-    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
-        if not cls._contract.separate:
-            return cls.forward(node, *args, **kwargs)
-        out = cls.forward(*args, **kwargs)
-        cls.setup_context(node, (*args, *kwargs.values()), out)
-        return out
+    def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+        found: list[Any] = node._door.forward(node, operands)
+        return found
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         known = op.about.shape_from_values

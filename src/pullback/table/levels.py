@@ -48,8 +48,12 @@ class Level:
     shares_graph = False
     """Whether tracked Tensors from below are recorded at this level, together with its own."""
 
-    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
-        """The result of a user's Function, whose context is `node`. enabled: whether operations are recorded."""
+    def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+        """The results of a user's Function, whose context is `node`: a list of leaves, as the operands are.
+
+        The user's methods, which see values as they nest, are called through ``node._door``. enabled: whether
+        operations are recorded.
+        """
         raise NotImplementedError
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

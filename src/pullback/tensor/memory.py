@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,20 @@ def _keep_freed_memory() -> None:
 
 
 _keep_freed_memory()
+
+
+def _references_of_a_local() -> int:
+    value = object()
+    return getrefcount(value)
+
+
+def _references_of_an_element() -> int:
+    (value,) = elements = (object(),)
+    return getrefcount(value) if elements else 0
+
+
+# The reference counts, in this version of Python, of an object held by one local variable, and by a tuple besides.
+ONE_LOCAL, ONE_ELEMENT = _references_of_a_local(), _references_of_an_element()
 
 
 class Size(tuple[int, ...]):

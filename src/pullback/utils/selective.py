@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from ..interpreters.functions import changed, recording
+from ..autograd.structure import changed
+from ..interpreters.functions import recording
 from ..table.calls import record, record_tuple
 from ..table.levels import Level, inner, mapped
 from ..tensor.memory import Payload
@@ -188,9 +189,12 @@ class Watching(Level):
         assert isinstance(new, _Held)
         (held.value if isinstance(held, _Held) else t).copy_(new.value)
 
-    def custom(self, cls: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], enabled: bool) -> Any:
+    def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
         with recording(enabled):
-            return changed(self.lift, cls.apply(*changed(self.lower, args), **changed(self.lower, kwargs)))
+            found: list[Any] = changed(
+                self.lift, node._door.call(node._forward_cls.apply, changed(self.lower, operands))
+            )
+            return found
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = mapped(self.lower, args), {k: mapped(self.lower, v) for k, v in kwargs.items()}

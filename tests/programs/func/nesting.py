@@ -161,3 +161,14 @@ def what_a_transformed_tensor_says_of_itself(lib: Any) -> Any:
     lib.func.jvp(f, (x,), (x,))
     lib.vmap(f)(lib.stack([x, x]))
     return seen
+
+
+@program
+def gradient_at_a_constant_within_jvp(lib: Any) -> Any:
+    x, given = points(lib)[0], constant(lib, [5.0, 6.0, 7.0])
+    found = [
+        lib.func.jvp(lambda a: lib.func.grad(lambda c: (c * c * a).sum())(given), (x,), (x,)),
+        lib.func.jvp(lambda a: lib.func.grad(lambda c: (c**3).sum())(given) + a, (x,), (x,)),
+        lib.func.jvp(lambda a: lib.func.vjp(lambda c: c * c * a, given)[1](a)[0], (x,), (x,)),
+    ]
+    return found, lib.func.hessian(lambda a: lib.func.grad(lambda c: (c * c * a * a).sum())(given).sum())(x)
