@@ -1,0 +1,167 @@
+"""The kinds of random programs: each makes a program, runs it twice, and says where the two runs part."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import pullback
+from tests.random_programs import deliberate, making
+from tests.random_programs.running import Machine, Refusal, alike, difference, quietly
+from tests.random_programs.shrinking import shrunk
+from tests.random_programs.steps import Program, Step, forms_of, text_of
+
+KINDS = ("eager", "numpy", "c")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a program showed: what is not the same, and what it is in both runs."""
+
+    what: str
+    answers: str
+    program: Program
+
+    @property
+    def text(self) -> str:
+        """The program, and below it the difference."""
+        return f"{text_of(self.program)}\n# {self.what}: {self.answers}"
+
+
+@functools.cache
+def torch() -> ModuleType:
+    """The oracle, with what programs use of it."""
+    module = importlib.import_module("torch")
+    for name in ("torch.utils.checkpoint", "torch.autograd.functional", "torch.func"):
+        importlib.import_module(name)
+    module.set_num_threads(1)
+    return module
+
+
+def warm(kinds: list[str]) -> None:
+    """Have loaded what programs use, before processes are forked."""
+    for kind in kinds:
+        for number in range(60 if kind != "c" else 1):
+            one(kind, -1, number)
+
+
+# Against PyTorch ------------------------------------------------------------------------------------------------------
+
+
+def run(program: Program) -> tuple[Machine, set[int]]:
+    """The program in pullback, and the steps that were left out because the libraries differ there on purpose."""
+    machine, left_out = Machine(pullback), set()
+    for number, step in enumerate(program):
+        if not step.is_function and deliberate.of(step, machine):
+            left_out.add(number)
+        else:
+            machine.do(number, step)
+    return machine, left_out
+
+
+def _quiet(machine: Machine) -> frozenset[str]:
+    return frozenset(name for name, t in machine.tensors().items() if deliberate.cut_off(t))
+
+
+def between_libraries(program: Program, ours: Machine | None = None) -> tuple[str, str]:
+    """What differs between a program in pullback and in PyTorch: a pair of empty texts if nothing does."""
+    left_out: set[int] = set()
+    if ours is None:
+        ours, left_out = run(program)
+    theirs = Machine(torch())
+    for number, step in enumerate(program):
+        if number not in left_out:
+            theirs.do(number, step)
+        mine, other = ours.refusals.get(number), theirs.refusals.get(number)
+        if deliberate.refused_there(mine, other, program) or _constant_here(mine, other, theirs, step):
+            return between_libraries(program[:number] + program[number + 1 :])
+        if "NameError" in (getattr(mine, "kind", ""), getattr(other, "kind", "")):
+            return "", ""  # it is no program
+        if not alike(mine, other):
+            return f"refused: {step.form}", f"{mine or 'no error'}  |  {other or 'no error'}"
+    return _between_machines(program, ours, theirs)
+
+
+def _constant_here(ours: Refusal | None, theirs: Refusal | None, machine: Machine, step: Step) -> bool:
+    """Whether a step is refused because nothing requires grad where torch has zeros."""
+    if ours is None or theirs is not None or not re.search("requir|'NoneType' object has", ours.message):
+        return False
+    return any(deliberate.constant_there(machine, name) for name in (*step.names, *step.results))
+
+
+def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple[str, str]:
+    """What differs at the end of a program."""
+    meant = functools.partial(deliberate.refused_there, program=program)
+    quiet, hidden = _quiet(ours), ours.hidden() | theirs.hidden()
+    if any(step.is_function or "autograd" in step.form for step in program):
+        lost = [k for k, t in theirs.tensors().items() if t.requires_grad and not ours.names[k].requires_grad]
+        quiet |= {name for name in lost if deliberate.constant_there(theirs, name)}
+    seen = [machine.seen(quiet) for machine in (ours, theirs)]
+    for key in [key for key in seen[1] if key.startswith("view of ")]:
+        if hidden & {key.removeprefix("view of "), seen[0][key], seen[1][key]}:
+            del seen[0][key], seen[1][key]
+    if any(step.is_function and any(deliberate.writes(inner.form) for inner in step.body) for step in program):
+        for key in [key for key in seen[1] if key.startswith("writes to ")]:  # torch counts writes of its own
+            seen[0][key], seen[1][key] = seen[0][key] > 0, seen[1][key] > 0
+    half = any("float16" in form for form in forms_of(program))
+    found = difference(seen[0], seen[1], meant, half)
+    if found[0]:
+        return found
+    second = len(program) % 2 == 0 and not half  # where they often cancel
+    return difference(*(machine.gradients(quiet, second) for machine in (ours, theirs)), meant, half)
+
+
+def eager(rng: random.Random) -> tuple[str, Difference | None]:
+    """Make a program, run it in both libraries; what became of it: "same" or "differs"."""
+    with quietly():
+        program, machine = making.eager(rng)
+        what, answers = between_libraries(program, machine)
+    if not what:
+        return "same", None
+    return _found(program, what, answers, between_libraries)
+
+
+def _found(
+    program: Program, what: str, answers: str, compare: Callable[[Program], tuple[str, str]], seconds: float = 2.0
+) -> tuple[str, Difference | None]:
+    """The smallest program that shows the same sort of difference."""
+    sort = what.split(" of ")[0].split(":")[0]
+
+    def shows(candidate: Program) -> bool:
+        with quietly():
+            return compare(candidate)[0].split(" of ")[0].split(":")[0] == sort
+
+    if not shows(program):  # what was done to make it is part of it
+        return "differs", Difference(f"{what} (only as it is made)", answers, program)
+    program = shrunk(program, shows, seconds)
+    with quietly():
+        what, answers = compare(program)
+    return "differs", Difference(what, answers, program)
+
+
+def _random(kind: str, seed: int, number: int) -> random.Random:
+    return random.Random(f"{kind} {seed} {number}")
+
+
+def made(kind: str, seed: int, number: int) -> str:
+    """The text of the program of this kind with this number under this seed."""
+    with quietly():
+        return text_of(making.eager(_random(kind, seed, number))[0])
+
+
+def one(kind: str, seed: int, number: int) -> tuple[str, Difference | None]:
+    """Run the program of this kind with this number under this seed; what became of it."""
+    return eager(_random(kind, seed, number))
+
+
+def about(found: Difference) -> str:
+    """What a difference is about: two programs that do the same and differ in the same are one finding."""
+    forms = sorted(
+        {re.sub(r"-?\d+(\.\d+)?", "0", form) for form in forms_of(found.program) if "lib.tensor(" not in form}
+    )
+    return f"{found.what.split(' of ')[0]}: {forms}"

@@ -1,0 +1,265 @@
+"""Where the libraries differ on purpose, as docs/differences.md says, or other tests: such a step is left out in both.
+
+A reason looks at a step, at the tensor that it is about and at the other one, before the step is done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.random_programs.catalogue import ties
+from tests.random_programs.running import Machine, Refusal, attempt
+from tests.random_programs.steps import Program, Step, forms_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """A step that is about to be done: in which program, with which tensor and which other one."""
+
+    machine: Machine
+    step: Step
+    t: Any
+    u: Any
+
+    @property
+    def form(self) -> str:
+        """What it does, without names."""
+        return self.step.form
+
+
+Reason = Callable[[Case], bool]
+REASONS: dict[str, Reason] = {}
+
+
+def reason(text: str) -> Callable[[Reason], Reason]:
+    """Put a reason on the list, with the difference that it stands for."""
+
+    def put(fn: Reason) -> Reason:
+        REASONS[text] = fn
+        return fn
+
+    return put
+
+
+# What torch refuses and pullback does on purpose, by torch's words: such a step is left out in both.
+REFUSED_THERE: dict[str, str] = {
+    r"Expected all (in|out)puts to be real|only .*for real|expected.* real": "transforms work on complex numbers",
+    r"aten::floor_divide": "`floor_divide` has the gradient 0",
+    r"not implemented for '": "torch has no kernel for this dtype",
+    r"Could this error message be improved": "torch fails within, in the gradient of real and complex operands",
+    r"batching operators that can support dynamic shape": "`vmap` of a write by mask, whose shape does not change",
+    r"attempted to call in-place operation .* that would mutate a captured Tensor": "transforms write to what is outside",
+    r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
+    r"INTERNAL ASSERT FAILED": "torch fails within",
+    r"vmap: inplace arithmetic": "`vmap` of a write of what is larger in the batch only",
+    r"accessing `data` under vmap": "`vmap` reads `data`",
+    r"stack expects a non-empty TensorList|index 0 out of range for tensor of size \[0": "the Jacobian of an empty tensor is empty",
+    r"Can't detach views in-place|Output 0 of \w+ is a view and is being|is a view and its base or another view": "what a pass or a transform returns is no view",
+    r"more than one element of the written-to tensor refers": "nor does it repeat elements in memory",
+    r"passed to _will_engine_execute_node": "hooks on several gradients, leaves among them, under `autograd.grad`",
+    r"a leaf Variable that requires grad is being used in an in-place": "transforms write to what comes from outside",
+    r"A view was created in no_grad mode": "what a pass or a transform returns is no view",
+}
+
+# Of operations that save less than torch's do, a gradient is still right after a write to what torch saved; so it is of
+# half precision, of which what is saved is a conversion.
+SAVES_LESS = ("take", "gather", "index_select", "mse_loss", "var(", "std(", "norm(", "repeat_interleave", "topk", "max(",
+              "amax", "sort(", "cummax", "scatter_add", "hypot", "logaddexp", "lerp", "addcmul", "lib.outer", "einsum",
+              "masked_select", "layer_norm", "prod(", "cumprod(", "mean(")  # fmt: skip
+_WRITTEN = re.compile("has been modified by an inplace operation|Inference tensors cannot be saved")
+
+
+def refused_there(ours: Any, theirs: Any, program: Program = ()) -> bool:
+    """Whether torch cannot do on purpose what pullback did."""
+    if not isinstance(theirs, Refusal):
+        return False
+    if _WRITTEN.search(theirs.message):
+        return any(words in form for form in forms_of(program) for words in (*SAVES_LESS, "float16"))
+    return any(re.search(words, theirs.message) for words in REFUSED_THERE)
+
+
+def of(step: Step, machine: Machine) -> str:
+    """Why a step is left out; "" if it is done."""
+    tensors = [machine.names.get(name) for name in step.names]
+    tensors = [t for t in tensors if isinstance(t, machine.lib.Tensor)]
+    if not tensors:
+        return ""
+    case = Case(machine, step, tensors[0], tensors[-1])
+    return next((text for text, applies in REASONS.items() if applies(case)), "")
+
+
+# What is asked --------------------------------------------------------------------------------------------------------
+
+# Forms that write to {0}, and those that turn it where it is.
+TURNS = ("{0}.t_()", "{0}.unsqueeze_", "{0}.squeeze_", "{0}.transpose_")
+_WRITE_NAMES = tuple(f"{{0}}.{name}_(" for name in (
+    "add sub mul div pow sin exp tanh sigmoid neg abs relu clamp addcmul lerp zero fill copy masked_fill index_fill "
+    "index_add tril cumsum eq"
+).split())  # fmt: skip
+_STATES = ("{0}.requires_grad_", "{0}.detach_", "{0}.retain_grad", "{0}.grad = ")
+_WRITE_SIGNS = ("{0}[", "{0} += ", "{0} *= ", "{0}.data[", "F.Doubled")
+
+
+def writes(form: str) -> bool:
+    """Whether a form writes to its first tensor."""
+    return form.startswith(_WRITE_NAMES) or (form.startswith(_WRITE_SIGNS) and ("= " in form or "Doubled" in form))
+
+
+def turns(form: str) -> bool:
+    """Whether a form changes the shape of its first tensor."""
+    return form.startswith(TURNS)
+
+
+def cut_off(t: Any) -> bool:
+    """Whether it is a view of a tensor that requires grad, made where that was not recorded: a constant here."""
+    return bool(t._is_view() and attempt(lambda: t.is_leaf) is True and t._base.requires_grad and not t.requires_grad)
+
+
+def lost(t: Any) -> bool:
+    """Whether its place in the graph can no longer be asked for."""
+    return attempt(lambda: t.is_leaf) not in (True, False)
+
+
+def has_views(case: Case) -> bool:
+    """Whether a tensor is known that is a view of it."""
+    return any(attempt(lambda v=v: v._base is case.t) is True for v in case.machine.tensors().values())
+
+
+def overlapping(t: Any) -> bool:
+    """Whether elements of it share memory."""
+    return t.numel() > 1 and any(stride == 0 and n > 1 for stride, n in zip(t.stride(), t.shape, strict=True))
+
+
+def share(t: Any, u: Any) -> bool:
+    """Whether two tensors have memory in common."""
+    return bool(np.may_share_memory(t.detach().numpy(), u.detach().numpy()))
+
+
+_BUT_NOT_SAME = ("{0}[[0]] = ", "{0}.mul_(", "{0} *= ")
+_REPEATED = ("{0}.fill_", "{0}.zero_", "{0}.masked_fill_", "{0}[[0]]", "{0}[{0} > 1]", "{0}.copy_", "{0}[...] =",
+             "{0}.index_fill_", "{0}.index_add_")  # fmt: skip
+
+
+@reason("what is read may overlap with what is written")
+def _(case: Case) -> bool:
+    reads = case.t is not case.u or case.form.startswith(_BUT_NOT_SAME)
+    return writes(case.form) and reads and len(case.step.names) > 1 and share(case.t, case.u)
+
+
+@reason("writes by mask or by positions to memory that `expand` repeats are refused")
+def _(case: Case) -> bool:
+    return overlapping(case.t) and case.form.startswith(_REPEATED)
+
+
+@reason("windows that share elements take a number, everything else is refused")
+def _(case: Case) -> bool:
+    t = case.t
+    if not writes(case.form) or not t.numel():
+        return False
+    reach = sum((n - 1) * abs(s) for n, s in zip(t.shape, t.stride(), strict=True)) + 1
+    return reach < t.numel() and not overlapping(t)
+
+
+@reason("a view made where nothing is recorded is a constant")
+def _(case: Case) -> bool:
+    if case.step.mode.endswith("no_grad()") and not writes(case.form):
+        return False
+    return cut_off(case.t) or cut_off(case.u)
+
+
+@reason("in torch an error of dtypes in backward: a real tensor that requires grad is written to a complex one")
+def _(case: Case) -> bool:
+    t, u = case.t, case.u
+    return writes(case.form) and t.is_complex() and u.requires_grad and not u.is_complex()
+
+
+@reason("a write that is refused has written nothing: torch has changed an inference tensor by then")
+def _(case: Case) -> bool:
+    return (writes(case.form) or turns(case.form)) and case.t.is_inference() and "inference" not in case.step.mode
+
+
+@reason("an index out of range, or a shape that does not fit: both are reasons to refuse")
+def _(case: Case) -> bool:
+    return not case.t.numel() and case.form.startswith("{0}[[0]]")
+
+
+@reason("views made before `requires_grad_()` of their base stay constants")
+def _(case: Case) -> bool:
+    changes = case.form.startswith("{0}.requires_grad_")
+    return changes and (has_views(case) or (case.t._is_view() and "False" in case.form))
+
+
+@reason("a leaf that a graph was built on moves into the graph")
+def _(case: Case) -> bool:
+    off = case.form in ("{0}.requires_grad_(False)", "{0}.detach_()")
+    return off and case.t.requires_grad and attempt(lambda: case.t.is_leaf) is True
+
+
+@reason("of a tensor whose place is lost: of several reasons to refuse, which is given is a matter of order")
+def _(case: Case) -> bool:
+    return lost(case.t) or lost(case.u)
+
+
+@reason("`detach_` of a tensor with views, or in inference mode: in torch the views keep nodes that lead nowhere")
+def _(case: Case) -> bool:
+    return case.form == "{0}.detach_()" and (has_views(case) or "inference" in case.step.mode)
+
+
+@reason("states that are changed without recording of what requires grad")
+def _(case: Case) -> bool:
+    return (turns(case.form) or case.form.startswith(_STATES)) and bool(case.step.mode) and case.t.requires_grad
+
+
+@reason("what was retained keeps the old shape in torch; a hook is then not on the way to older views")
+def _(case: Case) -> bool:
+    return turns(case.form) and (has_views(case) or bool(case.t.retains_grad))
+
+
+@reason("a hook on a view sees the gradient of what the view was; torch drops such a hook")
+def _(case: Case) -> bool:
+    return (".register_" in case.form or "retain_grad" in case.form) and bool(case.t._is_view() or case.u._is_view())
+
+
+@reason("torch counts a write of its own in the result of inference tensors")
+def _(case: Case) -> bool:
+    return not case.step.mode and case.t.is_inference() and case.form.startswith(("{0}.clone", "{0}.sum"))
+
+
+@reason("there is no complex32")
+def _(case: Case) -> bool:
+    return "1j" in case.form and str(case.t.dtype).endswith("float16")
+
+
+@reason("of equal elements, which one `topk` takes: sorting is always stable here")
+def _(case: Case) -> bool:
+    return ".topk(" in case.form and ties(case.t)
+
+
+@reason("of what requires no grad, torch says in a hook on several gradients: AssertionError")
+def _(case: Case) -> bool:
+    return "multi_grad" in case.form and (not case.t.requires_grad or bool(case.step.mode))
+
+
+@reason("a write through `data` is seen by nobody: it is what was saved that decides")
+def _(case: Case) -> bool:
+    return ".data[" in case.form and case.t.requires_grad
+
+
+# What depends on no leaf ----------------------------------------------------------------------------------------------
+
+
+def constant_there(theirs: Machine, name: str) -> bool:
+    """Whether the gradient of a tensor is zero in torch, though it requires one: of what is locally constant."""
+    t, leaves = theirs.names.get(name), [*theirs.leaves().values()]
+    if not isinstance(t, theirs.lib.Tensor) or not t.requires_grad or t.is_leaf:
+        return False
+    grad, ones = theirs.lib.autograd.grad, theirs.lib.ones_like(t)
+    found = attempt(lambda: grad(t, leaves, ones, retain_graph=True, allow_unused=True))
+    if isinstance(found, Refusal):
+        return bool(_WRITTEN.search(found.message))
+    return all(g is None or not g.any() for g in found)
