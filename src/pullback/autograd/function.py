@@ -231,8 +231,11 @@ def _forward(
 
 def _level_of(values: Sequence[Any]) -> Any:
     """The highest level of a transform that one of the values belongs to, or None."""
-    levels = [value._data.level for value in values if isinstance(value, Lifted)]
-    return max(levels, key=lambda level: level.number, default=None)
+    held = [value._data for value in values if isinstance(value, Lifted)]
+    for data in held:
+        if not data.level.open:
+            raise data.escaped()
+    return max((data.level for data in held), key=lambda level: level.number, default=None)
 
 
 def _edges_at(level: Any, edges: Sequence[Edge | None], inputs: Sequence[Any]) -> Sequence[Edge | None]:
