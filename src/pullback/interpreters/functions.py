@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.node import begin
 from ..autograd.structure import Door, changed
-from ..table.levels import inner
+from ..table.levels import highest, inner
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
@@ -44,15 +45,20 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
             outs = door.call(cls.apply, primals)
         ctx = _context(cls, node, door)
         door.setup_context(ctx, primals, outs)
+    elif isinstance(below := highest(primals), type(level)) and not (enabled and _any(primals, _requires_grad)):
+        ctx = _context(cls, node, door)
+        outs = below.custom(ctx, primals, enabled)
+        _take_attributes(node, ctx)
+        node._saved, node._dirty, node._non_differentiable = ctx._saved, ctx._dirty, ctx._non_differentiable
+    elif enabled and _any(primals, is_tracked):
+        ctx, outs = _recorded(cls, door, primals)
+        _take_state(node, ctx, outs, primals)
     else:
-        tracked = enabled and any(isinstance(p, Tensor) and is_tracked(p) for p in primals)
-        ctx, outs = _recorded(cls, door, primals) if tracked else (node, door.forward(node, primals))
+        ctx, outs = node, door.forward(node, primals)
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled), _saved_for_jvp(ctx):
         pushed = call_jvp(door, ctx, tangents)
-    if ctx is not node and not cls._contract.separate:
-        _take_state(node, ctx, outs, primals)
     marks = ctx if cls._contract.separate else node
     given = list(zip(primals, operands, tangents, strict=True))
     duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
@@ -60,14 +66,22 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
         door.setup_context(node, operands, duals)
     else:  # forward saved the duals among its arguments and results
         pairs = [*zip(primals, operands, strict=True), *zip(outs, duals, strict=True)]
-        for name in ("_saved", "_dirty", "_non_differentiable"):
-            setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
+        for name in ("_saved", "_dirty", "_non_differentiable", "saved_for_forward"):
+            if (kept := getattr(node, name, None)) is not None:
+                setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in kept))
     return duals
 
 
 def _each(change: Callable[[Tensor], Any], values: Sequence[Any]) -> list[Any]:
     """Leaves with every tensor among them changed."""
     return [change(t) if isinstance(t, Tensor) else t for t in values]
+
+
+def _any(values: Sequence[Any], true: Callable[[Tensor], bool]) -> bool:
+    return any(isinstance(t, Tensor) and true(t) for t in values)
+
+
+_requires_grad = attrgetter("_requires_grad")
 
 
 def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
@@ -118,12 +132,16 @@ def _recorded(cls: Any, door: Door, primals: Sequence[Any]) -> tuple[FunctionNod
     raise _needs_setup_context(cls)
 
 
-def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
-    """Copy to `node`, of a call on duals, what forward left on the context of the same call on their primals."""
+def _take_attributes(node: Any, ctx: Any) -> None:
     for name, value in vars(ctx).items():
         if name not in vars(FunctionNode):
             setattr(node, name, value)
     node._materialize, node._marked = ctx._materialize, ctx._marked
+
+
+def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
+    """Copy to `node`, of a call on duals, what forward left on the context of the same call on their primals."""
+    _take_attributes(node, ctx)
     outputs = ctx._saved_outputs or {}
     node._saved = tuple(outs[outputs[i]] if i in outputs else t for i, t in enumerate(ctx.saved_tensors))
     # the call is done with its marks: outputs outside the graph, and inputs returned as they were
