@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 
 from pullback.compile.backends import c, cache
 from pullback.compile.backends.c_source import source
-from pullback.compile.backends.c_steps import BOOL, FLOAT, INTEGER
 from pullback.compile.backends.loop import Access, Loop, Output, Step
+from pullback.compile.backends.steps import STEPS
 
 special = pytest.importorskip("scipy.special")
 
@@ -214,8 +214,7 @@ def signatures(name, dtype):
 
 
 def operations(dtype):
-    table = {"b": BOOL, "i": INTEGER, "u": INTEGER, "f": FLOAT}[dtype.kind]
-    for name in table:
+    for name in [name for name, known in STEPS.items() if known.expression(dtype) and name != "where"]:
         found = signatures(name, dtype)
         if found is not None and not (name == "power" and dtype.kind == "i"):
             yield name, *found
@@ -881,6 +880,7 @@ import sys
 import numpy as np
 from pullback.compile.backends import c
 from pullback.compile.backends.loop import Access, Loop, Output, Step
+from pullback.compile.backends.steps import STEPS
 f = np.dtype("float64")
 steps = (Step("load", (), f, 0), Step("const", (), f, 2.0), Step("multiply", (0, 1), f))
 loop = Loop((3,), (Access(f, (True,)),), steps, (Output(2, f),))

@@ -15,6 +15,7 @@ import numpy as np
 from ... import errors
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
+from ..backends.steps import function
 from ..trace.program import Slot, Value
 from .fuse import CallStage, LoopStage, Stage, memory
 from .layouts import turned
@@ -22,7 +23,6 @@ from .saving import is_view
 
 Array = np.ndarray[Any, Any]
 _LARGE = 1 << 18
-_OUT = (np.matmul,)
 
 
 class TraceChangedError(RuntimeError):
@@ -112,11 +112,8 @@ class Plan:
         self._names: dict[Value, str] = {v: f"a{i}" for i, v in enumerate(inputs)}
         self._space: dict[str, Any] = {
             "__name__": "pullback.compile.generated",
-            "contiguous": contiguous,
-            "owned": owned,
-            "ndarray": np.ndarray,
-            "asarray": np.asarray,
             "check": _check,
+            **{known.__name__: known for known in (contiguous, owned, np.ndarray, np.asarray)},
         }
         self._lines: list[str] = []
         calls = [s.value for s in stages if isinstance(s, CallStage)]
@@ -153,7 +150,7 @@ class Plan:
                 found = self._constant(value.params)
             elif value.kind == "const":
                 found = self._constant(np.asarray(value.params))
-            elif value.kind == "reshape":
+            elif value.kind == "reshaped":
                 held = self._name(value.args[0])
                 found = f"v{value.number}"
                 self._lines.append(f"{found} = {held}.reshape({value.shape!r})")
@@ -258,7 +255,7 @@ class Plan:
         names = [self._name(a) for a in value.args]
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
-        if value.fn in _OUT and value.shape and not kwargs:
+        if function(value.fn).product and value.shape and not kwargs:
             out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
@@ -293,7 +290,7 @@ class Plan:
         elif value.fn == "cast":
             text = f"{names[0]}.astype({self._constant(value.dtype)})"
         else:
-            text = f"{self._constant(np.where if value.fn == 'where' else getattr(np, value.fn))}({', '.join(names)})"
+            text = f"{self._constant(getattr(np, value.fn))}({', '.join(names)})"
         self._lines.append(f"{name} = {text}")
         self._names[value] = name
 
@@ -319,7 +316,7 @@ class Plan:
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)
             if returned:
-                made_here = held.kind in ("map", "reduce") or held.fn in _OUT or held in self._turned_views
+                made_here = held.kind in ("map", "reduce") or function(held.fn).product or held in self._turned_views
                 made_here = made_here and held is memory(out)
                 if held in given:
                     self._lines.append(f"r{len(names)} = {self._constant(np.array)}({name})")
