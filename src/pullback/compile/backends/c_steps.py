@@ -75,7 +75,7 @@ def _template(step: Step, operands: list[Step]) -> str | None:
     number = float(second.value) if second is not None and second.name == "const" else None
     if known.natural and dtype.kind == "i" and (number is None or number < 0):
         return None  # NumPy raises an error if any of them is negative
-    if dtype.kind == "f" and number in known.constants:
+    if dtype.kind == "f" and number is not None and number in known.constants:
         return known.constants[number]
     return known.expression(dtype) or None
 

@@ -75,7 +75,7 @@ COSTLY = 10
 """The cost from which a few elements are work enough for a second thread."""
 
 _OR, _AND, _XOR, _SAME = "{a} | {b}", "{a} & {b}", "{a} ^ {b}", "{a}"
-_POWERS = {-2: "(1 / {a}) * (1 / {a})", -1: "1 / {a}", 1: "{a}", 2: "{a} * {a}", 3: "{a} * {a} * {a}"}
+_POWERS: dict[float, str] = {-2: "(1 / {a}) * (1 / {a})", -1: "1 / {a}", 1: "{a}", 2: "{a} * {a}", 3: "{a} * {a} * {a}"}
 
 
 def _of_numbers(expression: str, bools: str = "", **known: Any) -> Facts:

@@ -22,7 +22,7 @@ from .program import Program, Value
 from .symbols import Opaque, Symbol, called, symbol
 
 if TYPE_CHECKING:
-    from ...table.entry import Op
+    from ...table.op import Op
 
 Array = np.ndarray[Any, Any]
 
