@@ -39,12 +39,20 @@ def available() -> bool:
 
 def unavailable() -> str | None:
     """Why loops cannot be compiled here, in words, or None if they can."""
+    error = failure()
+    return None if error is None else str(error)
+
+
+def failure() -> cache.CompilerError | None:
+    """Why loops cannot be compiled here: a `NoCompilerError` where nothing is wrong; or None if they can."""
     if not _layout_is_known():
-        return f"compiled loops find an array's elements as CPython lays arrays out, and this is {sys.version}"
+        return cache.NoCompilerError(
+            f"compiled loops find an array's elements as CPython lays arrays out, and this is {sys.version}"
+        )
     try:
         cache.compiler()
-    except (cache.CompilerError, OSError) as error:
-        return str(error)
+    except cache.CompilerError as error:
+        return error
     return None
 
 

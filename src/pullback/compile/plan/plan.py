@@ -7,6 +7,7 @@ later ones. Large results reuse memory of an earlier run once nobody holds it: f
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,18 +76,32 @@ def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
     """The backend for a loop ("c" or "numpy"), and why it is not C."""
     if wanted == "numpy":
         return "numpy", "backend='numpy' was asked for"
-    reason = c.unavailable()
-    if reason is not None and wanted == "c":
+    failure = c.failure()
+    if failure is not None and wanted == "c":
         raise RuntimeError(
             errors.message(
                 "compile(backend='c')",
                 expected="a C compiler",
-                found=reason,
+                found=str(failure),
                 do="install one, or leave backend= out, which then takes NumPy",
             )
         )
-    reason = reason or c.supports(loop)
+    if failure is not None:
+        _tell(failure)
+    reason = c.supports(loop) if failure is None else str(failure)
     return ("c", "") if reason is None else ("numpy", reason)
+
+
+_told: set[str] = set()
+
+
+def _tell(failure: cache.CompilerError) -> None:
+    """Warn once in a process that loops run as NumPy, unless there is simply no compiler."""
+    if not isinstance(failure, cache.NoCompilerError) and "failure" not in _told:
+        _told.add("failure")
+        warnings.warn(
+            f"compile: loops run as NumPy, for they cannot be compiled: {failure}", stacklevel=errors.callers_level()
+        )
 
 
 class Plan:
@@ -219,6 +234,7 @@ class Plan:
         except cache.CompilerError as error:
             if self.backend == "c":
                 raise
+            _tell(error)
             name, reason = "numpy", str(error)
             run = blocks.build(stage.loop, self.threads)
         self.backends.append((name, reason))
