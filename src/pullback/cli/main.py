@@ -24,7 +24,7 @@ from pullback.cli import check, demo, draw, explain
 from pullback.cli.script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
-from pullback.table.entry import KINDS
+from pullback.table.op import KINDS
 
 
 @dataclass(frozen=True)

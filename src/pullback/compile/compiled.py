@@ -28,6 +28,9 @@ from .trace.mutations import FirstUseError, State
 from .trace.tracing import Argument, NotTracedError
 
 _MANY = 64
+"""The number of signatures that is told about."""
+_MOST = 256
+"""The number of signatures for which programs are kept; beyond it the oldest go."""
 
 
 class Compiled:
@@ -199,6 +202,8 @@ class Compiled:
             )
         self._entries.setdefault(key, []).insert(0, entry)
         del self._entries[key][8:]
+        while len(self._entries) > _MOST:
+            self._entries.pop(next(iter(self._entries)), None)
         return entry
 
     def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
@@ -234,7 +239,7 @@ class _Static:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value = _constant(value)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
@@ -264,7 +269,14 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         return (type(value), *[_key(v, tensors, seen) for v in value])
     if isinstance(value, dict):
         return (type(value), *[(k, _key(v, tensors, seen)) for k, v in value.items()])
-    return (type(value), value)
+    return (type(value), _constant(value))
+
+
+def _constant(value: Any) -> Any:
+    """What stands for a value in a signature: a NaN is like any other NaN, and the sign of a zero counts."""
+    if isinstance(value, (complex, np.complexfloating)):
+        return repr(value)
+    return repr(value) if isinstance(value, (float, np.floating)) and (value != value or not value) else value
 
 
 def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:

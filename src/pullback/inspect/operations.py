@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ops import TABLE
-from ..table.entry import Op
+from ..table.op import Op
 from ..table.samples import DType, Sample
 from ..tensor.tensor import Tensor, wrap
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..compat.paths import PATHS
 from ..ops import NAMES, TABLE
-from ..table.entry import Op
+from ..table.op import Op
 from ..tensor.tensor import Tensor
 
 _HEADER = "# Made from the table of operations by `pullback ops --stubs`; do not edit.\n"

@@ -18,7 +18,7 @@ from ..tensor.tensor import Tensor
 from .batched import looped
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
     from .batched import Vmap
 
 Args = tuple[Any, ...]

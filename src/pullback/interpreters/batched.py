@@ -21,7 +21,7 @@ from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import backward_of_each, forward_of_vmap
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 
 class Batched(Payload):

@@ -18,14 +18,14 @@ from ..autograd.api import grad
 from ..autograd.engine import fit
 from ..table.levels import Level, inner, mapped
 from ..table.nodes import conjugated
-from ..table.plans import needs
+from ..table.op import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 
 class Dual(Payload):

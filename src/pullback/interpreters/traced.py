@@ -25,7 +25,7 @@ from ..tensor.tensor import Lifted, Tensor, wrap
 from .functions import recording
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 
 class TraceError(RuntimeError):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ..table import narrow
-from ..table.checks import SPELLINGS as _SPELLINGS
 from ..table.entry import NAMES as _NAMES
 from ..table.entry import TABLE as _TABLE
 from ..table.nodes import SAVED_NAMES as _SAVED_NAMES
+from ..table.op import SPELLINGS as _SPELLINGS
 from ..table.tensor_methods import enter_methods as _enter_methods
 from .elementwise import (
     analysis,

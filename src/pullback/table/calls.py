@@ -7,7 +7,7 @@ they are called most. They pass operands of different types on to `general`. All
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +21,10 @@ from ..tensor.nested import instances
 from ..tensor.overrides import ACTIVE, dispatch, overriding
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .levels import highest, inner, interpreted, mapped
-from .nodes import SAVED_OUTPUTS, OpNode
+from .nodes import OpNode, Plan
+from .op import Op
 from .operands import cast, common_dtype
 from .out import write_out
-
-if TYPE_CHECKING:
-    from .entry import Op
 
 _ndarray = np.ndarray
 _NO_NAMES: dict[str, Any] = {}  # never written to
@@ -37,7 +35,7 @@ def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edg
 
     args: all arguments, in order. edges: the gradients' edges, if not simply those of the arguments.
     """
-    plan = op.plans[mask]
+    plan: Plan = op.plans[mask]
     if not edges:  # `edge_of` written out: every operation passes here
         if plan.only is not None:
             t = args[plan.wanted[0]]
@@ -83,19 +81,11 @@ def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
     return None
 
 
-def detached(out: Tensor, number: int = 0) -> Tensor:
-    """A node's own result as the node saves it."""
-    alias = wrap(out._data)
-    alias._version_of = out._share_version()
-    alias._view = SAVED_OUTPUTS[number]
-    return alias
-
-
 def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     """`record` for an operation with several results; the floating point or complex ones are outputs of the node."""
-    plan = op.plans[mask]
+    plan: Plan = op.plans[mask]
     kinds = [r.dtype.kind for r in results]
-    kind: Any = op.complex_tuple_class if "c" in kinds else op.tuple_class
+    kind: Any = op.plans.complex_tuple_class if "c" in kinds else op.plans.tuple_class
     node = begin(kind(), [edge_of(args[i]) for i in plan.wanted])
     node.plan, node.versions = plan, None
     node.writes, node._outputs = WRITES.n, len(results)

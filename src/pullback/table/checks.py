@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
@@ -19,14 +19,10 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor
 from .calls import any_narrow, operand
 from .levels import call_body
+from .nodes import under_title
+from .op import SPELLINGS, Op
 from .operands import older_form
 from .out import write_out
-
-if TYPE_CHECKING:
-    from .entry import Op
-
-SPELLINGS: dict[str, str] = {}
-"""Other spellings of arguments, for every operation: `ops` fills in NumPy's names for torch's."""
 
 
 class Written(tuple[Any, ...]):
@@ -113,7 +109,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
 
 def _otherwise(op: Op, found: Written | Titled) -> Any:
     """The result where checks asked for more than the computation."""
-    return op.titled(found.title)(*found.args) if type(found) is Titled else WRITER.write(op, found)
+    return under_title(op, found.title)(*found.args) if type(found) is Titled else WRITER.write(op, found)
 
 
 def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS
 from .checks import WRITER
-from .entry import Op
+from .op import Op
 from .writing import before_write, put, refuse_write, take_history
 
 

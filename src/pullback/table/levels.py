@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..tensor.memory import Payload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import any_instance
 from ..tensor.overrides import overriding
 from ..tensor.tensor import Lifted, Tensor, wrap
-
-if TYPE_CHECKING:
-    from .entry import Op
+from .op import Op
 
 
 class Level:

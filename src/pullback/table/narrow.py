@@ -15,8 +15,9 @@ import numpy as np
 from .. import errors
 from ..tensor.dtypes import NARROW, bfloat16, dtype, float32
 from ..tensor.tensor import Tensor
-from .entry import Op, titled
+from .entry import titled
 from .levels import mapped
+from .op import Op
 
 _conversion: Callable[[Tensor, Any], Tensor]
 _copy: Callable[..., Tensor]

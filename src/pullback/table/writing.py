@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from ..tensor.tensor import Tensor, wrap
 from ..tensor.views import Lost, keep_values, lose, refuse_memory
 from .calls import note_versions, record
 from .levels import highest, inner
-
-if TYPE_CHECKING:
-    from .entry import Op
+from .op import Op
 
 
 class Through:

@@ -25,7 +25,7 @@ from ..tensor.nested import leaves
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 SAC_IGNORED_OPS: set[Callable[..., Any]] = set()
 """Operations that a policy is not asked about; their results are computed again."""

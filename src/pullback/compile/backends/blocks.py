@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .loop import Loop, Step
+from .steps import fold
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Array], Sequence[Array]], None]
@@ -63,7 +64,6 @@ class _Blocks:
         self.constants: list[tuple[int, Any]] = []
         self.operations, self.scratch = self._planned()
         self.kept = [tuple(n for i, n in enumerate(shape) if o.reduce is None or i not in o.axes) for o in loop.outputs]
-        self.identity = {"add": 0, "multiply": 1}
         self.crossing = [  # reductions over an axis that blocks divide: the parts are combined afterwards
             o.reduce is not None and any(a <= self.axis for a in o.axes) for o in loop.outputs
         ]
@@ -125,8 +125,9 @@ class _Blocks:
         """Write the outputs."""
         if not self.size:
             for o, out in zip(self.loop.outputs, outputs, strict=True):
-                if o.reduce is not None and out.size:
-                    out[...] = self.identity[o.reduce]
+                known = fold(o.reduce)
+                if known is not None and out.size:
+                    out[...] = known.none
             return
         loop = self.loop
         views = [
@@ -205,10 +206,10 @@ class _Blocks:
     def _put_together(self, outputs: Sequence[Array], parts: list[Any]) -> None:
         """Combine the blocks' own reductions over axes that blocks divide."""
         for k, o in enumerate(self.loop.outputs):
-            if not self.crossing[k]:
+            if o.reduce is None or not self.crossing[k]:
                 continue
             kept = tuple(i not in o.axes for i in range(len(self.loop.shape)))
-            ufunc = getattr(np, o.reduce or "add")
+            ufunc = getattr(np, o.reduce)
             found: dict[Any, list[Any]] = {}
             where: dict[Any, Any] = {}
             for place, made in parts:
@@ -262,7 +263,8 @@ def _cast(a: Array, out: Array) -> None:
 def _function(step: Step) -> Any:
     if step.name == "cast":
         return _cast
-    return _where if step.name == "where" else getattr(np, step.name)
+    found = getattr(np, step.name)
+    return found if isinstance(found, np.ufunc) else _where  # the one function of loops that has no `out`
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

@@ -19,8 +19,9 @@ import numpy as np
 from ...errors import message
 from . import cache
 from .c_source import source
-from .c_steps import COSTLY, refusal
+from .c_steps import refusal
 from .loop import Loop
+from .steps import COSTLY, facts, fold
 
 Runner = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
 
@@ -38,12 +39,20 @@ def available() -> bool:
 
 def unavailable() -> str | None:
     """Why loops cannot be compiled here, in words, or None if they can."""
+    error = failure()
+    return None if error is None else str(error)
+
+
+def failure() -> cache.CompilerError | None:
+    """Why loops cannot be compiled here: a `NoCompilerError` where nothing is wrong; or None if they can."""
     if not _layout_is_known():
-        return f"compiled loops find an array's elements as CPython lays arrays out, and this is {sys.version}"
+        return cache.NoCompilerError(
+            f"compiled loops find an array's elements as CPython lays arrays out, and this is {sys.version}"
+        )
     try:
         cache.compiler()
-    except (cache.CompilerError, OSError) as error:
-        return str(error)
+    except cache.CompilerError as error:
+        return error
     return None
 
 
@@ -64,9 +73,12 @@ def supports(loop: Loop) -> str | None:
     'there is no C for float16'
     """
     for output in loop.outputs:
-        if output.reduce not in (None, "add", "multiply", "maximum", "minimum"):
+        if output.reduce is None:
+            continue
+        known = fold(output.reduce)
+        if known is None:
             return f"there is no C for a reduction by {output.reduce}"
-        if output.reduce in ("maximum", "minimum") and 0 in [loop.shape[axis] for axis in output.axes]:
+        if known.none is None and 0 in [loop.shape[axis] for axis in output.axes]:
             return f"the {output.reduce} of no elements is an error"
     return refusal(loop)
 
@@ -99,7 +111,7 @@ def _microseconds(loop: Loop) -> float:
     """Roughly how long a loop takes on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
     arrays = [access.dtype for access in loop.inputs if any(access.varies)]
     arrays += [output.dtype for output in loop.outputs if output.reduce is None]
-    steps = [(0.3 if step.name in COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
+    steps = [(0.3 if facts(step.name).cost >= COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
     return math.prod(loop.shape) * (sum(dtype.itemsize for dtype in arrays) / 40 + sum(steps)) / 1000
 
 
@@ -136,4 +148,6 @@ def build(loop: Loop, threads: int) -> Runner:
 def _run_empty(loop: Loop, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
     """Run a loop over no elements: only its reductions are written."""
     for output, array in zip(loop.outputs, outputs, strict=True):
-        array[...] = 1 if output.reduce == "multiply" else 0
+        known = fold(output.reduce)
+        if known is not None:
+            array[...] = known.none

@@ -28,6 +28,7 @@ import numpy as np
 
 from .c_steps import c_type, expression, literal, short, turns
 from .loop import Loop, Output, Step
+from .steps import Fold, facts, fold
 
 BLOCK = 1024
 """Elements of a block: 4 KiB of float32. The buffers of a few blocks fit the first-level cache."""
@@ -148,29 +149,33 @@ class _Writer:
         output = self.loop.outputs[i]
         return output, "u8" if output.dtype == bool else short(output.dtype)
 
+    def _fold(self, i: int) -> Fold:
+        """How an output is reduced."""
+        known = fold(self.loop.outputs[i].reduce)
+        assert known is not None
+        return known
+
     def _operation(self, i: int) -> str:
+        """The name of a reduction in `arithmetic.h`."""
         output, _ = self._output(i)
-        logical = {"add": "maximum", "multiply": "minimum"} if output.dtype == bool else {}
-        return logical.get(str(output.reduce), str(output.reduce))
+        return self._fold(i).of_bools if output.dtype == bool else str(output.reduce)
 
     def _accumulator(self, i: int) -> tuple[str, str, str]:
         """The type a reduction is accumulated in, its name in `arithmetic.h`, and the value of no elements."""
         output, kind = self._output(i)
-        operation = self._operation(i)
-        if output.dtype.kind == "f" and operation in ("add", "multiply"):
-            return "double", "f64", "-0.0" if operation == "add" else "1"
+        known = facts(self._operation(i)).fold
+        assert known is not None
         stored = c_type(output.dtype, stored=True)
-        if operation in ("add", "multiply"):
-            return stored, kind, "0" if operation == "add" else "1"
         if output.dtype.kind == "f":
-            return stored, kind, "-INFINITY" if operation == "maximum" else "INFINITY"
+            return *(("double", "f64") if known.wide else (stored, kind)), known.start
+        if known.none is not None:
+            return stored, kind, str(known.none)
         limits = np.iinfo(np.uint8 if output.dtype == bool else output.dtype)
-        extreme = limits.min if operation == "maximum" else limits.max
-        return stored, kind, literal(extreme, limits.dtype)
+        return stored, kind, literal(limits.min if known.lowest else limits.max, limits.dtype)
 
     def _compensated(self, i: int) -> bool:
         output, _ = self._output(i)
-        return output.dtype == np.float64 and output.reduce == "add"
+        return output.dtype == np.float64 and self._fold(i).compensated
 
     def _join(self, i: int, to: str, value: str, index: str = "") -> str:
         """The statement that takes one more value into an accumulator."""
@@ -489,6 +494,6 @@ def source(loop: Loop) -> tuple[str, list[int]]:
     main = _MAIN.format(
         inputs=len(loop.inputs), outputs=len(loop.outputs), offset=object.__basicsize__, calls="\n".join(calls)
     )
-    turning = any(step.name in ("sin", "cos", "tan") and step.dtype == np.float32 for step in loop.steps)
+    turning = any(facts(step.name).turns and step.dtype == np.float32 for step in loop.steps)
     parts = [*map(_header, ("sharing.h", "elementary.h", "arithmetic.h")), *functions, main]
     return (turns() if turning else "") + "\n".join(parts), numbers

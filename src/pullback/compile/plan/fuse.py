@@ -37,7 +37,7 @@ Stage = LoopStage | CallStage
 
 def memory(value: Value) -> Value:
     """The value whose memory this value lies in."""
-    while value.kind == "reshape":
+    while value.kind == "reshaped":
         value = value.args[0]
     return value
 
@@ -88,7 +88,7 @@ class _Fusion:
 
     def enter(self, value: Value) -> None:
         """Put a value into a group."""
-        if value.kind in ("const", "array", "input", "reshape"):
+        if value.kind in ("const", "array", "input", "reshaped"):
             return
         looped = value.kind in ("map", "reduce") and all(v.dtype.kind in _FUSABLE for v in (value, *value.args))
         if not looped:
@@ -209,11 +209,11 @@ def schedule(outs: Sequence[Value], available: Iterable[Value]) -> list[Stage]:
         group = fusion.of.get(value)
         for arg in value.args:
             held = memory(source(arg))
-            if value.kind not in ("reshape", "broadcast") and fusion.of.get(held) is not group:
+            if value.kind not in ("reshaped", "broadcast") and fusion.of.get(held) is not group:
                 written.add(held)
             if arg is not source(arg) and group is not None and group.shape is None:
                 written |= {held, arg}
-            if value.kind in ("reshape", "broadcast"):
+            if value.kind in ("reshaped", "broadcast"):
                 continue
             if memory(arg).kind == "broadcast":  # a repeated value must be written out in another shape
                 written |= {memory(arg), held}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..backends.steps import function
 from ..trace.program import Value
 from .fuse import memory
 
@@ -44,18 +45,13 @@ def turned(calls: Sequence[Value], reads: Iterable[Value]) -> dict[Value, Turned
 
 
 def _is_product(value: Value) -> bool:
-    return value.kind == "call" and value.fn is np.matmul and len(value.shape) > 1 and not value.params[1]
+    return value.kind == "call" and function(value.fn).product and len(value.shape) > 1 and not value.params[1]
 
 
 def _order(value: Value) -> list[int] | None:
     """The order in which a value has the axes of its argument; None if it is no such value."""
-    if value.kind != "call" or value.fn not in (np.swapaxes, np.transpose):
+    order = function(value.fn).order if value.kind == "call" else None
+    if order is None:
         return None
     (_, *how), kwargs = value.params
-    order = [*range(len(value.shape))]
-    if value.fn is np.swapaxes:
-        a, b = how
-        order[a], order[b] = order[b], order[a]
-        return order
-    axes = kwargs.get("axes", how[0] if how else None)
-    return order[::-1] if axes is None else [order[a] for a in axes]
+    return order(len(value.shape), *how, **kwargs)

@@ -7,6 +7,7 @@ later ones. Large results reuse memory of an earlier run once nobody holds it: f
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from ... import errors
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
+from ..backends.steps import function
 from ..trace.program import Slot, Value
 from .fuse import CallStage, LoopStage, Stage, memory
 from .layouts import turned
@@ -22,7 +24,6 @@ from .saving import is_view
 
 Array = np.ndarray[Any, Any]
 _LARGE = 1 << 18
-_OUT = (np.matmul,)
 
 
 class TraceChangedError(RuntimeError):
@@ -75,18 +76,32 @@ def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
     """The backend for a loop ("c" or "numpy"), and why it is not C."""
     if wanted == "numpy":
         return "numpy", "backend='numpy' was asked for"
-    reason = c.unavailable()
-    if reason is not None and wanted == "c":
+    failure = c.failure()
+    if failure is not None and wanted == "c":
         raise RuntimeError(
             errors.message(
                 "compile(backend='c')",
                 expected="a C compiler",
-                found=reason,
+                found=str(failure),
                 do="install one, or leave backend= out, which then takes NumPy",
             )
         )
-    reason = reason or c.supports(loop)
+    if failure is not None:
+        _tell(failure)
+    reason = c.supports(loop) if failure is None else str(failure)
     return ("c", "") if reason is None else ("numpy", reason)
+
+
+_told: set[str] = set()
+
+
+def _tell(failure: cache.CompilerError) -> None:
+    """Warn once in a process that loops run as NumPy, unless there is simply no compiler."""
+    if not isinstance(failure, cache.NoCompilerError) and "failure" not in _told:
+        _told.add("failure")
+        warnings.warn(
+            f"compile: loops run as NumPy, for they cannot be compiled: {failure}", stacklevel=errors.callers_level()
+        )
 
 
 class Plan:
@@ -112,11 +127,8 @@ class Plan:
         self._names: dict[Value, str] = {v: f"a{i}" for i, v in enumerate(inputs)}
         self._space: dict[str, Any] = {
             "__name__": "pullback.compile.generated",
-            "contiguous": contiguous,
-            "owned": owned,
-            "ndarray": np.ndarray,
-            "asarray": np.asarray,
             "check": _check,
+            **{known.__name__: known for known in (contiguous, owned, np.ndarray, np.asarray)},
         }
         self._lines: list[str] = []
         calls = [s.value for s in stages if isinstance(s, CallStage)]
@@ -153,7 +165,7 @@ class Plan:
                 found = self._constant(value.params)
             elif value.kind == "const":
                 found = self._constant(np.asarray(value.params))
-            elif value.kind == "reshape":
+            elif value.kind == "reshaped":
                 held = self._name(value.args[0])
                 found = f"v{value.number}"
                 self._lines.append(f"{found} = {held}.reshape({value.shape!r})")
@@ -222,6 +234,7 @@ class Plan:
         except cache.CompilerError as error:
             if self.backend == "c":
                 raise
+            _tell(error)
             name, reason = "numpy", str(error)
             run = blocks.build(stage.loop, self.threads)
         self.backends.append((name, reason))
@@ -258,7 +271,7 @@ class Plan:
         names = [self._name(a) for a in value.args]
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
-        if value.fn in _OUT and value.shape and not kwargs:
+        if function(value.fn).product and value.shape and not kwargs:
             out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
@@ -293,7 +306,7 @@ class Plan:
         elif value.fn == "cast":
             text = f"{names[0]}.astype({self._constant(value.dtype)})"
         else:
-            text = f"{self._constant(np.where if value.fn == 'where' else getattr(np, value.fn))}({', '.join(names)})"
+            text = f"{self._constant(getattr(np, value.fn))}({', '.join(names)})"
         self._lines.append(f"{name} = {text}")
         self._names[value] = name
 
@@ -319,7 +332,7 @@ class Plan:
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)
             if returned:
-                made_here = held.kind in ("map", "reduce") or held.fn in _OUT or held in self._turned_views
+                made_here = held.kind in ("map", "reduce") or function(held.fn).product or held in self._turned_views
                 made_here = made_here and held is memory(out)
                 if held in given:
                     self._lines.append(f"r{len(names)} = {self._constant(np.array)}({name})")

@@ -9,20 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
+from ..backends.steps import facts, function
 from ..trace.program import Value, reachable
-from ..trace.symbols import taken
 from .fuse import LoopStage, Stage, source
 
 COST_LIMIT = 40
 """Of computing an element again, in additions."""
-_COSTS = {
-    **dict.fromkeys("divide reciprocal sqrt remainder fmod floor_divide cbrt".split(), 4),
-    **dict.fromkeys("exp exp2 expm1 log log2 log10 log1p tanh sin cos".split(), 10),
-    **dict.fromkeys("tan sinh cosh arcsin arccos arctan arcsinh arccosh arctanh arctan2 power float_power".split(), 25),
-    **dict.fromkeys("logaddexp logaddexp2 hypot".split(), 25),
-}
 
 
 class Saving:
@@ -56,7 +48,7 @@ class Saving:
             return
         if value in self.arguments or (value.kind == "item" and value.args[0] in self.made):
             self.saved[value] = None
-        elif value.kind in ("reshape", "broadcast") or is_view(value) or value not in self.made:
+        elif value.kind in ("reshaped", "broadcast") or is_view(value) or value not in self.made:
             self.recomputed[value] = None
             self._want_all(value.args)
         elif value.kind != "map" or value in self.written or not self._worthwhile(value):
@@ -100,14 +92,10 @@ class Saving:
         if in_memory:
             return 0
         if value not in self._costs:
-            self._costs[value] = _COSTS.get(value.fn, 1) + sum(self._cost(a) for a in value.args)
+            self._costs[value] = facts(value.fn).cost + sum(self._cost(a) for a in value.args)
         return self._costs[value]
 
 
 def is_view(value: Value) -> bool:
     """Whether a call returns a view of its argument."""
-    return value.kind == "call" and bool(getattr(value.fn, "view", False) or value.fn in VIEWS)
-
-
-VIEWS: set[object] = {np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.diagonal, np.flip, taken}
-"""NumPy's functions whose result lies in the memory of their argument."""
+    return value.kind == "call" and bool(getattr(value.fn, "view", False) or function(value.fn).view)

@@ -17,11 +17,12 @@ from ...interpreters.functions import recording
 from ...interpreters.traced import Entry, Ref, Trace
 from ...tensor import dtypes
 from ...tensor.tensor import wrap
+from ..backends.steps import ASKED
 from .program import Program, Value
 from .symbols import Opaque, Symbol, called, symbol
 
 if TYPE_CHECKING:
-    from ...table.entry import Op
+    from ...table.op import Op
 
 Array = np.ndarray[Any, Any]
 
@@ -144,23 +145,8 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Opaque):
         return str(error)
     if isinstance(error, AttributeError) and isinstance(error.obj, Symbol):
-        return _ASKED.get(str(error.name), f"its code asks an array for {error.name}, for which there is no loop")
+        return ASKED.get(str(error.name), f"its code asks an array for {error.name}, for which there is no loop")
     return "its code is for arrays and works with what is in them"
-
-
-_ASKED = {
-    "min": "its code asks for the smallest element",
-    "max": "its code asks for the largest element",
-    "item": "its code asks for the value of an element",
-    "tolist": "its code asks for the values",
-    "nonzero": "its code asks which elements are not zero",
-    "any": "its code asks whether any element is true",
-    "all": "its code asks whether all elements are true",
-    "strides": "its code asks how an array lies in memory",
-    "flags": "its code asks how an array lies in memory",
-    "base": "its code asks whose memory an array is",
-    "ctypes": "its code asks where an array lies in memory",
-}
 
 
 class _Boxed(NamedTuple):

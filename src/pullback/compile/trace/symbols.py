@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..backends.steps import folds
 from .program import Program, Value
 
 Array = np.ndarray[Any, Any]
-_REDUCTIONS = {np.add: "add", np.maximum: "maximum", np.minimum: "minimum", np.multiply: "multiply"}
 _WEAK = (bool, int, float, complex)
 
 
@@ -121,6 +121,9 @@ def taken(array: Array, index: Any) -> Any:
     return array[index]
 
 
+taken.view = True  # type: ignore[attr-defined]
+
+
 def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
     if isinstance(tree, Symbol):
         return change(tree)
@@ -202,7 +205,7 @@ def _reduce(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    if ufunc not in _REDUCTIONS or where is not True or not isinstance(array, Symbol):
+    if not folds(ufunc) or where is not True or not isinstance(array, Symbol):
         raise Opaque
     how = {} if initial is None else {"initial": initial}
     example = ufunc.reduce(array.example, axis=axis, dtype=dtype, keepdims=keepdims, **how)
@@ -211,9 +214,9 @@ def _reduce(
         return called(ufunc.reduce, (array,), {"axis": axis, "dtype": dtype, "keepdims": keepdims, **how})
     program, ndim = array.program, array.ndim
     axes = tuple(range(ndim)) if axis is None else tuple(a % ndim for a in np.atleast_1d(axis)) if ndim else ()
-    value = program.reduce(_REDUCTIONS[ufunc], program.cast(array.value, example.dtype), axes)
+    value = program.reduce(ufunc.__name__, program.cast(array.value, example.dtype), axes)
     if initial is not None:
-        value = program.map(_REDUCTIONS[ufunc], (value, program.const(initial, example.dtype)), example.dtype)
+        value = program.map(ufunc.__name__, (value, program.const(initial, example.dtype)), example.dtype)
     return Symbol(program, program.reshape(value, np.shape(example)), example)
 
 
@@ -248,7 +251,7 @@ def _where(condition: Any, *choices: Any) -> Any:
     for choice in choices:
         made = symbol(program, choice, example.dtype if type(choice) in _WEAK else None)
         values.append(program.cast(made.value, example.dtype))
-    return Symbol(program, program.map("where", values, example.dtype), example)
+    return Symbol(program, program.map(np.where.__name__, values, example.dtype), example)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:

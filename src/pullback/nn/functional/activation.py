@@ -19,7 +19,8 @@ from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
 from ...ops.make.random import uniform
 from ...table.calls import on
 from ...table.checks import WRITER, Written
-from ...table.entry import Op, alias, composite, pointwise, titled
+from ...table.entry import alias, composite, pointwise, titled
+from ...table.op import Op
 from ...table.operands import need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable

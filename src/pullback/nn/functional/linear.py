@@ -10,7 +10,8 @@ import numpy as np
 from ... import errors
 from ...ops.products.matmul import matmul
 from ...table.calls import on
-from ...table.entry import Op, composite, special
+from ...table.entry import composite, special
+from ...table.op import Op
 from ...table.samples import A, Differs, S
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import METHODS, _publish, composite, constant, elementwise, special, titled
+from ...table.entry import METHODS, composite, constant, elementwise, front, special, titled
 from ...table.nodes import tensor_of
 from ...table.operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
@@ -109,11 +109,12 @@ def positive(input: Tensor) -> Tensor:
 METHODS["__pos__"] = positive
 
 # Quotients
-div = elementwise(
+_div = elementwise(
     "div",
     np.true_divide,
     "``input / other``, broadcast; of integers a float.",
     also="divide true_divide",
+    front=True,
     saved={**_OPERANDS, "rounding_mode": lambda: None},
     floats=True,
     dunder="truediv rtruediv itruediv",
@@ -203,10 +204,11 @@ _trunc_divide = elementwise(
     input=lambda g: np.zeros_like(g),
     other=lambda g: np.zeros_like(g),
 )
-_ROUNDED = {None: div, "floor": titled(floor_divide, "DivBackward2", rounding_mode="floor"), "trunc": _trunc_divide}
+_ROUNDED = {None: _div, "floor": titled(floor_divide, "DivBackward2", rounding_mode="floor"), "trunc": _trunc_divide}
 
 
-def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+@front(_div)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0.
 
     >>> import pullback
@@ -221,7 +223,6 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, ou
     return _ROUNDED[rounding_mode](input, other, out=out)
 
 
-div = _publish(div.op, _rounded_div, _rounded_div)  # type: ignore[attr-defined]
 _BY_ZERO = [*NO_PAIR, S(V([1, 2], "int64"), V([1, 0], "int64"))]
 remainder: Operation = elementwise(
     "remainder",

@@ -15,7 +15,7 @@ import numpy as np
 from ... import errors
 from ...kernels.masks import either, only
 from ...table.calls import on, write_out
-from ...table.entry import TABLE, _publish, elementwise, method, pointwise, special
+from ...table.entry import TABLE, elementwise, front, method, pointwise, special
 from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
 from ...tensor.dtypes import bfloat16, finfo
@@ -373,6 +373,8 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
     numbers="",
     input=lambda g, condition: only(condition, g),
     other=lambda g, condition: only(np.logical_not(condition), g),
+    name="where",
+    front=True,
     numpy={np.where: _numpy_where},
     method=False,
     inplace=False,
@@ -404,7 +406,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
         S(),
     ],
 )
-def where(condition: Any, input: Any, other: Any) -> Any:
+def _where(condition: Any, input: Any, other: Any) -> Any:
     if not hasattr(condition, "dtype"):
         raise TypeError(
             errors.message("where()", expected="condition to be a bool Tensor", found=errors.describe(condition))
@@ -416,10 +418,8 @@ def where(condition: Any, input: Any, other: Any) -> Any:
     return either(condition, input, other)
 
 
-_where = where
-
-
-def _public_where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+@front(_where)
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient.
 
     ``where(condition)`` alone is ``nonzero(condition, as_tuple=True)``: an index for each dimension.
@@ -444,9 +444,6 @@ def _public_where(condition: Any, input: Any = None, other: Any = None, *, out: 
         )
         condition = condition.bool()
     return _where(condition, input, other) if out is None else write_out("where", out, _where(condition, input, other))
-
-
-where = _publish(_where.op, _public_where, _public_where)
 
 
 @method("where")

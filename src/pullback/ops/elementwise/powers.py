@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...table.entry import _publish, composite, elementwise
+from ...table.entry import composite, elementwise, front
 from ...table.operands import NUMBERS, Operation, is_number, need, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
 from ...tensor import dtypes
-from ...tensor.tensor import NUMPY, Tensor
+from ...tensor.tensor import Tensor
 
 
 def _square(input: Any) -> Any:
@@ -129,7 +129,7 @@ def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     return g * (out * np.log(np.where(zero, 1, input)))
 
 
-pow = elementwise(
+_pow = elementwise(
     "pow",
     _power,
     "``input ** exponent``, broadcast.",
@@ -137,7 +137,8 @@ pow = elementwise(
     fits=_refuse_exponent,
     node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
     cut=True,
-    numpy={},
+    front=True,
+    numpy={np.power: lambda x1, x2: pow(x1, x2)},
     input=_pow_by_base,
     other=_pow_by_exponent,
     samples=lambda: [
@@ -166,10 +167,10 @@ pow = elementwise(
         )
     ],
 )
-_pow = pow
 
 
-def _public_pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+@front(_pow)
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """``input ** exponent``, broadcast; its derivatives take their limit, 0, at exponent 0 and at base 0.
 
     >>> import pullback
@@ -177,9 +178,6 @@ def _public_pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     tensor([2., 8.])
     """
     return _pow(input, exponent, out=out)
-
-
-pow = NUMPY[np.power] = _publish(pow.op, _public_pow, _public_pow)  # type: ignore[attr-defined]
 
 
 @composite(

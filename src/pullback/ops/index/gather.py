@@ -27,7 +27,7 @@ from .subscripts import _add_up, _full, _index, in_rows, index_of_each
 
 if TYPE_CHECKING:
     from ...interpreters.batched import Vmap
-    from ...table.entry import Op
+    from ...table.op import Op
 
 
 def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any]:

@@ -14,7 +14,8 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.calls import on
-from ...table.entry import Op, linear, special
+from ...table.entry import linear, special
+from ...table.op import Op
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
 from ...tensor.arrays import summing, wrap_axis

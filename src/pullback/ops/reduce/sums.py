@@ -10,8 +10,9 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.checks import Titled
-from ...table.entry import Op, composite, constant, linear, special
+from ...table.entry import composite, constant, linear, special
 from ...table.nodes import OpNode, dims_of
+from ...table.op import Op
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes

@@ -100,7 +100,9 @@ class _PatternNode(OpNode):
 
 
 _op: Any = _sparse_coo_tensor_with_dims_and_tensors.op
-_op.node_class = _op.complex_class = type(_op.node_class.__name__, (_PatternNode,), {"__slots__": (), "op": _op})
+_op.plans.node_class = _op.plans.complex_class = type(
+    _op.plans.node_class.__name__, (_PatternNode,), {"__slots__": (), "op": _op}
+)
 
 
 @linear(method=False, numbers="", input=lambda g, pattern: _gradient(g, pattern))
