@@ -69,6 +69,12 @@ class FunctionNode(Node):
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for a `jvp`, apart from those that `save_for_backward` keeps."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
+                    f"on ctx. Found {type(t).__name__}."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:

@@ -16,20 +16,29 @@ from typing import Any
 
 _CONTEXTS = ("ctx", "context", "_")  # what the first parameter is called where it is the context
 STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
+# What a method that a class does not define says, in PyTorch's words.
+MISSING = {
+    "forward": "You must implement the forward function for custom autograd.Function.",
+    "setup_context": "setup_context is not implemented.",
+    "jvp": "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
+    "vmap": "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+    "generate_vmap_rule=True.",
+}
 
 
 class Contract:
     """The facts about a Function's methods that its calls need."""
 
-    __slots__ = ("_cls", "_takes", "counts", "names", "separate", "signature")
+    __slots__ = ("_cls", "_takes", "counts", "methods", "names", "separate", "signature")
 
     def __init__(self, cls: type) -> None:
         self._cls: Any = cls
-        self.separate = "setup_context" in _methods(cls)
+        self.methods = _methods(cls)  # those it defines
+        self.separate = "setup_context" in self.methods
         self.signature = inspect.signature(cls.forward)  # type: ignore[attr-defined]
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
-        backward = _methods(cls).get("backward")
+        backward = self.methods.get("backward")
         self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
         self._takes = _positional(backward, 1) if backward else (0, None)
 
@@ -70,6 +79,16 @@ class Contract:
             if p.kind is p.VAR_POSITIONAL and i >= k:
                 return f"*{p.name}[{i - k}]"
         return self.names[i] if i < len(self.names) else f"argument {i}"
+
+
+def missing(name: str, said: str) -> Any:
+    """A method of the base, which says that the class does not define it."""
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{said}\n  What to do: define the {name} staticmethod in the class.")
+
+    method.__name__ = method.__qualname__ = name
+    return method
 
 
 def _methods(cls: type) -> dict[str, Any]:

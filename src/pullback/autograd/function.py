@@ -21,7 +21,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
-from .contract import Contract, adopt_vjp, box_gradients, check
+from .contract import MISSING, Contract, adopt_vjp, box_gradients, check, missing
 from .node import Node, begin, leaf_edge
 from .outputs import attach, is_among, keep, outside
 from .structure import Door, Nesting, changed, holds_tensors
@@ -79,15 +79,20 @@ class Function:
     """Whether backward is given the gradients in one list, ``backward(ctx, grads)``, to take them out as it goes."""
 
     forward: Any
+    setup_context: Any
+    jvp: Any
+    vmap: Any
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradient of each argument of forward, from that of each output; a subclass defines it."""
-        name = ctx._forward_cls.__name__
+        name = getattr(ctx, "_forward_cls", Function).__name__
         raise NotImplementedError(
             f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the "
             "vjp method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
         )
+
+    vjp = backward
 
     def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -314,6 +319,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     return backward
 
+
+for _name, _said in MISSING.items():
+    setattr(Function, _name, staticmethod(missing(_name, _said)))
 
 FunctionCtx = FunctionNode
 BackwardCFunction = FunctionNode

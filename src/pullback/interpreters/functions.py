@@ -217,16 +217,16 @@ def _checked(cls: Any, out: Tensor, tangent: Any) -> Any:
 def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
     """The results of a Function on a batch: by the `vmap` it defines, or by its forward in operations on batches."""
     cls, door = node._forward_cls, node._door
-    own = getattr(cls, "vmap", None)
+    own = "vmap" in cls._contract.methods
     generated = getattr(cls, "generate_vmap_rule", False)
     if not cls._contract.separate:
         raise _needs_setup_context(cls)
-    if own is not None and generated:
+    if own and generated:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and a vmap staticmethod.\n"
             "  What to do: remove one of the two."
         )
-    if own is None and not generated:
+    if not own and not generated:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support.\n"
             "  What to do: define the vmap staticmethod, or, if forward and backward are written in operations on "
@@ -359,7 +359,7 @@ def _lift(level: Any, tree: Any, varying: Any) -> Any:
 
 
 def _check_jvp(cls: Any) -> None:
-    if getattr(cls, "jvp", None) is None:
+    if "jvp" not in cls._contract.methods:
         raise NotImplementedError(  # a RuntimeError, too
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
             "implemented yet: you must implement the jvp function.\n"

@@ -37,11 +37,11 @@ class Check:
 
 
 def _without_jvp(subject: Subject) -> str | None:
-    return _unsteady(subject) if getattr(subject.function, "jvp", None) is not None else "there is no jvp"
+    return _unsteady(subject) if "jvp" in subject.function._contract.methods else "there is no jvp"
 
 
 def _without_vmap(subject: Subject) -> str | None:
-    has = getattr(subject.function, "vmap", None) is not None or getattr(subject.function, "generate_vmap_rule", False)
+    has = "vmap" in subject.function._contract.methods or getattr(subject.function, "generate_vmap_rule", False)
     if not has:
         return "there is no vmap rule"
     return "it draws random numbers" if subject.random else _unsteady(subject)

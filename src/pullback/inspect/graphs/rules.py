@@ -62,7 +62,9 @@ def _of_operation(node: OpNode) -> Rule:
 
 def _of_function(cls: Any) -> Rule:
     written = "vjp" if "vjp" in vars(cls) else "backward"
-    parts = [_source(getattr(cls, name)) for name in ("forward", "setup_context", written) if hasattr(cls, name)]
+    parts = [
+        _source(getattr(cls, name)) for name in ("forward", "setup_context", written) if name in cls._contract.methods
+    ]
     formula = "\n".join(part for part in parts if part)
     return Rule(f"{cls.__name__}.apply", _first_line(cls), formula, _place(getattr(cls, written)))
 
