@@ -70,13 +70,16 @@ class Function:
     _backward_cls: ClassVar[type[FunctionNode]]  # the same, under torch's name
 
     generate_vmap_rule: ClassVar[bool] = False
-    """Whether `vmap` reads forward, backward and jvp, which are then written in operations on tensors, for a batch."""
+    """Whether `vmap` batches forward, backward and jvp by running them; they are then written in operations on
+    tensors."""
 
     clear_saved_tensors_on_access: ClassVar[bool] = False
-    """Whether ``ctx.saved_tensors`` can be looked at once only, and is let go by that: for less memory in backward."""
+    """Whether ``ctx.saved_tensors`` can be read once only, and is released by the reading: for less memory in
+    backward."""
 
     boxed_grads_call: ClassVar[bool] = False
-    """Whether backward is given the gradients in one list, ``backward(ctx, grads)``, to take them out as it goes."""
+    """Whether backward gets the gradients in one list, ``backward(ctx, grads)``, from which it may take them out one by
+    one."""
 
     forward: Any
 

@@ -48,7 +48,7 @@ class Node:
     __slots__ = ("__weakref__", "_edges", "_hooks", "_metadata", "_order")
 
     _outputs = 1
-    """How many tensors the operation made."""
+    """The number of tensors that the operation made."""
 
     _edges: Sequence[Edge | None]
     _hooks: Hooks | None

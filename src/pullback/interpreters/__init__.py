@@ -1,1 +1,2 @@
-"""Other readers of the table: what an operation means for a batch (vmap) or for a pair of primal and tangent."""
+"""Further interpreters of the table: operations on a batch (vmap), on a pair of primal and tangent, and on traced
+values."""

@@ -1,4 +1,4 @@
-"""How a user's Function is read by a transform: through the `vmap` and `jvp` it defines."""
+"""User-defined Functions under transforms: through the `vmap` and `jvp` that they define."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .user_methods import call_jvp, call_vmap
 
 
 class recording:  # noqa: N801 - a context manager
-    """Have operations recorded, or not."""
+    """A context in which operations are recorded, or not."""
 
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
@@ -80,8 +80,8 @@ def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
 def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], versions: dict[int, int]) -> Any:
     """One result of forward with its tangent `t`.
 
-    marks: the context on which forward left its marks. given: for each argument its primal, itself and its tangent.
-    versions: those of these tangents before `jvp`.
+    marks: the context with the marks that forward made. given: for each argument its primal, the argument and its
+    tangent. versions: the versions of these tangents before `jvp`.
     """
     if not isinstance(o, Tensor):
         return o
@@ -119,7 +119,8 @@ def _recorded(cls: Any, door: Door, primals: Sequence[Any]) -> tuple[FunctionNod
 
 
 def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
-    """Copy to `node`, of a call on duals, what forward left on the context of the same call on their primals."""
+    """Copy to `node`, of a call on duals, the state that forward left on the context of the same call on their
+    primals."""
     for name, value in vars(ctx).items():
         if name not in vars(FunctionNode):
             setattr(node, name, value)
@@ -132,7 +133,7 @@ def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> Non
 
 
 def _looks_at(t: Tensor, source: Any) -> bool:
-    """Whether a tensor is another one, or a view of the same memory."""
+    """Whether a tensor is the other one, or a view of the same memory."""
     if not isinstance(source, Tensor) or t is source:
         return t is source
     base = source if source._view is None else source._view.base
@@ -148,7 +149,7 @@ def _not_written(cls: Any) -> RuntimeError:
 
 
 def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
-    """The argument that forward wrote to and returns, whose tangent was written in place as well."""
+    """The argument that forward wrote to and returned, if its tangent was written in place as well."""
     _, argument, _ = source
     held = inner(argument, level)
     if held is None:
@@ -235,9 +236,10 @@ def _lifted(level: Any, t: Any, axis: int | None) -> Any:
 
 
 def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
-    """The results of a backward for each of a batch of gradients, stacked: one that calls NumPy knows no batches.
+    """The stacked results of a backward called for each gradient of a batch: a backward that calls NumPy knows no
+    batches.
 
-    Where the values it kept vary over the batch, it can only be called with the batch.
+    If the values it kept vary over the batch, it can only be called with the batch.
     """
     held = [ctx._saved, *vars(ctx).values()] if level.size else [gradients]
     if any(isinstance(t, Tensor) and level.varies(t) for t in leaves(held)):
@@ -255,14 +257,14 @@ def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradien
 
 
 class Batch:
-    """One call of a Function on a batch: which of its arguments vary, for its backward."""
+    """One call of a Function on a batch: it notes for backward which arguments vary."""
 
     def __init__(self, level: Any, node: Any, operands: Sequence[Any]) -> None:
         self.level, self.cls, self.door = level, node._forward_cls, node._door
         self.varying = [isinstance(t, Tensor) and level.varies(t) for t in operands]
 
     def again(self) -> Any:
-        """A level like that of the call."""
+        """A new level like the level of the call."""
         return type(self.level)(self.level.size, self.level.randomness)
 
     def given(self, level: Any, values: Sequence[Any]) -> list[Any]:
@@ -342,7 +344,7 @@ def _lift(level: Any, tree: Any, varying: Any) -> Any:
 
 def _check_jvp(cls: Any) -> None:
     if getattr(cls, "jvp", None) is None:
-        raise NotImplementedError(  # a RuntimeError, too
+        raise NotImplementedError(  # also a RuntimeError
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
             "implemented yet: you must implement the jvp function.\n"
             "  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."

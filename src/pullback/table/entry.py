@@ -8,11 +8,11 @@ and under the NumPy functions that it differentiates.
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions. It may return a
 tuple; outputs of floating point or complex numbers are differentiable.
 
-**Checks** look at the Tensors of a public call before anything is computed. They raise where the call is wrong, and
-return the forward's arguments. They have the public signature where it differs from the forward's (see `checks.py`).
+**Checks** examine the Tensors of a public call before anything is computed. They raise if the call is wrong, and return
+the forward's arguments. They carry the public signature if it differs from the forward's (see `checks.py`).
 
 A **rule** is named after the argument it differentiates. The names of its own parameters say what it needs: the
-cotangent ``g`` (for a tuple: a list, with None where no cotangent came), any argument of the forward, the result
+cotangent ``g`` (for a tuple: a list, with None for a missing cotangent), any argument of the forward, the result
 ``out`` (for a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only values that the wanted rules name are saved.
 A rule returns the gradient in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it
 fit. It calls NumPy functions, so it works on payloads in an ordinary backward pass and on Tensors in a recorded one.
@@ -62,7 +62,7 @@ NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": 
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
 
 METHODS: dict[str, Any] = {}
-"""What operations add to Tensor, by the name there, until `enter_methods` (`tensor_methods.py`) adds it."""
+"""Tensor's methods from operations, by name, until `enter_methods` (`tensor_methods.py`) adds them."""
 
 KINDS = ("elementwise", "linear", "bilinear", "special", "composite", "constant")
 
@@ -90,24 +90,24 @@ class About:
     """The keywords of an entry besides its computation and its rules.
 
     home: the module below `pullback` that has the function ("linalg"), if not `pullback` itself. also: further names,
-    each a path below `pullback`. said: its name in messages, where the user wrote another name. numpy: the NumPy
+    each a path below `pullback`. said: its name in messages, if the user's call has another name. numpy: the NumPy
     functions it differentiates, each with the function that takes its arguments. function: whether it is published as a
     function. method: whether it is a method of Tensor (None: if it is a function of `pullback` itself).
 
     inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
-    result of another dtype than the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
+    result whose dtype is not the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
     result, "converted" if the result is converted to its dtype (None: a single result is converted, several are not).
     older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
 
     view: whether it may share memory with its first argument. numbers: the arguments named by rules that are never
     tensors, only numbers, strings or tuples of them: a node that saved nothing else can run again, as in torch. Leave
-    out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: each call
-    is looked at. shape_from_values: whether the shape of the result depends on values, or a function of the arguments
-    that says so.
+    out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: it is
+    decided for each call. shape_from_values: whether the shape of the result depends on values, or a function of the
+    arguments that says so.
 
-    node: torch's name of its nodes, where that does not follow from the name of the entry, or a function from the node
-    to the name. saved: torch's names of saved values (the part after ``_saved_``), each with our name, or with a
-    function whose parameters name the saved values it needs.
+    node: torch's name of its nodes, if it does not follow from the entry's name, or a function from the node to the
+    name. saved: torch's names of saved values (the part after ``_saved_``), each with our name, or with a function
+    whose parameters name the saved values it needs.
 
     fits: a function that refuses a number among operands of integers, given its place, its value and their dtype (None:
     the number wraps around, as in torch's arithmetic). narrow: how bfloat16 is handled. "one dtype": its floating point
@@ -115,24 +115,23 @@ class About:
     from the given arguments by name to the arguments of the computation in float32. A composite with "" is left to its
     parts; otherwise, also with "whole", it is computed in float32 as a whole.
 
-    jvp: the forward-mode rule, where it is better than the one that follows from the kind. Its parameters are named as
-    a rule's, but the first is the tuple of tangents: one for each differentiable argument, None where there is none.
-    holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
-    conjugate: whether its rules get conjugates of the saved values where the result is complex. False if they need the
-    values themselves, as the rules of functions that are not holomorphic do (`sgn`, `linalg.qr`).
-    cut: whether a rule, for complex results, has a branch cut along the real line (`pow`, because of the logarithm).
-    batch: how `vmap` puts an axis in front. "leading": leading axes are a batch anyway. "matrices": the same, for
-    arguments of at least two axes. "loop", "refused", or a function, such as ``dims("dim")`` (the arguments it names
-    are axes, which move on by one). None: the kind decides, or `vmap` loops. symbolic: the forward in operations that
-    `compile` knows, for a forward that uses what only an array has: a function of an example result and of the
-    arguments; "call": the forward is one call of the program.
+    jvp: the forward-mode rule, if it is better than the one that follows from the kind. Its parameters are named like a
+    rule's, but the first is the tuple of tangents: one for each differentiable argument, or None. holomorphic: False if
+    the derivative of an elementwise operation of complex numbers is not itself complex (`abs`). conjugate: whether its
+    rules get conjugates of the saved values if the result is complex. False if they need the values themselves, as the
+    rules of functions that are not holomorphic do (`sgn`, `linalg.qr`). cut: whether a rule, for complex results, has a
+    branch cut along the real line (`pow`, because of the logarithm). batch: the way `vmap` puts an axis in front.
+    "leading": leading axes are a batch anyway. "matrices": the same, for arguments of at least two axes. "loop",
+    "refused", or a function, such as ``dims("dim")`` (the arguments it names are axes, which move on by one). None: the
+    kind decides, or `vmap` loops. symbolic: the forward in operations that `compile` knows, for a forward that works on
+    arrays alone: a function of an example result and of the arguments; "call": the forward is one call of the program.
 
     checks: a function that looks at the arguments of a public call before anything is computed. It has the public
     signature, which may differ from the computation's (see `checks.py`). It raises where the call is wrong. It returns
     all arguments of the computation, or None if they are the arguments it was given. A check of values is done by
     `check_values`, which does it in every mode.
 
-    samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
+    samples, kinks, refused, differs: its domain (see `samples.py`), as lists or functions that return lists.
     """
 
     home: str = ""
@@ -205,12 +204,14 @@ class Op:
         self.kind, self.forward, self.about = kind, forward, about
         self.params = tuple(params)
         self.rules = rules
-        self.call: Callable[..., Any] = forward  # the function a user calls, once it is entered
-        self.unchecked: Callable[..., Any] = forward  # the same for arguments of `forward` that were checked
+        self.call: Callable[..., Any] = forward  # the public function, once it is entered
+        self.unchecked: Callable[..., Any] = forward  # the same, for checked arguments of `forward`
         self.public = self.params  # the names of a user's arguments
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view
-        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is, if the entry says
+        self.exact = {"exact": True, "converted": False}.get(
+            str(about.out)
+        )  # how strict `out=` is
         self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
@@ -220,7 +221,7 @@ class Op:
         self.plans = Plans(self)
         self.bits = tuple((i, 1 << i) for i, p in enumerate(self.params) if p in rules)
         self.differentiable = sum(bit for _, bit in self.bits)
-        # the arguments brought to one dtype: those with a derivative, or all where none has one
+        # the arguments brought to one dtype: those with a derivative, or all if none has one
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
         self.promotes = sum(1 << i for i in self.promoted)
         for arg, rule in rules.items():
@@ -276,7 +277,8 @@ class Op:
 
     @functools.cached_property
     def decides_late(self) -> bool:
-        """Whether only a call shows if it saved tensors: the entry does not say which arguments are numbers."""
+        """Whether only a call can show if it saved tensors, because the entry does not say which arguments are
+        numbers."""
         if self.about.numbers is not None or self.view or self.joins:
             return False
         unsaid = {*self.params} - {*self.rules} - {*self._plain}
@@ -323,19 +325,19 @@ class Op:
 
     @functools.cached_property
     def complex_class(self) -> type[OpNode]:
-        """The class of its nodes where the result is complex."""
+        """The class of its nodes if the result is complex."""
         if self.joins or not self.about.conjugate:
             return self.node_class
         return self._node_class(CutNode if self.about.cut else ComplexNode)
 
     @functools.cached_property
     def tuple_class(self) -> type[TupleNode]:
-        """The class of its nodes where the result is a tuple."""
+        """The class of its nodes if the result is a tuple."""
         return self._node_class(TupleNode)
 
     @functools.cached_property
     def complex_tuple_class(self) -> type[TupleNode | ComplexTupleNode]:
-        """The class of its nodes where the result is a tuple with a complex number in it."""
+        """The class of its nodes if the result is a tuple with a complex number in it."""
         return self._node_class(ComplexTupleNode) if self.about.conjugate else self.tuple_class
 
     def _node_class(self, base: Any) -> Any:
@@ -347,12 +349,12 @@ class Op:
         return type(name, bases, {**saved_attributes(self), **constants, **named})
 
     def domain(self, what: str) -> list[Any]:
-        """Its "samples", "kinks", "refused" calls, or the records of where it "differs" from torch."""
+        """Its "samples", "kinks", "refused" calls, or the records of its differences from torch ("differs")."""
         found = getattr(self.about, what)
         return list(found() if callable(found) else found)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Move keyword arguments into their places. NumPy's spellings (axis, keepdims) are understood."""
+        """Move keyword arguments to their positions. NumPy's spellings (axis, keepdims) are understood."""
         places = len(self.params) - len(self.keyword_only)
         required = places - len(self.defaults)
         values: list[Any] = [*args]
@@ -402,7 +404,7 @@ def _name_rule(rule: Rule, name: str) -> None:
 
 
 def titled(call: Callable[..., Any], title: str, **saved: Any) -> Callable[..., Any]:
-    """The operation `call` with nodes of another of torch's names: for composites of this one operation.
+    """The operation `call` with nodes under another name of torch's: for composites of this one operation.
 
     saved: values that torch's node has as ``_saved_...`` and the name implies.
     """
@@ -410,7 +412,7 @@ def titled(call: Callable[..., Any], title: str, **saved: Any) -> Callable[..., 
     return op.titled(title, **saved)
 
 
-# How an entry is written --------------------------------------------------------------------------------------------
+# Writing an entry --------------------------------------------------------------------------------------------
 
 
 def _publish(
@@ -422,8 +424,8 @@ def _publish(
 ) -> Callable[..., Any]:
     """Publish the finished operation under its names, with the signature and docstring of `model`.
 
-    made: makes the function that calls an entry like this one, for `Op.titled`. unchecked: that function, for arguments
-    that were checked already, where `call` checks them.
+    made: makes the function that calls an entry like this one, for `Op.titled`. unchecked: that function for checked
+    arguments, if `call` checks them.
     """
     op.made = made or op.made
     about, name = op.about, op.name.rpartition(".")[2]
@@ -462,7 +464,7 @@ def alias(path: str, call: Callable[..., Any]) -> None:
 
 
 def method(name: str) -> Callable[[_F], _F]:
-    """A decorator: make the function, which is no entry of the table, a method of Tensor."""
+    """A decorator: make a function that is not an entry of the table a method of Tensor."""
 
     def enter(function: _F) -> _F:
         METHODS[name] = function
@@ -485,9 +487,9 @@ def elementwise(
     """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``).
 
     forward: a function or a ufunc. doc: the docstring, which begins with the formula. floats: integers are converted to
-    the default floating type first. dunder: the operator it implements, with its forms, as "add radd iadd". alpha: it
-    takes torch's ``alpha``, a factor of `other`; this function multiplies the two. domain: the domain of its samples'
-    values, unless `samples` are given. The rest: the keywords that `About` lists, and the rules.
+    the default floating type first. dunder: the operator it implements, with its forms, such as "add radd iadd". alpha:
+    it takes torch's ``alpha``, a factor of `other`; this function multiplies the two. domain: the domain of its
+    samples' values, unless `samples` are given. The rest: the keywords that `About` lists, and the rules.
     """
     count = forward.nin if isinstance(forward, np.ufunc) else len(_parameters(forward)[0])
     params = ("input", "other")[:count]
@@ -594,7 +596,7 @@ def bilinear(**given: Any) -> Any:
 
 
 def special(**given: Any) -> Any:
-    """Enter an operation with a vjp of its own for each differentiable argument."""
+    """Enter an operation with a separate vjp for each differentiable argument."""
     return _entry("special", given)
 
 

@@ -1,4 +1,4 @@
-"""Plans: for each set of wanted gradients, the values a node saves and the ones each rule gets.
+"""Plans: for each set of wanted gradients, the values that a node saves and the values that each rule gets.
 
 The names of a rule's parameters say what it needs (see `entry.py`). A plan is made when a set of gradients is wanted
 for the first time. It generates the functions that every recorded call runs: one that saves, one that calls the rules.
@@ -29,7 +29,7 @@ def needs(rule: Rule) -> tuple[str, ...]:
 
 
 class Plan:
-    """For one set of wanted gradients: the values to save, and the ones each rule gets."""
+    """For one set of wanted gradients: the values to save, and the values that each rule gets."""
 
     __slots__ = (
         "calls",
@@ -53,7 +53,7 @@ class Plan:
         if len(rules) > 1:
             names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
         self.names = tuple(names)  # of the saved values
-        # whether tensors are saved, which a backward pass frees; a node that saved none can run again, as in torch
+        # whether tensors are saved, which a backward pass frees; a node that saved no tensor can run again, as in torch
         self.frees = not all(op.is_number(n) for n in names)
         self.plain = not self.frees and not op.joins  # the rules get the saved values: no tensors, not packed
         self.node_class = op.node_class
