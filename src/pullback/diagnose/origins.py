@@ -167,9 +167,7 @@ _CONVERSIONS = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "f
 
 class _Cut(threading.local):
     def __init__(self) -> None:
-        self.tensors: deque[weakref.ref[Tensor]] = deque(
-            maxlen=16
-        )  # made since the last node, with operands cut off
+        self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=16)  # made since the last node, with operands cut off
 
 
 _cut = _Cut()

@@ -91,9 +91,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
             found = op.padded(args, kwargs)
         return compute(op, found) if type(found) is tuple else _otherwise(op, found)
 
-    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[
-        2
-    ]  # the name in Python's errors
+    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # the name in Python's errors
 
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -209,9 +209,7 @@ class Op:
         self.public = self.params  # the names of a user's arguments
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view
-        self.exact = {"exact": True, "converted": False}.get(
-            str(about.out)
-        )  # how strict `out=` is
+        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is
         self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
