@@ -296,7 +296,7 @@ def _check_bags(input: Tensor, offsets: Any, mode: str, sparse: bool, by_frequen
     differs=[
         *(Differs(_NOT_A_DERIVATIVE, c, "", "by_freq") for c in ("slopes", "forward")),
         Differs("torch has no second derivative of embedding_bag", "second", "float64"),
-        Differs("torch divides by how often another index occurs", "gradients", "float32 float64", "by_freq"),
+        Differs("torch divides by the count of another index", "gradients", "float32 float64", "by_freq"),
     ],
 )
 def embedding_bag(

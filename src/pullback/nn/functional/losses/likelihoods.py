@@ -95,7 +95,7 @@ def gaussian_nll_loss(
     refused=NO_LOSS,
     differs=lambda: [
         Differs(
-            "the constant is left out where the target is at most 1, and so is its derivative",
+            "the constant is left out if the target is at most 1, and so is its derivative",
             "kinks",
             sample="full=True",
         )
@@ -185,7 +185,7 @@ def same_size(name: str, input: Tensor, target: Tensor) -> None:
     ],
     differs=lambda: [
         Differs("the bound of the variance, 1e-12, is of single precision in torch", "kinks", sample="[1.0, 0.0]"),
-        Differs("torch adds 1e-12 to what it divides by, in the second derivative only", "second", "float64"),
+        Differs("torch adds 1e-12 to the divisor, in the second derivative only", "second", "float64"),
     ],
     refused=lambda: [
         S(_PROBABILITIES, V([0.0, 1.0, 0.3])),
