@@ -1,4 +1,4 @@
-"""Losses that are negative log likelihoods: how probable the target is, given a prediction."""
+"""Losses that are negative log likelihoods: the probability of the target, given a prediction."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, of probabilities; no logarithm is below -100.
 
-    weight: a factor of each element, which broadcasts. From logits, `binary_cross_entropy_with_logits` is more exact.
+    weight: a factor for each element, which broadcasts. From logits, `binary_cross_entropy_with_logits` is more exact.
     """
     reduction = chosen_reduction("binary_cross_entropy", reduction, size_average, reduce)
     same_size("binary_cross_entropy", input, target)
@@ -280,7 +280,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """`binary_cross_entropy` of ``sigmoid(input)``, for logits of any size.
 
-    weight: a factor of each element, which broadcasts. pos_weight: a factor of the part for ``target == 1``.
+    weight: a factor for each element, which broadcasts. pos_weight: a factor of the term for ``target == 1``.
 
     >>> import pullback
     >>> pullback.nn.functional.binary_cross_entropy_with_logits(pullback.tensor([0.0]), pullback.tensor([1.0]))
