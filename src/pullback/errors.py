@@ -79,7 +79,7 @@ def final(error: Exception) -> Exception:
 
 
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
-    """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
+    """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final"):
         return error
     values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]

@@ -200,7 +200,7 @@ class Pass:
                 grads = self._turn(node, g, arrived)
 
     def _turn(self, node: Any, g: Any, arrived: dict[Any, Any]) -> Sequence[Any]:
-        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns what it sends on."""
+        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns its gradients."""
         taped, needed = self.taped, self.needed
         wanted = self.captures.get(node) if self.captures else None
         goes_on = wanted is None or needed is None or any(edge and edge[0] in needed for edge in node._edges)

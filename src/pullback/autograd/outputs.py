@@ -191,7 +191,7 @@ def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> 
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
     found = given
     for o in given:
-        if getrefcount(o) > ONE_ELEMENT:  # someone else may hold it besides forward, which returned it
+        if getrefcount(o) > ONE_ELEMENT:  # forward returned it, and another reference to it may exist
             for a in inputs:
                 if a is o:
                     found = []

@@ -71,7 +71,7 @@ def _each(change: Callable[[Tensor], Any], values: Sequence[Any]) -> list[Any]:
 
 
 def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
-    """A context for the methods of `cls` alone, with the arguments of `node` after those that are skipped."""
+    """A context for the methods of `cls` alone, with the arguments of `node` after the skipped ones."""
     ctx = begin(cls._node_class(), node._edges[skipped:])
     ctx._constants, ctx._others, ctx._door = node._constants >> skipped, node._others >> skipped, door
     return ctx
@@ -171,7 +171,7 @@ def _saved_for_jvp(ctx: Any) -> Iterator[None]:
 
 
 def _tangent(level: Any, ctx: Any, t: Any) -> Any:
-    """The tangent that `jvp` gets for an argument: its own, or zeros or None without one."""
+    """The tangent that `jvp` gets for an argument: its own, or without one zeros or None."""
     if not isinstance(t, Tensor):
         return None
     primal, tangent = level.lower(t)
@@ -273,7 +273,7 @@ class Batch:
         return [level.lift(t) if varies and t is not None else t for t, varies in pairs]
 
     def forward(self, values: Sequence[Any]) -> list[Any]:
-        """The Function's forward, for all at once."""
+        """The Function's forward, for all elements at once."""
         return _each(self.level.lower, self.door.call(self.cls.forward, self.given(self.level, values)))
 
     def keep(self, ctx: Any, values: Sequence[Any], outs: Sequence[Any]) -> None:

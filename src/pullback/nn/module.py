@@ -142,9 +142,7 @@ class Module(HookedCall, Stateful):
             self._set_parameter(name, value)
             self._forget(name, own, self._buffers, self._modules)
         elif name in self._parameters:
-            if (
-                value is self._parameters[name]
-            ):  # after module.p -= ..., when a tensor of a transform or a trace stands in p's place
+            if value is self._parameters[name]:  # after module.p -= ..., when a transform or a trace holds p
                 return
             if value is not None:
                 raise _cannot_assign(

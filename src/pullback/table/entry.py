@@ -126,10 +126,10 @@ class About:
     kind decides, or `vmap` loops. symbolic: the forward in operations that `compile` knows, for a forward that works on
     arrays alone: a function of an example result and of the arguments; "call": the forward is one call of the program.
 
-    checks: a function that looks at the arguments of a public call before anything is computed. It has the public
-    signature, which may differ from the computation's (see `checks.py`). It raises where the call is wrong. It returns
-    all arguments of the computation, or None if they are the arguments it was given. A check of values is done by
-    `check_values`, which does it in every mode.
+    checks: a function that examines the arguments of a public call before anything is computed. It has the public
+    signature, which may differ from the computation's (see `checks.py`). It raises if the call is wrong. It returns all
+    arguments of the computation, or None for the arguments as passed. A check of values is done by `check_values`,
+    which does it in every mode.
 
     samples, kinks, refused, differs: its domain (see `samples.py`), as lists or functions that return lists.
     """

@@ -51,11 +51,7 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
 
 
 _PADDINGS = {"reflect": "Reflection", "replicate": "Replication"}
-_SUPPORTED = (
-    (2, (2, 3)),
-    (4, (3, 4)),
-    (6, (4, 5)),
-)  # lengths of `pad`, each with its ranks, for modes that repeat elements
+_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # lengths of `pad`, each with its ranks, in repeating modes
 
 
 @functools.lru_cache(256)

@@ -237,7 +237,7 @@ def _check_offsets(offsets: Any, count: int) -> None:
 
 
 def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
-    """The number of the bag that each of `count` elements is in, as a column."""
+    """The bag number of each of `count` elements, as a column."""
     offsets = check_values(_check_offsets, offsets, count)
     starts = offsets[:-1] if with_end else offsets
     return (searchsorted(starts, arange(count), right=True) - 1).unsqueeze(-1)

@@ -308,7 +308,7 @@ def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype:
     refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
 )
 def prod(input: Any, dim: Any, keepdim: bool) -> Any:
-    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+    """The product over one axis, or of all elements; its derivatives are correct where elements are zero."""
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
     if axes in (None, (input.ndim - 1,)):
@@ -331,9 +331,7 @@ def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     found = input != 0
     if not _is_empty(dim):
         found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
-    return np.asarray(
-        found, np.uint8 if input.dtype == np.uint8 else bool
-    )  # as in torch, where uint8 was once the bool
+    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as in torch: uint8 was once the bool
 
 
 def _is_empty(dim: Any) -> bool:
