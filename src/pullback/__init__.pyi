@@ -91,7 +91,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...,
 def addr_(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
     """`addr`, written into this tensor, which is returned."""
 def adjoint(input: Any) -> Tensor:
-    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if the matrix is real."""
+    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if real."""
 def all(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
 def allclose(input: Any, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
@@ -189,7 +189,7 @@ def bernoulli(input: Any, p: Any = ..., *, generator: Any = ..., out: Any = ...)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = ...) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``."""
 def bincount(input: Any, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
-    """The number of times that each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there."""
+    """The counts of 0, 1, 2... in `input`, a vector of integers; or the sums of the `weights` there."""
 def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input & other``, of bools and integers."""
 def bitwise_and_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -1057,7 +1057,7 @@ def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`chunk` into pieces that may be written to, as in `unsafe_split`."""
 def unsafe_split(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-    """`split` into pieces that may be written to. Do not use `input` or the other pieces afterwards: this is not checked."""
+    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:

@@ -279,8 +279,7 @@ def result_type(*arrays_and_dtypes: Any) -> _dtypes.dtype:
 
 
 def _promoted(a: _dtypes.dtype, b: _dtypes.dtype) -> _dtypes.dtype:
-    """The dtype that two dtypes promote to: PyTorch's, or NumPy's for pairs of unsigned integers that PyTorch
-    refuses."""
+    """The promotion of two dtypes: PyTorch's, or NumPy's for pairs of unsigned integers that PyTorch refuses."""
     if isdtype(a, ("bool", "integral")) and isdtype(b, ("bool", "integral")):
         return _dtypes.BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
     return _dtypes.promote_types(a, b)

@@ -33,7 +33,7 @@ def ldl_factor(A: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
 def ldl_factor_ex(A: Any, *, hermitian: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
     """`ldl_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first zero on the diagonal of D."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
-    """X with ``A X = B``, from the result of `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
+    """X with ``A X = B``, from `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
 def lstsq(A: Any, B: Any, rcond: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks."""
 def lu(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:

@@ -165,8 +165,7 @@ class FunctionNode(Node):
                 self._versions = None
 
     def _output(self, t: Tensor, i: int) -> Tensor:
-        """A saved output with its place in the graph. It is kept without that place, so that it and the node form no
-        cycle."""
+        """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
         assert self._saved_outputs is not None
         if i not in self._saved_outputs:
             return t

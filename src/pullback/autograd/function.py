@@ -41,8 +41,7 @@ class Function:
     gradient (or None) for each argument of forward: the vector-Jacobian product ``grad_output^T J``. Alternatively
     ``forward(*args)`` computes only and ``setup_context(ctx, inputs, output)`` saves.
 
-    Arguments may be tensors, other objects, or nested dicts, lists and tuples of tensors; gradients nest in the same
-    way.
+    Arguments may be tensors, other objects, or nested dicts, lists and tuples of tensors; gradients nest likewise.
 
     >>> import pullback
     >>> class Cube(pullback.autograd.Function):
@@ -71,16 +70,13 @@ class Function:
     _backward_cls: ClassVar[type[FunctionNode]]  # the same, under torch's name
 
     generate_vmap_rule: ClassVar[bool] = False
-    """Whether `vmap` batches forward, backward and jvp by running them; they are then written in operations on
-    tensors."""
+    """Whether `vmap` batches forward, backward and jvp by running them; they must use operations on tensors."""
 
     clear_saved_tensors_on_access: ClassVar[bool] = False
-    """Whether ``ctx.saved_tensors`` can be read once only, and is released by the reading: for less memory in
-    backward."""
+    """Whether ``ctx.saved_tensors`` can be read only once, which releases it: for less memory in backward."""
 
     boxed_grads_call: ClassVar[bool] = False
-    """Whether backward gets the gradients in one list, ``backward(ctx, grads)``, from which it may take them out one by
-    one."""
+    """Whether backward gets the gradients in one list, ``backward(ctx, grads)``, to take them out one by one."""
 
     forward: Any
 

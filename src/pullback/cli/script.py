@@ -106,8 +106,7 @@ def failed(what: str, error: BaseException) -> str:
 
 
 class Progress:
-    """Shows the progress of a command on a terminal, once it has taken longer than `PATIENCE`, and clears it at the
-    end.
+    """Shows the progress of a command on a terminal after `PATIENCE` seconds, and clears it at the end.
 
     about: the subject of all steps. Calling the object begins a step, given its name, its number and the number of
     steps.

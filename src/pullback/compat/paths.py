@@ -90,8 +90,7 @@ PICKLED: dict[str, str] = {
     "ops.typed": "compat.typed",
     "ops.values": "ops.make.from_data",
 }
-"""The present places of modules named in pickles of earlier versions: the pickles can be read, the paths are not
-public."""
+"""The present places of modules named in pickles of earlier versions. The paths are not public."""
 
 _PACKAGE = __name__.partition(".")[0]
 

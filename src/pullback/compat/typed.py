@@ -97,8 +97,7 @@ FloatTensor, DoubleTensor = map(tensortype, (dtypes.float32, dtypes.float64))
 
 @method("type")
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor with another dtype; without an argument, the deprecated name of its own, such as
-    "pullback.FloatTensor".
+    """The tensor with another dtype; without an argument, its deprecated name, such as "pullback.FloatTensor".
 
     >>> import pullback
     >>> pullback.ones(2).type(), pullback.ones(2).type("pullback.LongTensor"), pullback.ones(2).type(pullback.IntTensor)

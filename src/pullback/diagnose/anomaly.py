@@ -98,8 +98,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 def watched(node: Any, g: Any, run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """The gradients that a node sends for the gradient `g`; `run` computes them. The engine calls this for every node
-    it runs.
+    """The gradients that a node sends for `g`; `run` computes them. The engine calls this for every node it runs.
 
     It refuses a NaN of the forward pass that a gradient now arrives at, and NaN (or infinity) among the gradients sent.
     Any error of the node is reported with the forward call that made it.
@@ -128,8 +127,7 @@ def _say(text: str) -> None:
 
 
 def _warn_of(node: Any) -> None:
-    """Name the forward call that made a node whose backward failed, and the backward call that made that node, if one
-    did."""
+    """Name the forward call that made a node whose backward failed, and the backward call that made it, if any."""
     stack = node.metadata.get("origin")
     if stack is None:
         _say(

@@ -32,8 +32,7 @@ SWITCH_ON = "run it within `with pullback.autograd.record_origins():` to be told
 
 
 def of_freed(node: Any) -> str:
-    """Lines about a node whose saved values were freed: the places where it was made and where the first backward
-    ran."""
+    """Lines about a node whose saved values were freed: where it was made and where the first backward ran."""
     freed = node.metadata.get("freed")
     made = place_of_node(node)
     lines = [f"  It was made at {at(made)}"] if made else []
@@ -57,8 +56,7 @@ def _from_an_earlier_pass(node: Any) -> bool:
 
 
 def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
-    """The variables that hold the memory of `t`, which `node` saved, and lines about the places where it was saved and
-    written."""
+    """The variables that hold the memory of `t`, which `node` saved, and lines about where it was saved and written."""
     version = t._version_of
     names = variables(lambda v: v._version_of is version)
     saved = place_of_node(node)

@@ -226,8 +226,8 @@ def _advice(name: str) -> str:
 
 
 def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any], inf: bool) -> None:
-    """Refuse NaN (and infinity, if `inf`) among the gradients that a node sends, given the gradient it got and the
-    values it saved."""
+    """Refuse NaN (and infinity, if `inf`) among the gradients that a node sends, given its gradient and its saved
+    values."""
     for i, grad in enumerate(grads):
         data = _payload(grad)
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "fcV":
@@ -284,8 +284,7 @@ def _operation(node: Any) -> str:
 
 
 def _is_operation(node: Any) -> bool:
-    """Whether a node belongs to an operation of the table: only those have a plan; a Function's node may have any
-    attribute."""
+    """Whether a node belongs to an operation of the table and has a plan; a Function's may have any attribute."""
     return not isinstance(node, FunctionNode) and hasattr(node, "op") and hasattr(node, "plan")
 
 

@@ -192,8 +192,7 @@ def _methods() -> dict[Any, str]:
 
 
 class Call:
-    """The way from the user's code to a line of this package: its place, the function it called, and the tensors
-    passed.
+    """The way from the user's code to a line of this package: its place, the function called, the tensors passed.
 
     frame: a frame of the package. made: a tensor that is not an operand. codes: the code objects of the package's
     frames, innermost first. outer: the frame of the function that the user called; above: that of the user's code.

@@ -18,9 +18,7 @@ from .vectorize import vmap
 
 
 def _basis(like: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors for tensors with n elements in total, as one batch: for each tensor n like it; example i has a
-    single 1.
-    """
+    """The n unit vectors for tensors with n elements in total, as one batch for each tensor."""
     sizes = [t.numel() for t in like]
     rows = np.eye(sum(sizes))
     found = np.split(rows, np.cumsum(sizes)[:-1], axis=1)

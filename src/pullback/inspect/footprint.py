@@ -42,8 +42,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Row:
-    """Some of the nodes: the bytes that they hold, and the bytes that only they hold, which would be free without
-    them."""
+    """Some of the nodes: the bytes they hold, and those that only they hold, which would be free without them."""
 
     label: str
     count: int

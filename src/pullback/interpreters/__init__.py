@@ -1,2 +1,1 @@
-"""Further interpreters of the table: operations on a batch (vmap), on a pair of primal and tangent, and on traced
-values."""
+"""Further interpreters of the table: for batches (vmap), pairs of primal and tangent, and traced values."""

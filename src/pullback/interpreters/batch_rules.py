@@ -65,8 +65,7 @@ def unchanged(shape: Any, *rest: Any) -> Args | None:
 
 
 class dims:  # noqa: N801 - written as a fact in an entry
-    """The rule of operations on one tensor, their first argument, with other arguments that are its axes: these move on
-    by one.
+    """The rule of operations on one tensor, their first argument; other arguments are its axes and move on by one.
 
     names: those arguments; each is an axis, a tuple of axes, or None or () for all. keeps: the argument that says
     whether reduced axes stay, with length 1.

@@ -1,5 +1,4 @@
-"""The batched interpreter, behind `vmap`: a Tensor stands for one element of a batch, and an operation on it acts on
-all elements.
+"""The batched interpreter, behind `vmap`: a Tensor stands for one element, and operations act on all elements.
 
 A batched payload holds all elements in one Tensor with one axis more, which is always the first. The kind of an
 operation says how it takes that axis, or its entry does (`About.batch`). Any other operation is called once for each
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
 
 class Batched(Payload):
-    """One of the tensors that `value` holds along its first axis; without such an axis, the same tensor for each
-    element."""
+    """One of the tensors along the first axis of `value`; without such an axis, the same tensor for each element."""
 
     __slots__ = ("has_axis", "value")
 
@@ -170,8 +168,7 @@ def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
 
 
 def looped(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the operation on each element and stack the results. This is right for every operation, and costs a call for
-    each."""
+    """Call the operation on each element and stack the results: always right, at the cost of a call for each."""
 
     def one(i: int) -> Any:
         def pick(t: Tensor) -> Tensor:

@@ -132,8 +132,7 @@ class Jvp(Level):
         held.assign(new)
 
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
-        """Give a tensor without a tangent, and its views, zeros in the same layout that vary over a batch as `tangent`
-        does."""
+        """Give a tensor without a tangent, and its views, zeros in the same layout, varying as `tangent` does."""
         data = tangent._data
         zeros = np.zeros(base._data.shape, data.dtype)
         whole = wrap(data.like(zeros) if isinstance(data, Payload) else zeros)

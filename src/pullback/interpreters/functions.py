@@ -119,8 +119,7 @@ def _recorded(cls: Any, door: Door, primals: Sequence[Any]) -> tuple[FunctionNod
 
 
 def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
-    """Copy to `node`, of a call on duals, the state that forward left on the context of the same call on their
-    primals."""
+    """Copy to `node`, of a call on duals, the state that forward left on the context of the call on primals."""
     for name, value in vars(ctx).items():
         if name not in vars(FunctionNode):
             setattr(node, name, value)
@@ -236,8 +235,7 @@ def _lifted(level: Any, t: Any, axis: int | None) -> Any:
 
 
 def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
-    """The stacked results of a backward called for each gradient of a batch: a backward that calls NumPy knows no
-    batches.
+    """The stacked results of a backward called for each gradient of a batch: NumPy code knows no batches.
 
     If the values it kept vary over the batch, it can only be called with the batch.
     """

@@ -1,5 +1,4 @@
-"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, and operations on it are
-recorded.
+"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, which records the operations.
 
 A traced payload holds the number of a value, and its value in the traced call: an example, which gives shapes and
 dtypes, and whether they could depend on values. Reverse mode needs no code here: a pass of the ordinary engine on

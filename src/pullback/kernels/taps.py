@@ -125,8 +125,7 @@ class Taps:
 
 
 def _selection(positions: Array) -> Any:
-    """Positions along an axis as a slice, if possible; a repeated position gives a slice of length 1, which
-    broadcasts."""
+    """Positions along an axis as a slice, if possible; a repeated position as a slice of length 1, which broadcasts."""
     if not positions.size:
         return positions
     steps = np.diff(positions) if positions.size > 1 else np.ones(1, np.int64)

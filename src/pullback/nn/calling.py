@@ -160,7 +160,7 @@ class _Crossing:
 
 
 def _behind_a_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
-    """`values`, with the tensors that require grad as outputs of a node that calls `hook` after it ran; and their
+    """`values`, with tensors that require grad as outputs of a node that calls `hook` after it ran; and their
     places."""
     places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
     if not places or not thread.modes.grad_enabled:

@@ -1,5 +1,4 @@
-"""Modules that hold others: in sequence, in a list, by name; lists and dicts of parameters; a module that does
-nothing."""
+"""Modules that hold others, in sequence, in a list, by name; lists and dicts of parameters; and `Identity`."""
 
 from __future__ import annotations
 

@@ -206,8 +206,8 @@ class Module(HookedCall, Stateful):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their full names; a parameter with two names is listed once if `remove_duplicate`,
-        otherwise twice."""
+        """The parameters with their full names; one with two names is listed once if `remove_duplicate`, otherwise
+        twice."""
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:

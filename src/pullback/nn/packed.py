@@ -8,8 +8,7 @@ from ..tensor.tensor import Tensor
 
 
 class PackedSequence(NamedTuple):
-    """Sequences, the longest first, packed step by step: the first elements of all, then the second elements of the
-    longer ones, and so on.
+    """Sequences, the longest first, packed step by step: the first elements of all, then the second ones, and so on.
 
     `data` has the elements one after the other, and `batch_sizes` the number of sequences with an element at each step.
     `sorted_indices` holds the positions of the sequences before sorting; `unsorted_indices` undoes the sorting.

@@ -275,8 +275,7 @@ class Op:
 
     @functools.cached_property
     def decides_late(self) -> bool:
-        """Whether only a call can show if it saved tensors, because the entry does not say which arguments are
-        numbers."""
+        """Whether only a call shows if it saved tensors: the entry does not say which arguments are numbers."""
         if self.about.numbers is not None or self.view or self.joins:
             return False
         unsaid = {*self.params} - {*self.rules} - {*self._plain}

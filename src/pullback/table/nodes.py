@@ -102,8 +102,7 @@ class OpNode(Node):
                     )
 
     def _output(self, saved: Tensor) -> Tensor:
-        """This node's saved result with its place in the graph. It is saved without that, to avoid a reference
-        cycle."""
+        """This node's saved result with its place in the graph; it is saved without, to avoid a reference cycle."""
         out = wrap(saved._data)
         assert saved._view is not None
         out._version_of = saved._version_of

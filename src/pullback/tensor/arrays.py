@@ -35,8 +35,7 @@ def wrap_axis(axis: Any, ndim: int) -> int:
 
 
 def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
-    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; for None and (), which mean all axes:
-    None."""
+    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None for None and (), which mean all."""
     if type(axes) is int:
         axis = wrap_axis(axes, ndim)
         return (axis,) if ndim else None

@@ -291,8 +291,7 @@ def _number_dtype(value: Any) -> np.dtype[Any]:
 
 
 class finfo:  # noqa: N801 - torch's name
-    """The limits of a floating point dtype: ``1 + eps`` is the next number after 1. For a complex dtype, those of its
-    parts.
+    """The limits of a floating point dtype: ``1 + eps`` follows 1. For a complex dtype, those of its parts.
 
     >>> import pullback
     >>> pullback.finfo(pullback.float32).eps

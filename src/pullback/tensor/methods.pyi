@@ -81,7 +81,7 @@ class Methods:
     def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """`addr`, written into this tensor, which is returned."""
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if the matrix is real."""
+        """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if real."""
     def all(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
     def allclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
@@ -175,7 +175,7 @@ class Methods:
     def bfloat16(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.bfloat16."""
     def bincount(self, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
-        """The number of times that each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there."""
+        """The counts of 0, 1, 2... in `input`, a vector of integers; or the sums of the `weights` there."""
     def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input & other``, of bools and integers."""
     def bitwise_and_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -1004,7 +1004,7 @@ class Methods:
     def trunc_(self, *, out: Any = ...) -> Tensor:
         """`trunc`, written into this tensor, which is returned."""
     def type(self, dtype: Any = ..., non_blocking: Any = ...) -> Any:
-        """The tensor with another dtype; without an argument, the deprecated name of its own, such as "pullback.FloatTensor"."""
+        """The tensor with another dtype; without an argument, its deprecated name, such as "pullback.FloatTensor"."""
     def type_as(self, other: Any) -> Any:
         """The tensor with the dtype of `other`."""
     def unbind(self, dim: Any = ...) -> Any:
@@ -1022,7 +1022,7 @@ class Methods:
     def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`chunk` into pieces that may be written to, as in `unsafe_split`."""
     def unsafe_split(self, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-        """`split` into pieces that may be written to. Do not use `input` or the other pieces afterwards: this is not checked."""
+        """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
     def unsqueeze(self, dim: Any) -> Tensor:

@@ -154,8 +154,7 @@ ACTIVE = _Active()
 
 
 def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The objects that an operation with these arguments asks: the innermost mode, then the classes, derived before
-    base."""
+    """The objects that an operation on these arguments asks: the innermost mode, then classes, derived before base."""
     if not (_DERIVED or ACTIVE.n):
         return ()
     modes = thread.modes

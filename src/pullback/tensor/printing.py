@@ -28,8 +28,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 @dataclass(frozen=True)
 class _PrintOptions:
-    """The options of `set_printoptions`; frozen, so that a change is one assignment and a failed one changes
-    nothing."""
+    """The options of `set_printoptions`; frozen, so that a change is one assignment, and a failed one has no effect."""
 
     precision: int = 4
     threshold: float = 1000

@@ -169,8 +169,7 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on it are recorded. Only a leaf's can be changed; only floating point and complex tensors
-        can."""
+        """Whether operations on it are recorded. It can be set for leaves of floating point or complex dtypes only."""
         return self._requires_grad
 
     @requires_grad.setter

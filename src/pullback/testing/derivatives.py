@@ -180,7 +180,7 @@ def _mended(subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact
 
 
 def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backward: Method) -> str | None:
-    """The expression for a gradient, corrected by the pattern of the wrong entries; None if the pattern gives no
+    """The expression for a gradient, corrected by the pattern of the wrong entries; None if that gives no
     correction."""
     N, A = pair.numerical, pair.analytical
     if rule == "factor":

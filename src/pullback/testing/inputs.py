@@ -112,8 +112,7 @@ def _text(annotation: Any) -> str:
 
 
 def from_hint(hint: str, rng: np.random.Generator, lengths: dict[str, int] | None = None) -> Tensor:
-    """A tensor for a hint: normal random numbers away from 0 for floating point and complex dtypes, otherwise 0s and
-    1s.
+    """A tensor for a hint: normal random numbers away from 0 (floating point and complex dtypes), or 0s and 1s.
 
     lengths: the values of the named lengths; new names are added.
 

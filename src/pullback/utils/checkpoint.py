@@ -80,8 +80,7 @@ _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a part that runs again stops once everything needed is recomputed, whatever the arguments of
-    `checkpoint`."""
+    """Whether a second run stops once everything needed is recomputed, whatever the arguments of `checkpoint`."""
     before = _EARLY_STOP.get()
     _EARLY_STOP.set(enable)
     try:
@@ -195,8 +194,7 @@ def _run(context: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> 
 
 
 def check_backward_validity(inputs: Any) -> None:
-    """Warn if none of the inputs is a tensor that requires grad: a checkpoint with reentrance then passes no gradient
-    on."""
+    """Warn if no input is a tensor that requires grad: a checkpoint with reentrance then passes no gradient on."""
     if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=errors.callers_level()

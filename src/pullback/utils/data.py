@@ -127,8 +127,7 @@ class ChainDataset(IterableDataset[T]):
 
 
 class StackDataset(Dataset[Any]):
-    """Data sets of one length side by side: item i is the tuple of their items, or a dict if the data sets are given by
-    name.
+    """Data sets of one length side by side: item i is the tuple of their items, or a dict for named data sets.
 
     ValueError for no data set, for different lengths, or if only some have a name.
 

@@ -18,7 +18,7 @@ from .problem import Call, Options, random_like
 
 
 def check_conduct(call: Call, options: Options, rng: np.random.Generator) -> bool:
-    """Check that backward is deterministic and linear, and leaves grad_output unchanged; return whether any gradient
+    """Check that backward is deterministic, linear and does not change grad_output; return whether a gradient
     arrived."""
     v, w = random_like(call.outputs, rng), random_like(call.outputs, rng)
     found = _watched(call, v, options)

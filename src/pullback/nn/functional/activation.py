@@ -42,8 +42,7 @@ def _input_alone() -> Callable[..., Any]:
 
 
 def _applied(inplace: bool, call: Callable[..., Any], *args: Any) -> Tensor:
-    """The computation of another activation with checked arguments; with `inplace` its result is written into the
-    first."""
+    """The computation of another activation on checked arguments; with `inplace` it is written into the first."""
     op: Op = call.op  # type: ignore[attr-defined]
     found: Tensor = WRITER.write(op, args) if inplace else op.unchecked(*args)
     return found

@@ -37,8 +37,8 @@ def _kept(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
 
 
 def _left_out(name: str, input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    """`input` with elements set to 0 with probability `p`, drawn for each element of `shape`; the others divided by ``1
-    - p``."""
+    """`input` with elements set to 0 with probability `p`, drawn for each of `shape`; the others divided by ``1 -
+    p``."""
     _checked(name, p)
     if not training or not p:
         return input

@@ -199,8 +199,7 @@ class PoissonNLLLoss(_Loss):
 
 @layer
 class GaussianNLLLoss(_Loss):
-    """``(log(var) + (input - target)^2 / var) / 2``, with `full` plus ``log(2 pi) / 2``; the variance is at least
-    `eps`.
+    """``(log(var) + (input - target)^2 / var) / 2``, with `full` plus ``log(2 pi) / 2``; var is at least `eps`.
 
     >>> import pullback
     >>> pullback.nn.GaussianNLLLoss()(pullback.zeros(1), pullback.ones(1), pullback.ones(1))

@@ -1,5 +1,4 @@
-"""The Transformer (Vaswani et al., 2017): layers of attention and two linear maps, in sequence, and an encoder and a
-decoder made of them.
+"""The Transformer (Vaswani et al., 2017): layers of attention and linear maps, in an encoder and a decoder.
 
 Sequences are (L, N, d_model), with `batch_first` (N, L, d_model), or (L, d_model) without a batch. A mask marks pairs
 without attention: it is either True there, or is added to the scores. `is_causal` is a hint that a mask is the causal
@@ -40,8 +39,7 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
 
 
 class _TransformerLayer(Module):
-    """The parts of a layer: attentions, then two linear maps. Each part's output is added to its input and
-    normalized."""
+    """The parts of a layer: attentions, then two linear maps. Each part is added to its input and normalized."""
 
     _attentions: ClassVar[tuple[str, ...]]  # the names of the attentions
     self_attn: MultiheadAttention

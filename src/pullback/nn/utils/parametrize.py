@@ -1,5 +1,4 @@
-"""Parameters as functions of others: `register_parametrization` puts a module between the trained tensor and the used
-one.
+"""Parameters as functions of others: a module stands between the trained tensor and the used one.
 
 A module whose ``weight`` is parametrized gets a new class, derived from its class, in which ``weight`` is a property:
 reading it calls the parametrization. The trained tensor is ``parametrizations.weight.original``.

@@ -45,8 +45,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 
 def _cut(values: Any, atol: Any, rtol: Any) -> Any:
-    """A mask of the singular values above the tolerances, which are numbers or arrays with one number for each
-    matrix."""
+    """A mask of the singular values above the tolerances: numbers, or arrays with one number for each matrix."""
     largest = values.max(-1, initial=0, keepdims=True)
     limits = np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * largest)
     return values > limits

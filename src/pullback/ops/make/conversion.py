@@ -222,8 +222,7 @@ def to(
 
 
 def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor with NumPy's dtype `found`: the tensor itself, if it has this dtype and memory format and `copy` is
-    False."""
+    """The tensor with NumPy's dtype `found`: itself, if it has this dtype and memory format and `copy` is False."""
     order = order_of(memory_format, input)
     if found == input._data.dtype and not copy and _lies_so(input, memory_format):
         return input

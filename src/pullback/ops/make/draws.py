@@ -1,5 +1,4 @@
-"""Draws from distributions with tensors as parameters (`normal`, `bernoulli`), and draws into a tensor
-(`Tensor.uniform_`)."""
+"""Draws with tensors as parameters (`normal`, `bernoulli`), and draws into a tensor (`Tensor.uniform_`)."""
 
 from __future__ import annotations
 

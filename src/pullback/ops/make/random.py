@@ -327,8 +327,7 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
 
 
 def integer_range(name: str, low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The bounds for a draw of integers, if the dtype holds all of them; otherwise an error or, for floats, a
-    warning."""
+    """The bounds for a draw of integers, if the dtype holds them all; otherwise an error or, for floats, a warning."""
     try:
         low, high = operator.index(low), operator.index(high)
     except TypeError:

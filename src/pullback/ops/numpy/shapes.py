@@ -1,5 +1,4 @@
-"""NumPy's functions on shapes and positions that torch lacks: with NumPy's arguments, computed by operations of this
-package.
+"""NumPy's functions on shapes and positions that torch lacks, computed by operations of this package.
 
 Functions that torch has as well are named in their entries. Positions, conditions and numbers of sections are read as
 values: they have no derivative.

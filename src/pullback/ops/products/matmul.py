@@ -64,8 +64,8 @@ def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
 
 
 def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one product if a matrix is the same for all elements, otherwise a batch of products; vectors become
-    matrices first."""
+    """vmap: one product if a matrix is the same for all, otherwise a batch of products; vectors become matrices
+    first."""
     input, other = args
     if 0 in (input._data.ndim, other._data.ndim):  # batched, a 0-d operand would pass as 1-d
         return op.unchecked(*(level.value(t)[0] if level.varies(t) else level.value(t) for t in args))

@@ -142,8 +142,7 @@ def _bin_places(input: Any, edges: Any, even: bool) -> Any:
 
 
 def _edges(name: str, input: Tensor, bins: Any, ends: Any) -> Tensor:
-    """The edges: `bins` itself, or those of `bins` bins of equal width between `ends` or the extremes of the
-    elements."""
+    """The edges: `bins` itself, or those of `bins` equal bins between `ends` or the extremes of the elements."""
     if not isinstance(bins, Tensor):
         _check_bins(name, bins)
         return _bin_edges(input, bins) if ends is None else wrap(_even_edges(ends[0], ends[1], bins, input._data.dtype))
@@ -358,8 +357,7 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
     ],
 )
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """The number of times that each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights`
-    there.
+    """The counts of 0, 1, 2... in `input`, a vector of integers; or the sums of the `weights` there.
 
     The result reaches to the largest element, and has at least `minlength` entries. Counts are int64; sums are float32
     for float32 weights, otherwise float64.

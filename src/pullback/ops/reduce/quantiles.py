@@ -189,8 +189,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _most_frequent(x: Any, axis: int) -> Any:
-    """The last position of the smallest of the most frequent elements; that of NaN if there is one and all elements
-    differ."""
+    """The last position of the smallest of the most frequent elements; that of NaN if there is one and all differ."""
     n = x.shape[axis]
     positions = order(x, axis)
     values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
@@ -258,8 +257,7 @@ def _at_ranks(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def quantiles(
     input: Tensor, q: Tensor, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, ranks: Any
 ) -> Tensor:
-    """The elements at ``ranks(q, number)`` along `dim` (None: of all elements). The axis of `q`, if it has one, is in
-    front.
+    """The elements at ``ranks(q, number)`` along `dim` (None: of all). The axis of `q`, if any, is in front.
 
     ranks: a function that returns the ranks in the dtype of `q`; number: the number of elements or, with `skip_nan`, of
     those that are not NaN.

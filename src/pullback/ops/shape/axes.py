@@ -200,8 +200,7 @@ def t(input: Any) -> Any:
     refused=lambda: [S(A(3)), S([1.0])],
 )
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if the matrix is
-    real.
+    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if real.
 
     >>> import pullback
     >>> pullback.adjoint(pullback.tensor([[1.0, 2.0]]))

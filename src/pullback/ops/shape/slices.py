@@ -1,6 +1,4 @@
-"""The part of an index that gives a view: integers, slices, None and Ellipsis. Whole subscripts are read in
-`index/subscripts.py`.
-"""
+"""The parts of an index that give a view: integers, slices, None, Ellipsis. (Subscripts: `index/subscripts.py`.)"""
 
 from __future__ import annotations
 

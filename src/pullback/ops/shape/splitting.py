@@ -211,8 +211,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
 )
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` into pieces that may be written to. Do not use `input` or the other pieces afterwards: this is not
-    checked."""
+    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
     size = _whole("unsafe_split", split_size)
     axis, n = _axis_of_some("split", input, dim)
     return _untied(_alike(input, size, axis, n, "UnsafeSplitBackward0"))

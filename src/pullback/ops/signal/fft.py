@@ -82,8 +82,7 @@ def _c2c(input: Any, dims: Any, norm: Any, inverse: bool) -> Any:
 
 
 def _weighted(spectrum: Any, dim: int, n: int, inner: float) -> Any:
-    """A half spectrum of a signal of length `n`, with the frequencies that occur in both halves multiplied by
-    `inner`."""
+    """A half spectrum of a signal of length `n`, with the frequencies of both halves multiplied by `inner`."""
     weights = np.full(n // 2 + 1, inner, np.float32)
     weights[0] = 1
     if n % 2 == 0:

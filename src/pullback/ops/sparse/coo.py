@@ -201,8 +201,7 @@ def _dense(a: SparseTensor | SparseArray) -> Any:
 
 
 def _times(a: SparseTensor, b: Any) -> SparseTensor:
-    """``a * b``, element by element, at the places of `a`; if both are sparse, at the places of the one with fewer
-    entries."""
+    """``a * b``, element by element, at the places of `a`; if both are sparse, at those of the one with fewer."""
     sparse = isinstance(b, SparseTensor)
     alike = a.shape == b.shape and a.sparse_dim() == b.sparse_dim() if sparse else broadcasts_to(b._data.shape, a.shape)
     if not alike:

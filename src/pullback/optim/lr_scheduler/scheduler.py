@@ -86,8 +86,7 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The learning rates at `last_epoch`; called by `step` alone, because most schedules change the current
-        rates."""
+        """The learning rates at `last_epoch`; called by `step` alone: most schedules change the current rates."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",

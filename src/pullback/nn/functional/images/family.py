@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 class Family(Generic[P, R]):
-    """A function for any number of axes: `body`, with that number as its first argument, and the keywords of all its
+    """A function for any number of axes: `body`, whose first argument is that number, and the keywords of all
     entries."""
 
     def __init__(self, body: Callable[Concatenate[int, P], R], about: dict[str, str | Callable[[int], Any]]) -> None:
