@@ -21,7 +21,7 @@ def eigh(A: Any, UPLO: Any = ..., *, out: Any = ...) -> Tensor:
 def eigvals(A: Any, *, out: Any = ...) -> Tensor:
     """The eigenvalues, always complex, in no particular order. ``dL = diag(V^-1 dA V)``."""
 def eigvalsh(A: Any, UPLO: Any = ..., *, out: Any = ...) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending. ``dL = diag(V^H dA V)``, also where some of them are equal."""
+    """The eigenvalues of Hermitian matrices, ascending. ``dL = diag(V^H dA V)``, even if some of them are equal."""
 def householder_product(A: Any, tau: Any, *, out: Any = ...) -> Tensor:
     """The first columns of a product of reflections ``H_i = I - tau_i v_i v_i^H``, as LAPACK's geqrf leaves them."""
 def inv(A: Any, *, out: Any = ...) -> Tensor:
@@ -33,7 +33,7 @@ def ldl_factor(A: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
 def ldl_factor_ex(A: Any, *, hermitian: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
     """`ldl_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first zero on the diagonal of D."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
-    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
+    """X with ``A X = B``, from `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
 def lstsq(A: Any, B: Any, rcond: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks."""
 def lu(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:
@@ -73,7 +73,7 @@ def solve_triangular(A: Any, B: Any, *, upper: Any, left: Any = ..., unitriangul
 def svd(A: Any, full_matrices: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
     """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A named tuple."""
 def svdvals(A: Any, *, driver: Any = ..., out: Any = ...) -> Tensor:
-    """The singular values, descending. ``dS = Re(diag(U^H dA V))``, also where some of them are equal."""
+    """The singular values, descending. ``dS = Re(diag(U^H dA V))``, even if some of them are equal."""
 def tensorinv(A: Any, ind: Any = ..., *, out: Any = ...) -> Tensor:
     """The inverse of A as a matrix whose rows are its first `ind` axes."""
 def tensorsolve(A: Any, B: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:

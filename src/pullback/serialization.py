@@ -1,13 +1,13 @@
 """Saving tensors to files and loading them: `save` and `load`.
 
 A file is a ZIP archive that `numpy.load` can read as well: an `.npy` member for each array, none pickled, and a member
-`pullback.json` that says how they belong together:
+`pullback.json` that describes their structure:
 
     {"format": "pullback", "version": 1, "tree": ...}
 
-In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. Anything
-else is an object with one key that names its kind (`_Writer`), and further keys that describe it. Nothing in a file is
-ever executed: reading one is as safe as reading a picture.
+In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. Any
+other value is an object with one key that names its kind (`_Writer`), and further keys that describe it. Nothing in a
+file is ever executed: reading one is as safe as reading a picture.
 """
 
 from __future__ import annotations
@@ -54,20 +54,21 @@ def save(obj: Any, f: File) -> None:
     """Write tensors, and dicts, lists and tuples of them, to a file.
 
     Args:
-        obj: what `load` is to give back: tensors, Parameters, NumPy arrays and scalars, numbers, strings, bools, None,
+        obj: the object that `load` shall return: tensors, Parameters, NumPy arrays and scalars, numbers, strings,
+        bools, None,
             dtypes, sizes; and dicts, OrderedDicts, lists and tuples of these. A module or an optimiser is saved by its
             ``state_dict()``.
         f: a path, or a binary file to write to. With a path that ends in ``.safetensors`` the file is of that format,
-            and `obj` must be a dict of dense tensors by name; which of them are Parameters or require grad is not kept
-            then.
+            and `obj` must be a dict of dense tensors by name; the file does not keep which of them are Parameters or
+            require grad.
 
     Tensors on the same memory, of the same shape and strides, are stored once and share memory again when loaded;
     tensors that merely overlap are stored separately. Gradients and places in a graph are not stored.
 
     Raises:
-        TypeError: `obj` contains something else. Nothing has been written then.
+        TypeError: `obj` contains another value. Nothing has been written then.
         ValueError: a container contains itself.
-        RuntimeError: the folder is not there.
+        RuntimeError: the folder does not exist.
 
     An existing file stays whole until the new one is complete.
 
@@ -131,12 +132,12 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 class _Writer:
     """Turns an object into a tree of JSON's types, and collects the arrays.
 
-    Whatever cannot be written is refused when the writer is made.
+    A value that cannot be written is refused when the writer is made.
     """
 
     def __init__(self, obj: Any) -> None:
         self._arrays: dict[str, np.ndarray[Any, Any]] = {}
-        self._names: dict[Any, str] = {}  # members of the archive, by where their arrays lie in memory
+        self._names: dict[Any, str] = {}  # members of the archive, by the memory of their arrays
         self._within: set[int] = set()
         self._tree = self.encoded(obj, "obj")
 
@@ -230,12 +231,12 @@ class _Writer:
 
 
 def _write_file(path: Any, write: Callable[[Any], None]) -> None:
-    """Have `write` make the file at `path`, which appears or changes only when it is complete."""
+    """Let `write` make the file at `path`, which appears or changes only when it is complete."""
     target = Path(os.path.realpath(path))  # write through a link, do not replace it
     if not target.parent.is_dir():
         raise RuntimeError(f"Parent directory {target.parent} does not exist.")
     if target.exists() and not target.is_file():  # a pipe or a device is written to; a folder is the error of open()
-        whole = BytesIO()  # an archive needs a file that says where it stands
+        whole = BytesIO()  # an archive needs a file that knows its position
         write(whole)
         with open(target, "wb") as file:
             file.write(whole.getbuffer())
@@ -300,7 +301,7 @@ _FROM_TORCH = "load it in torch and save it as safetensors: safetensors.torch.sa
 
 
 def _kind_of(head: bytes) -> tuple[str, str]:
-    """What a file that begins with these bytes is, and what to do with it."""
+    """The kind of a file that begins with these bytes, and the advice about it."""
     if not head:
         return "an empty file", ""
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
@@ -371,7 +372,7 @@ class _Reader:
         if name not in self._arrays:
             with self._archive.open(f"{name}.npy") as member:
                 array = np.lib.format.read_array(member, allow_pickle=False)
-            if array.dtype == "V2":  # NumPy's format stores bfloat16, a dtype of another package, like this
+            if array.dtype == "V2":  # NumPy's format stores bfloat16, a dtype of another package, under this name
                 array = array.view(dtypes.bfloat16.numpy)
             if not dtypes.is_known(array.dtype):
                 raise ValueError(f"{name!r} has the dtype {array.dtype}")

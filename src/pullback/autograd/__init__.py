@@ -1,4 +1,4 @@
-"""The heart: nodes, the engine that sends gradients back through them, and `Function`, by which anyone adds a node."""
+"""The heart: nodes, the engine that sends gradients back through them, and `Function`, which lets anyone add a node."""
 
 import importlib as _importlib
 from typing import Any as _Any
@@ -20,7 +20,7 @@ from .grad_mode import unsafe_preserve_version_counter as _unsafe_preserve_versi
 from .node import AccumulateGrad, Node
 from .saved import SavedTensor
 
-# What PyTorch has in `torch.autograd` and is not the heart: the modules it lives in, below `pullback`, and its names.
+# Names that PyTorch has in `torch.autograd` and that are not in the heart, by their modules below `pullback`.
 _MOVED = {
     "compat.variable": "Variable variable",
     "diagnose.anomaly": "anomaly detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",

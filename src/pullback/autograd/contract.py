@@ -1,8 +1,8 @@
 """The rules for defining a Function, checked when its class is made.
 
-Everything that can be known from the class alone is refused here, with the place and the corrected line: methods that
-are not static, an `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it
-will be given.
+Every fault that the class alone shows is refused here, with the place and the corrected line: methods that
+are not static, an `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it will
+get.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Contract:
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
         backward = self.methods.get("backward")
-        self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
+        self.counts: set[int] = set()  # the numbers of outputs accepted so far
         self._takes = _positional(backward, 1) if backward else (0, None)
 
     def bind(
@@ -66,7 +66,7 @@ class Contract:
         return bound.args[len(lead) :], bound.kwargs
 
     def accept(self, gradients: int) -> None:
-        """Refuse a number of results for which backward cannot take the gradients."""
+        """Refuse a number of results if backward cannot take as many gradients."""
         least, most = self._takes
         if gradients < least or (most is not None and gradients > most):
             raise wrong_parameters(self._cls, self._cls.backward, gradients)
@@ -198,7 +198,7 @@ def adopt_vjp(cls: type) -> None:
 
 
 def box_gradients(cls: type) -> None:
-    """Wrap a backward that takes the gradients in one list, so that it is called as every other."""
+    """Wrap a backward that takes the gradients in one list, so that it is called like any other."""
     backward = cls.__dict__.get("backward")
     if not isinstance(backward, staticmethod):
         return
@@ -276,7 +276,7 @@ def _grad_names(n: int) -> str:
 def _tuples(forward: Any) -> set[int]:
     """The lengths of the tuples that forward makes. The tuple it returns is among them, if it is written out.
 
-    They are read off the compiled code, which takes a fraction of the time of reading the source.
+    They are read from the compiled code, which is much faster than reading the source.
     """
     code = getattr(forward, "__code__", None)
     if code is None:

@@ -1,8 +1,8 @@
-"""Function: the plug-in interface for adding a node of one's own to the graph.
+"""Function: the plug-in interface for adding user-defined nodes to the graph.
 
-A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call
+A subclass defines the computation (`forward`) and its gradient (`backward`), both static methods. Each call
 of `apply` makes one `FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. It
-holds everything that one call has to remember.
+holds the state of one call.
 
 `apply` is also where values that nest come in and go out. `_enter` flattens the arguments. `_leave` flattens the
 results and nests them again once they are outputs of the node. In between there are only leaves, and a `Door` to the
@@ -34,14 +34,14 @@ def __dir__() -> list[str]:
 
 
 class Function:
-    """A differentiable operation of one's own. Subclass it, write two static methods, and call it through `apply`.
+    """A user-defined differentiable operation. Subclass it, write two static methods, and call it through `apply`.
 
     ``forward(ctx, *args)`` computes; it may save tensors with ``ctx.save_for_backward`` and set any attribute on
-    ``ctx``. ``backward(ctx, *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one
-    for each argument of forward, None where there is none: the vector-Jacobian product ``grad_output^T J``.
-    Alternatively ``forward(*args)`` computes only and ``setup_context(ctx, inputs, output)`` saves.
+    ``ctx``. ``backward(ctx, *grad_outputs)`` gets the gradient of the loss with respect to each output and returns a
+    gradient (or None) for each argument of forward: the vector-Jacobian product ``grad_output^T J``. Alternatively
+    ``forward(*args)`` computes only and ``setup_context(ctx, inputs, output)`` saves.
 
-    Arguments may be tensors, anything else, or nested dicts, lists and tuples of tensors; their gradients nest alike.
+    Arguments may be tensors, other objects, or nested dicts, lists and tuples of tensors; gradients nest likewise.
 
     >>> import pullback
     >>> class Cube(pullback.autograd.Function):
@@ -70,13 +70,13 @@ class Function:
     _backward_cls: ClassVar[type[FunctionNode]]  # the same, under torch's name
 
     generate_vmap_rule: ClassVar[bool] = False
-    """Whether `vmap` reads forward, backward and jvp, which are then written in operations on tensors, for a batch."""
+    """Whether `vmap` batches forward, backward and jvp by running them; they must use operations on tensors."""
 
     clear_saved_tensors_on_access: ClassVar[bool] = False
-    """Whether ``ctx.saved_tensors`` can be looked at once only, and is let go by that: for less memory in backward."""
+    """Whether ``ctx.saved_tensors`` can be read only once, which releases it: for less memory in backward."""
 
     boxed_grads_call: ClassVar[bool] = False
-    """Whether backward is given the gradients in one list, ``backward(ctx, grads)``, to take them out as it goes."""
+    """Whether backward gets the gradients in one list, ``backward(ctx, grads)``, to take them out one by one."""
 
     forward: Any
     setup_context: Any
@@ -109,7 +109,7 @@ class Function:
             )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
-        """A Function has no instances; a call of the class is refused and pointed to `apply`."""
+        """A Function has no instances; calling the class is refused, with a hint to use `apply`."""
         if args or kwargs:
             raise _use_apply(cls)
         return super().__new__(cls)
@@ -276,7 +276,7 @@ class _OnceNode(Node):
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that calls code that is not recorded (NumPy, C): differentiating it again raises an error
+    """Mark a backward that calls unrecorded code (NumPy, C): differentiating it again raises an error
     instead of giving a silent zero.
 
     >>> import numpy as np, pullback
@@ -328,7 +328,7 @@ BackwardCFunction = FunctionNode
 
 
 class InplaceFunction(Function, abstract=True):
-    """A `Function` under its deprecated name: there once was a class of its own for writing in place."""
+    """A `Function` under its deprecated name: torch once had this class for writing in place."""
 
 
 class NestedIOFunction(Function, abstract=True):

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     dtypes = tuple(DTYPES[name] for name in arguments.dtype or ("float32", "float64"))
     results: list[tuple[str, Audit]] = []
     problems: list[str] = []
-    with contextlib.redirect_stdout(sys.stderr):  # the output of the file is no part of the report
+    with contextlib.redirect_stdout(sys.stderr):  # the file's own output is not a part of the report
         for target in arguments.targets:
             try:
                 for function, scope, place in _functions(target):

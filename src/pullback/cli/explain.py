@@ -92,7 +92,7 @@ def _lookup(variables: dict[str, Any], name: str, path: Path) -> Any:
             if step is None:
                 raise KeyError
             attribute, index, number = step.groups()
-            if number is not None:  # as in the names of a module's parameters: model.0.weight
+            if number is not None:  # as in a parameter's name: model.0.weight
                 index = number
             if index is not None:
                 found = found[int(index) if index.isdigit() else index[1:-1]]

@@ -75,7 +75,7 @@ INSTEAD = "What to do: write `import pullback as torch` in it."
 
 
 def _uses_torch(path: Path, variables: dict[str, Any]) -> bool:
-    """Whether a file imports torch, and none of its variables is from this package."""
+    """Whether a file imports torch and has no variable from this package."""
     try:
         tree = ast.parse(path.read_bytes())
     except SyntaxError:
@@ -106,7 +106,7 @@ def failed(what: str, error: BaseException) -> str:
 
 
 class Progress:
-    """Shows on a terminal what a command does, once it has taken longer than `PATIENCE`, and clears it at the end.
+    """Shows the progress of a command on a terminal after `PATIENCE` seconds, and clears it at the end.
 
     about: the subject of all steps. Calling the object begins a step, given its name, its number and the number of
     steps.

@@ -1,7 +1,7 @@
-"""The paths at which PyTorch keeps its layers, `nn.modules.conv` and the like, each leading to the file that has them.
+"""PyTorch's paths of its layers, such as `nn.modules.conv`: each leads to the file here that defines them.
 
-Public code imports from there (`from torch.nn.modules.module import Module`) and asks whether something is a
-`nn.modules.batchnorm._BatchNorm`. These paths hold nothing of their own: all layers are in `pullback.nn`.
+Public code imports from these paths (`from torch.nn.modules.module import Module`) and tests for instances of
+`nn.modules.batchnorm._BatchNorm`. The paths define nothing themselves: all layers are in `pullback.nn`.
 
 >>> import pullback
 >>> from pullback.nn.modules.module import Module
@@ -61,7 +61,7 @@ _FILES: dict[str, ModuleType] = {
 
 
 def _found(file: ModuleType, name: str) -> Any:
-    """A name of a file, or else of `pullback.nn`: PyTorch has some layers in other files."""
+    """A name in a file, or otherwise in `pullback.nn`: PyTorch has some layers in other files."""
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(file, name) if hasattr(file, name) else getattr(nn, name)

@@ -1,6 +1,6 @@
 """Linear algebra under torch's older names, functions of `torch` itself and methods of its tensors.
 
-The computations are those of `linalg`; the arguments, and in part the order of the results, are different.
+They compute as `linalg` does; the arguments, and sometimes the order of the results, differ.
 """
 
 from __future__ import annotations
@@ -120,11 +120,11 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
         S(M(2, 3, domain="regular"), True),
         S(M(2, 3, 3, domain="regular"), some=False),
     ],
-    kinks=lambda: [S(M(3, 2, domain="regular"), False)],  # which has no gradient
+    kinks=lambda: [S(M(3, 2, domain="regular"), False)],  # it has no gradient
     refused=NO_MATRIX,
 )
 def qr(input: Tensor, some: bool = True) -> Any:
-    """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
+    """``Q`` and ``R``: `linalg.qr`; ``some=False`` is its mode "complete"."""
     return QRResult(*cholesky_qr.qr(input, "reduced" if some else "complete"))
 
 
@@ -154,7 +154,7 @@ def _check_geqrf(input: Tensor) -> Any:
 )
 def geqrf(input: Any) -> Any:
     """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their
-    ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
+    ``tau``; it has no derivative. `linalg.householder_product` computes Q from both.
     """
     *batch, m, n = input.shape
     if not input.size:
@@ -203,7 +203,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     refused=[*NO_MATRIX, S(M(2, 2), False)],
 )
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """The LU factors in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: of
+    """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from
     `linalg.lu_factor_ex`.
     """
     found = factored.lu_factor_ex(A, pivot=pivot)
@@ -304,7 +304,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A:
+    """``solution``, the X with ``A X = b`` for a triangular A (``A^T X = b`` with `transpose`), and a copy of A:
     `linalg.solve_triangular`.
     """
     check_system("triangular_solve", A, b)

@@ -1,7 +1,7 @@
-"""Public paths of modules that live in another folder: `import pullback.optim.adam` and the like.
+"""Public paths of modules that live in another folder, such as `pullback.optim.adam`.
 
-`PATHS` is the whole table. A path is found when it is first imported or looked up, by a finder that Python asks after
-its own have found nothing; so an entry costs nothing until somebody uses it.
+`PATHS` is the whole table. A path is resolved when it is first imported or looked up, by a finder that Python asks
+after its own; so an entry costs nothing until it is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATHS: dict[str, str] = {
     "utils.hooks": "autograd.hooks",
     **{f"optim.{name}": f"optim.algorithms.{name}" for name in _ALGORITHMS.split()},
 }
-"""Where a module is (the value), by the path below `pullback` at which it is public (the key)."""
+"""The place of each module (the value), by its public path below `pullback` (the key)."""
 
 PUBLIC = [
     "",
@@ -66,7 +66,7 @@ PUBLIC = [
     "utils.data",
     *PATHS,
 ]
-"""All public modules: what each of them offers is its `__all__`, which is what `dir` shows. All others are internal."""
+"""All public modules: each offers its `__all__`, and `dir` shows just that. All others are internal."""
 
 PICKLED: dict[str, str] = {
     "_copying": "tensor.copying",
@@ -90,7 +90,7 @@ PICKLED: dict[str, str] = {
     "ops.typed": "compat.typed",
     "ops.values": "ops.make.from_data",
 }
-"""Where modules are now that pickles of earlier versions name: the pickles are read, the paths are not public."""
+"""The present places of modules named in pickles of earlier versions. The paths are not public."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -106,7 +106,7 @@ class _Moved:
 
 
 class _Paths:
-    """Knows the paths of `PATHS` and `PICKLED`."""
+    """The finder of the paths in `PATHS` and `PICKLED`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -118,7 +118,7 @@ class _Paths:
 
 
 def moved(path: str) -> ModuleType:
-    """The module that is public at `path`, or was once at it."""
+    """The module that is public at `path`, or was in an earlier version."""
     return importlib.import_module(f"{_PACKAGE}.{PATHS.get(path) or PICKLED[path]}")
 
 
@@ -126,13 +126,13 @@ sys.meta_path.append(_Paths())
 
 
 def _stand_in(path: str) -> ModuleType:
-    """A module at `path` that looks its names up in the one that lives elsewhere, when it is asked for them."""
+    """A module at `path` that looks its names up in the module that lives elsewhere."""
     found = ModuleType(f"{_PACKAGE}.{path}")
     vars(found).update(__getattr__=lambda name: getattr(moved(path), name), __dir__=lambda: dir(moved(path)))
     return found
 
 
-# A function of the same name stands at these paths as well. Were they imported first, the import would put the module
-# in its place; so a module stands there from the beginning.
+# A function of the same name stands at these paths as well. If the path were imported first, the import would replace
+# the function by the module; so a module stands there from the beginning.
 for _path in ("autograd.gradcheck",):
     sys.modules[f"{_PACKAGE}.{_path}"] = _stand_in(_path)

@@ -36,7 +36,7 @@ def vmap(
             example, or these nested like the arguments. Keyword arguments are the same for each example.
         out_dims: the axis of the batch in the results; None for a result that is the same for each example, and may
             then be any object.
-        randomness: what random operations in `func` do: "error", "different" (for each), or "same".
+        randomness: the behaviour of random operations in `func`: "error", "different" (for each example), or "same".
         chunk_size: the most examples at a time, to save memory; all chunks get the same random numbers if randomness is
             "same".
 

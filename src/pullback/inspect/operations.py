@@ -1,6 +1,6 @@
 """The table of operations for readers: as rows, as a page of Markdown, and as text.
 
-All of it is read off the entries. To find the dtypes that an operation takes, it is called with its own samples.
+All of it is read from the entries. To find the dtypes that an operation takes, it is called with its own samples.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ARRAY_API = frozenset(
 class Row:
     """One operation: `also` are its other names, `formula` is the beginning of its docstring.
 
-    forward: where its forward mode comes from ("kind", "rule", "transposed", "body" or ""). batched: how vmap computes
+    forward: the source of its forward mode ("kind", "rule", "transposed", "body" or ""). batched: the way vmap computes
     it ("one call", "loop", "body").
     """
 

@@ -32,7 +32,7 @@ _FILES = {
 
 
 def stubs() -> dict[Path, str]:
-    """The stub files, each with the text it ought to hold."""
+    """The stub files, each with the text it should have."""
     found = {
         _PACKAGE / f"{file}.pyi": _module(home, _PACKAGE / f"{file}.py")
         for home, file in _FILES.items()

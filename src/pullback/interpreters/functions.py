@@ -1,4 +1,4 @@
-"""How a user's Function is read by a transform: through the `vmap` and `jvp` it defines."""
+"""User-defined Functions under transforms: through the `vmap` and `jvp` that they define."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .user_methods import call_jvp, call_vmap
 
 
 class recording:  # noqa: N801 - a context manager
-    """Have operations recorded, or not."""
+    """A context in which operations are recorded, or not."""
 
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
@@ -85,7 +85,7 @@ _requires_grad = attrgetter("_requires_grad")
 
 
 def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
-    """A context for the methods of `cls` alone, with the arguments of `node` after those that are skipped."""
+    """A context for the methods of `cls` alone, with the arguments of `node` after the skipped ones."""
     ctx = begin(cls._node_class(), node._edges[skipped:])
     ctx._constants, ctx._others, ctx._door = node._constants >> skipped, node._others >> skipped, door
     return ctx
@@ -94,8 +94,8 @@ def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
 def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], versions: dict[int, int]) -> Any:
     """One result of forward with its tangent `t`.
 
-    marks: the context on which forward left its marks. given: for each argument its primal, itself and its tangent.
-    versions: those of these tangents before `jvp`.
+    marks: the context with the marks that forward made. given: for each argument its primal, the argument and its
+    tangent. versions: the versions of these tangents before `jvp`.
     """
     if not isinstance(o, Tensor):
         return o
@@ -150,7 +150,7 @@ def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> Non
 
 
 def _looks_at(t: Tensor, source: Any) -> bool:
-    """Whether a tensor is another one, or a view of the same memory."""
+    """Whether a tensor is the other one, or a view of the same memory."""
     if not isinstance(source, Tensor) or t is source:
         return t is source
     base = source if source._view is None else source._view.base
@@ -166,7 +166,7 @@ def _not_written(cls: Any) -> RuntimeError:
 
 
 def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
-    """The argument that forward wrote to and returns, whose tangent was written in place as well."""
+    """The argument that forward wrote to and returned, if its tangent was written in place as well."""
     _, argument, _ = source
     held = inner(argument, level)
     if held is None:
@@ -188,7 +188,7 @@ def _saved_for_jvp(ctx: Any) -> Iterator[None]:
 
 
 def _tangent(level: Any, ctx: Any, t: Any) -> Any:
-    """The tangent that `jvp` gets for an argument: its own, or zeros or None without one."""
+    """The tangent that `jvp` gets for an argument: its own, or without one zeros or None."""
     if not isinstance(t, Tensor):
         return None
     primal, tangent = level.lower(t)
@@ -253,9 +253,9 @@ def _lifted(level: Any, t: Any, axis: int | None) -> Any:
 
 
 def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
-    """The results of a backward for each of a batch of gradients, stacked: one that calls NumPy knows no batches.
+    """The stacked results of a backward called for each gradient of a batch: NumPy code knows no batches.
 
-    Where the values it kept vary over the batch, it can only be called with the batch.
+    If the values it kept vary over the batch, it can only be called with the batch.
     """
     held = [ctx._saved, *vars(ctx).values()] if level.size else [gradients]
     if any(isinstance(t, Tensor) and level.varies(t) for t in leaves(held)):
@@ -273,14 +273,14 @@ def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradien
 
 
 class Batch:
-    """One call of a Function on a batch: which of its arguments vary, for its backward."""
+    """One call of a Function on a batch: it notes for backward which arguments vary."""
 
     def __init__(self, level: Any, node: Any, operands: Sequence[Any]) -> None:
         self.level, self.cls, self.door = level, node._forward_cls, node._door
         self.varying = [isinstance(t, Tensor) and level.varies(t) for t in operands]
 
     def again(self) -> Any:
-        """A level like that of the call."""
+        """A new level like the level of the call."""
         return type(self.level)(self.level.size, self.level.randomness)
 
     def given(self, level: Any, values: Sequence[Any]) -> list[Any]:
@@ -289,7 +289,7 @@ class Batch:
         return [level.lift(t) if varies and t is not None else t for t, varies in pairs]
 
     def forward(self, values: Sequence[Any]) -> list[Any]:
-        """The Function's forward, for all at once."""
+        """The Function's forward, for all elements at once."""
         return _each(self.level.lower, self.door.call(self.cls.forward, self.given(self.level, values)))
 
     def keep(self, ctx: Any, values: Sequence[Any], outs: Sequence[Any]) -> None:

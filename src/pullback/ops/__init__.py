@@ -1,7 +1,7 @@
 """The operations, a folder for each family; importing this package fills the table.
 
-The operations of networks (convolutions, losses) are in `pullback.nn.functional`. They enter themselves when that is
-loaded: when somebody asks for it, or for the whole `TABLE` or `NAMES` here.
+The operations of networks (convolutions, losses) are in `pullback.nn.functional`. They are entered when that module is
+loaded: on its first use, or when the whole `TABLE` or `NAMES` is read here.
 """
 
 import importlib as _importlib
@@ -71,7 +71,7 @@ __all__ = ["NAMES", "TABLE"]
 # NumPy's spellings of torch's arguments.
 _SPELLINGS.update(axis="dim", keepdims="keepdim", x="input")
 
-# Torch's names of what nodes saved (what follows `_saved_`), where it is called otherwise here or follows from a shape.
+# Torch's names of saved values (the part after `_saved_`), if the name here differs or the value follows from a shape.
 _SAVED_NAMES.update(
     {
         "self": "input A",

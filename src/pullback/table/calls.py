@@ -33,7 +33,7 @@ _NO_NAMES: dict[str, Any] = {}  # never written to
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edge | None] = ()) -> Tensor:
     """A Tensor around `r` with a node that says it is ``op(*args)``, with gradients for the arguments in `mask`.
 
-    args: all arguments, in order. edges: the gradients' edges, if not simply those of the arguments.
+    args: all arguments, in order. edges: the gradients' edges, if they are not those of the arguments.
     """
     plan: Plan = op.plans[mask]
     if not edges:  # `edge_of` written out: every operation passes here
@@ -107,7 +107,7 @@ def _like_tuple(model: Any, values: list[Any]) -> Any:
 def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: bool = False) -> Tensor:
     """Make `view`, the result of ``op(*args)``, a view of the first of `args` if their payloads share memory.
 
-    made: as in `View`, unless nothing is being recorded. known: they do share it, without a check.
+    made: as in `View`; ignored if nothing is being recorded. known: the payloads share memory, so it is not checked.
     """
     source = args[0]
     if not known:
@@ -171,7 +171,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``op(*args)``, written into `out`, which is returned."""
+    """Write ``op(*args)`` into `out`, and return `out`."""
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
     return write_out(op.name, out, op.call(*args, **kwargs), op.exact)
@@ -282,7 +282,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             operands, exact = [*payloads], True
             for i in op.promoted:
                 if type(n := operands[i]) in _NUMBERS:
-                    # beside half precision a number keeps its digits, in the rules as well
+                    # next to half precision, a number keeps its digits, in the rules as well
                     fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
                     operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
             if not exact:
@@ -307,7 +307,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 # The classes of tensors that take the fast paths below. They are globals because nothing else is as fast. While a mode
-# is active that must see every operation, no tensor takes them.
+# that must see every operation is active, no tensor takes them.
 _plain: Any = Tensor
 _plain_too: Collection[type] = PLAIN
 

@@ -1,4 +1,4 @@
-"""Calls of entries that look at their arguments before anything is computed: composites, and entries with checks.
+"""Calls of entries that examine their arguments before anything is computed: composites, and entries with checks.
 
 An entry's ``checks`` is a function with the operation's public signature. It sees the arguments as they were passed
 (Tensors, also those of a transform) and raises where the call is wrong. It returns the arguments of the computation, a
@@ -26,7 +26,7 @@ from .out import write_out
 
 
 class Written(tuple[Any, ...]):
-    """The tuple that checks return where the result of the computation is written into its first argument."""
+    """The tuple that checks return if the result of the computation is written into its first argument."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
             found = op.padded(args, kwargs)
         return compute(op, found) if type(found) is tuple else _otherwise(op, found)
 
-    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # in Python's own errors about arguments
+    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # the name in Python's errors
 
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -130,7 +130,7 @@ def _unusual(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Call `body` with arguments that are named, of a transform, of bfloat16, or not Tensors."""
+    """Call `body` with unusual arguments: named, of a transform, of bfloat16, or not Tensors."""
     if op.factors and len(args) > len(tensors):
         args, numbers = older_form(op.name, len(tensors), op.factors, args)
         kwargs = {**numbers, **kwargs}

@@ -8,11 +8,11 @@ and under the NumPy functions that it differentiates.
 A **forward** runs on payloads. It has torch's name and torch's arguments and calls NumPy functions. It may return a
 tuple; outputs of floating point or complex numbers are differentiable.
 
-**Checks** look at the Tensors of a public call before anything is computed. They raise where the call is wrong, and
-return the forward's arguments. They have the public signature where it differs from the forward's (see `checks.py`).
+**Checks** examine the Tensors of a public call before anything is computed. They raise if the call is wrong, and return
+the forward's arguments. They carry the public signature if it differs from the forward's (see `checks.py`).
 
 A **rule** is named after the argument it differentiates. The names of its own parameters say what it needs: the
-cotangent ``g`` (for a tuple: a list, with None where no cotangent came), any argument of the forward, the result
+cotangent ``g`` (for a tuple: a list, with None for a missing cotangent), any argument of the forward, the result
 ``out`` (for a tuple: ``out0``, ``out1``...), or ``<argument>_shape``. Only values that the wanted rules name are saved.
 A rule returns the gradient in any shape that broadcasts to, or was broadcast from, the argument's: the engine makes it
 fit. It calls NumPy functions, so it works on payloads in an ordinary backward pass and on Tensors in a recorded one.
@@ -61,18 +61,18 @@ NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": 
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
 
 METHODS: dict[str, Any] = {}
-"""What operations add to Tensor, by the name there, until `enter_methods` (`tensor_methods.py`) adds it."""
+"""Tensor's methods from operations, by name, until `enter_methods` (`tensor_methods.py`) adds them."""
 
 
 def titled(call: Callable[..., Any], title: str, **saved: Any) -> Callable[..., Any]:
-    """The operation `call` with nodes of another of torch's names: for composites of this one operation.
+    """The operation `call` with nodes under another name of torch's: for composites of this one operation.
 
     saved: values that torch's node has as ``_saved_...`` and the name implies.
     """
     return under_title(call.op, title, **saved)  # type: ignore[attr-defined]
 
 
-# How an entry is written --------------------------------------------------------------------------------------------
+# Writing an entry --------------------------------------------------------------------------------------------
 
 
 def _publish(
@@ -189,7 +189,7 @@ def alias(path: str, call: Callable[..., Any]) -> None:
 
 
 def method(name: str) -> Callable[[_F], _F]:
-    """A decorator: make the function, which is no entry of the table, a method of Tensor."""
+    """A decorator: make a function that is not an entry of the table a method of Tensor."""
 
     def enter(function: _F) -> _F:
         METHODS[name] = function
@@ -212,9 +212,9 @@ def elementwise(
     """Enter an elementwise operation of one argument (``input``) or two (``input``, ``other``).
 
     forward: a function or a ufunc. doc: the docstring, which begins with the formula. floats: integers are converted to
-    the default floating type first. dunder: the operator it implements, with its forms, as "add radd iadd". alpha: it
-    takes torch's ``alpha``, a factor of `other`; this function multiplies the two. domain: the domain of its samples'
-    values, unless `samples` are given. The rest: the keywords that `About` lists, and the rules.
+    the default floating type first. dunder: the operator it implements, with its forms, such as "add radd iadd". alpha:
+    it takes torch's ``alpha``, a factor of `other`; this function multiplies the two. domain: the domain of its
+    samples' values, unless `samples` are given. The rest: the keywords that `About` lists, and the rules.
     """
     count = forward.nin if isinstance(forward, np.ufunc) else len(_parameters(forward)[0])
     params = ("input", "other")[:count]
@@ -323,7 +323,7 @@ def bilinear(**given: Any) -> Any:
 
 
 def special(**given: Any) -> Any:
-    """Enter an operation with a vjp of its own for each differentiable argument."""
+    """Enter an operation with a separate vjp for each differentiable argument."""
     return _entry("special", given)
 
 

@@ -1,4 +1,4 @@
-"""bfloat16: every operation on it is done in float32 and its result rounded, as the kernels of torch do it.
+"""bfloat16: every operation on it is done in float32 and its result is rounded, as in torch's kernels.
 
 Neither NumPy's functions nor the rules see bfloat16 numbers: tensors are converted before, and a graph records the
 conversion. Views and conversions themselves work on bfloat16 memory directly.
@@ -43,7 +43,7 @@ def _narrowed(op: Op, t: Tensor) -> Tensor:
 def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
     """An operation with bfloat16 tensors among its arguments. The result is bfloat16 unless another float takes part.
 
-    public: the arguments are those of a user's call, not checked yet.
+    public: the arguments are those of a user's call and not yet checked.
     """
     tensors: list[Tensor] = []
     mapped(tensors.append, (*args, *kwargs.values()))

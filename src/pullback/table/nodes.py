@@ -107,7 +107,7 @@ class OpNode(Node):
                     )
 
     def _output(self, saved: Tensor) -> Tensor:
-        """This node's saved result with its place in the graph. It is saved without, to avoid a reference cycle."""
+        """This node's saved result with its place in the graph; it is saved without, to avoid a reference cycle."""
         out = wrap(saved._data)
         assert saved._view is not None
         out._version_of = saved._version_of
@@ -212,14 +212,15 @@ class OpNode(Node):
 
 
 SAVED_NAMES: dict[str, str | Callable[..., Any]] = {}
-"""For attributes ``_saved_...`` of any node: the names we may have saved the value under, or a function that computes
-it from the saved values its parameters name. `ops` fills in torch's names. An entry may add names (`About.saved`)."""
+"""For attributes ``_saved_...`` of any node: the names that the value may be saved under here, or a function of saved
+values, named by its parameters, that computes it. `ops` fills in torch's names. An entry may add names
+(`About.saved`)."""
 
 
 def saved_attributes(op: Op) -> dict[str, property]:
     """Attributes for the class of an operation's nodes: ``_saved_<argument>`` and the like, also by torch's names.
 
-    They are properties because a ``__getattr__`` would slow down every attribute of a node.
+    They are properties, because a ``__getattr__`` would slow down every attribute of a node.
     """
     titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *SAVED_NAMES, *dict(op.about.saved)}
     return {name: found for title in titles for name, found in _saved_and_raw(title)}
@@ -275,7 +276,7 @@ class ComplexNode(OpNode):
 
 class CutNode(ComplexNode):
     """A `ComplexNode` whose rules have a branch cut along the real line. They get real numbers as complex ones, so that
-    the sign of the imaginary zero says on which side of the cut a conjugate lies."""
+    the sign of the imaginary zero shows the side of the cut that a conjugate lies on."""
 
     __slots__ = ()
 
@@ -284,7 +285,7 @@ class CutNode(ComplexNode):
 
 
 def conjugated(values: Sequence[Any]) -> list[Any]:
-    """The values with complex ones conjugated, as rules get them where the result is complex."""
+    """The values with complex ones conjugated, as rules get them if the result is complex."""
     return [np.conj(v) if _is_complex(v) else v for v in values]
 
 

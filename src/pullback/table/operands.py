@@ -1,7 +1,7 @@
 """Helpers for forwards and rules of elementwise operations: refused dtypes, conversions and masks.
 
-A forward is plain NumPy on payloads of one dtype. It calls `need` where NumPy would compute a result that torch
-refuses. A rule runs on arrays or on Tensors. Its masks and signs have no derivative: it takes them from `plain`.
+A forward is plain NumPy on payloads of one dtype. It calls `need` if NumPy would compute a result that torch refuses. A
+rule runs on arrays or on Tensors. Its masks and signs have no derivative: it takes them from `plain`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def older_form(name: str, places: int, named: Sequence[str], args: tuple[Any, ..
     """The tensors and the keywords of a call in torch's older form, with numbers among the tensors.
 
     ``x.add_(-lr, g)`` is ``x.add_(g, alpha=-lr)``, ``addmm(2, m, 3, a, b)`` is ``addmm(m, a, b, beta=2, alpha=3)``.
-    places: how many tensors there are. named: the numbers, in order. TypeError if the call is not of that form.
+    places: the number of tensors. named: the names of the numbers, in order. TypeError if the call is not of that form.
     """
     tensors = tuple(a for a in args if isinstance(a, Tensor))
     numbers = [a for a in args if type(a) in (int, float, complex)]
@@ -160,7 +160,7 @@ def index_of(name: str, argument: str, value: Any) -> int:
 
 
 def number_of(value: Any) -> Any:
-    """The number in a 0-d tensor that does not require grad, where a number is wanted; other values unchanged."""
+    """The number in a 0-d tensor that does not require grad; any other value unchanged."""
     return value.item() if isinstance(value, Tensor) and not (value._data.ndim or value._requires_grad) else value
 
 
@@ -184,7 +184,7 @@ def plain(value: Any) -> Any:
 
 
 def somewhere(mask: Any) -> bool:
-    """Whether a mask may be True anywhere. A transform's mask cannot be looked at, so it may."""
+    """Whether a mask may be True anywhere. A transform's mask cannot be read, so it may."""
     return isinstance(mask, Lifted) or bool(np.any(mask))
 
 

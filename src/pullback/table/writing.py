@@ -1,8 +1,8 @@
-"""In-place writes and the graph: which tensors may be written to, and whose history changes.
+"""In-place writes and the graph: which tensors may be written to, and which histories change.
 
 A recorded write makes the tensor the output of the operation that computed the new values. If the tensor is a view, its
-base becomes the output of a node that puts the values in their place. In either case every living view of that memory
-is made again, in the graph, from its base.
+base becomes the output of a node that puts in the values. In either case every living view of that memory is made
+again, in the graph, from its base.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
 
 
 def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
-    """Raise if `t` must not become the output of another operation, whatever its memory is."""
+    """Raise if `t` must not become the output of another operation, whatever memory it has."""
     if t._version_of is INFERENCE and not thread.modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
@@ -84,7 +84,7 @@ def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
 
 
 def before_write(t: Tensor) -> Tensor:
-    """A stand-in for `t` as it was before the write: the same place in the graph, a copy of the values."""
+    """A stand-in for `t` before the write: the same place in the graph, a copy of the values."""
     old = wrap(t._data.clone() if isinstance(t._data, Payload) else np.array(t._data))
     old._edge, old._requires_grad = t._edge, t._requires_grad
     return old
@@ -103,7 +103,7 @@ def put(t: Tensor, result: Tensor) -> None:
 
 
 def take_history(t: Tensor, result: Tensor) -> None:
-    """Make `t`, whose memory was just written, the output of the node that `result` came from."""
+    """Make `t`, after a write to its memory, the output of the node that made `result`."""
     t._bump()
     if result._edge is None:
         return
@@ -145,7 +145,7 @@ def _save_itself(t: Tensor, result: Tensor) -> None:
 
 
 def _make_again(t: Tensor, view: View) -> None:
-    """Give a view a new place in the graph, behind the new node of its parent."""
+    """Give a view a new place in the graph, after the new node of its parent."""
     if view.op is None or not view.parent._requires_grad:
         return
     made = record(view.op, 1, (view.parent, *view.args), t._data)

@@ -1,7 +1,7 @@
 """Small helpers on arrays that several layers need: axes, and undoing a broadcast.
 
-Everything here calls NumPy functions only, so it works on whatever answers NumPy's protocols: an array, or a Tensor
-while a backward pass is itself recorded.
+Everything here calls NumPy functions only, so it works on anything that answers NumPy's protocols: an array, or a
+Tensor while a backward pass is itself recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def wrap_axis(axis: Any, ndim: int) -> int:
     if type(axis) is int and -ndim <= axis < ndim:
         return axis if axis >= 0 else axis + ndim
     try:
-        if isinstance(axis, bool):  # most often meant for another argument, as in x.sum(True)
+        if isinstance(axis, bool):  # most often a value for another argument, as in x.sum(True)
             raise TypeError
         axis = operator.index(axis)
     except TypeError:
@@ -35,7 +35,7 @@ def wrap_axis(axis: Any, ndim: int) -> int:
 
 
 def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
-    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None and () mean all of them: None."""
+    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None for None and (), which mean all."""
     if type(axes) is int:
         axis = wrap_axis(axes, ndim)
         return (axis,) if ndim else None
@@ -53,24 +53,24 @@ def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
 
 
 def insert_axes(g: Any, axes: tuple[int, ...] | None, shape: Sequence[int], keepdim: bool) -> Any:
-    """Give a reduction's result back the axes it lost, each of length 1, so that it broadcasts against `shape`."""
-    if keepdim or axes is None:  # of no axes: it broadcasts as it is
+    """Put back the axes that a reduction removed, each with length 1, so that the result broadcasts against `shape`."""
+    if keepdim or axes is None:  # a 0-d result broadcasts unchanged
         return g
     return reshaped(g, tuple([1 if i in axes else n for i, n in enumerate(shape)]))
 
 
 def reshaped(g: Any, shape: Shape) -> Any:
-    """``np.reshape``; of an array its method, which takes less time."""
+    """``np.reshape``; for an array its method, which is faster."""
     return g.reshape(shape) if type(g) is np.ndarray else np.reshape(g, shape)
 
 
 def permuted(g: Any, axes: Shape) -> Any:
-    """``np.transpose``; of an array its method, which takes less time."""
+    """``np.transpose``; for an array its method, which is faster."""
     return g.transpose(axes) if type(g) is np.ndarray else np.transpose(g, axes)
 
 
 def taken_along(a: Any, index: Any, axis: int) -> Any:
-    """``np.take_along_axis``, without its detours where both are arrays.
+    """``np.take_along_axis``, without its overhead if both are arrays.
 
     >>> taken_along(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]]), 1)
     array([[2.],
@@ -82,13 +82,13 @@ def taken_along(a: Any, index: Any, axis: int) -> Any:
 
 
 def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:
-    """The index by which NumPy finds the elements at `index` along `axis` of an array of `shape`."""
+    """NumPy's index for the elements at `index` along `axis` of an array of `shape`."""
     after = len(shape) - 1
     return tuple([index if i == axis else np.arange(n).reshape(n, *(1,) * (after - i)) for i, n in enumerate(shape)])
 
 
 def writable(found: Any) -> Any:
-    """A result of NumPy as an array that can be written to: NumPy gives a single number as a scalar.
+    """A NumPy result as a writable array: NumPy returns a single number as a scalar.
 
     >>> writable(np.negative(np.array(2.0)))
     array(-2.)
@@ -100,7 +100,7 @@ _SMALL = 4096
 
 
 def spread(g: Any, shape: Shape) -> Any:
-    """``np.broadcast_to``; of a small array a copy, which takes less time than NumPy's view.
+    """``np.broadcast_to``; for a small array a copy, which is faster than NumPy's view.
 
     >>> spread(np.array([1.0, 2.0]), (2, 2))
     array([[1., 2.],
@@ -114,7 +114,7 @@ def spread(g: Any, shape: Shape) -> Any:
 
 
 def repeated(a: Any, shape: Shape) -> Any:
-    """``np.broadcast_to``; of an array by setting its strides, in a tenth of the time.
+    """``np.broadcast_to``; for an array by setting its strides, in a tenth of the time.
 
     >>> repeated(np.array([1.0, 2.0]), (2, 2)).strides
     (0, 8)
@@ -126,7 +126,7 @@ def repeated(a: Any, shape: Shape) -> Any:
     return np.ndarray(shape, a.dtype, a, 0, (*(0,) * lead, *steps))
 
 
-_LEADING = tuple(range(64))  # the axes of an array: NumPy has no more
+_LEADING = tuple(range(64))  # NumPy's largest number of axes
 _add_up: Any = np.add.reduce  # Any: the type of ndarray has no axes by position
 
 
@@ -165,8 +165,8 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
         axes = tuple([i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1)])
     if not axes:
         return reshaped(g, shape)
-    # add.reduce is what np.sum calls; called from here, its floating point warnings are this package's, which are
-    # silent
+    # add.reduce is what np.sum calls; called from here, its floating point warnings belong to this package and are
+    # silenced
     return reshaped(added(g, axes) if type(g) is np.ndarray else np.sum(g, axis=axes), shape)
 
 
@@ -174,7 +174,7 @@ def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
     """The distance between neighbours along each axis, in elements; for an empty array, as the shape implies."""
     if array.size or any(array.strides):
         return tuple(s // array.itemsize for s in array.strides)
-    # NumPy tells 0 for what it has made without elements
+    # NumPy gives 0 for an array it made without elements
     return tuple(math.prod(max(n, 1) for n in array.shape[i + 1 :]) for i in range(array.ndim))
 
 
@@ -192,7 +192,7 @@ def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:
 def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """The array that torch's deprecated constructor makes: of a size, or of the values in its only argument.
 
-    is_size: whether they are known to be a size; else numbers are.
+    is_size: whether the arguments are known to be a size; otherwise integers are.
     """
     if is_size or all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
         if min(given, default=0) < 0:
@@ -222,8 +222,8 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
 def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
     """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
 
-    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
-    then arise in a frame of this package, where they are silenced. Sums of half precision are found in single.
+    On an array, the method is called directly: NumPy's warnings of overflow and of inf - inf, which torch does not
+    give, then arise in a frame of this package, where they are silenced. Sums in half precision are computed in single.
     """
     if type(input) is not np.ndarray:
         return function(input, **how)

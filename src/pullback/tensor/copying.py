@@ -1,4 +1,4 @@
-"""How tensors are copied and pickled: what `copy.deepcopy`, `copy.copy` and `pickle` make of one."""
+"""Copying and pickling of tensors: `copy.deepcopy`, `copy.copy` and `pickle`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: d
 
 
 def _reduce(self: Tensor, protocol: Any) -> Any:
-    """How a tensor is pickled: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
+    """The pickle of a tensor: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
     if self._edge is None and self._leaf is not None and type(self) not in PLAIN - {Tensor}:
         for hook in self._leaf[0].hooks.values():  # a Parameter's are dropped silently, as in torch
             if not hasattr(hook, "__torch_unserializable__"):

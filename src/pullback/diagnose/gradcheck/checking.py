@@ -1,7 +1,7 @@
 """gradcheck and gradgradcheck: whether a backward computes the derivative of its function.
 
 The derivative that backward claims (the *analytical* Jacobian, a row for each element of the output) is compared with
-the one that appears when the function's inputs are moved a little (the *numerical* Jacobian, by central differences).
+the one measured by moving the function's inputs a little (the *numerical* Jacobian, by central differences).
 The function, its evaluation and its Jacobians are in `problem.py`. Further properties of a correct backward are checked
 in `properties.py`, forward mode and `vmap` in `other_modes.py`; `disagreement.py` words a failure.
 """
@@ -52,8 +52,8 @@ CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {
 """The checks of the other modes, by the names of their options."""
 
 SEED = 20
-LARGEST_REPORT = 1_000_000  # entries of a Jacobian that is computed only to be shown
-LARGEST_SEARCH = 32  # columns that are searched for kinks
+LARGEST_REPORT = 1_000_000  # entries of a Jacobian computed only for the message
+LARGEST_SEARCH = 32  # columns searched for kinks
 
 
 def gradcheck(
@@ -92,10 +92,10 @@ def gradcheck(
         func: takes `inputs` as its arguments; returns a Tensor, or nested tuples, lists and dicts of them. Results
             other than floating point or complex Tensors that require grad are ignored.
         inputs: a Tensor, or a sequence of arguments: Tensors, nested containers of Tensors, anything else.
-        eps: how far the inputs are moved.
+        eps: the distance by which the inputs are moved.
         atol, rtol: the tolerances.
         raise_exception: raise GradcheckError on failure, instead of returning False.
-        nondet_tol: how much the gradients of two equal backward passes may differ.
+        nondet_tol: the allowed difference between the gradients of two equal backward passes.
         check_undefined_grad: check that backward treats None, for outputs that are not used, as zeros.
         check_grad_dtypes: check that the backward of every Function returns gradients of its arguments' dtypes.
         check_backward_ad: check backward; this is the default.
@@ -103,8 +103,8 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives the same under
             `vmap` as one by one.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
-        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at the
-            places they hold; elsewhere nothing is checked. It has no effect on dense tensors.
+        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at their
+        stored entries; elsewhere nothing is checked. It has no effect on dense tensors.
 
     Returns:
         True if all gradients agree.
@@ -305,7 +305,7 @@ def _check(problem: Problem, options: Options) -> None:
 
 
 def _check_constant(call: Call, options: Options) -> None:
-    """Check that the outputs, none of which requires grad, depend on no input."""
+    """Check that the outputs depend on no input, when no output requires grad."""
     for i, label in enumerate(call.problem.labels):
         found = numerical(call, i, None, [None] * len(call.outputs), options.eps)
         for output, (jacobian, _) in zip(call.labels, found, strict=True):

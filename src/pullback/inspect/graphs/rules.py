@@ -1,4 +1,4 @@
-"""The formula of a node: what its operation computes and how its gradient goes back, read off the source code.
+"""The formulas of a node, for its operation and its gradient, read from the source code.
 
 An operation's rule is often an expression in the entry of the table, with others around it on the line; the positions
 that Python keeps for its tracebacks give its beginning and end.
@@ -20,7 +20,7 @@ from ...table.nodes import OpNode
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """call: the call. words: a line that says what it computes. formula: the source of the derivative, found at
+    """call: the call. words: a line that describes it. formula: the source of the derivative, found at
     `place`, a file and a line.
     """
 

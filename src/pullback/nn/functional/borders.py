@@ -1,4 +1,4 @@
-"""`pad`: borders of a constant or of the tensor's own elements, and borders that are cut off."""
+"""`pad`: borders filled with a constant or the tensor's own elements, and borders that are cut off."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
 
 
 _PADDINGS = {"reflect": "Reflection", "replicate": "Replication"}
-_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # lengths of `pad`, each with its ranks, where elements repeat
+_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # lengths of `pad`, each with its ranks, in repeating modes
 
 
 @functools.lru_cache(256)

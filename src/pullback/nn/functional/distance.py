@@ -1,4 +1,4 @@
-"""Distances and directions: of vectors from each other, and vectors of length 1."""
+"""Distances and angles between vectors, and vectors scaled to length 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that functions of several files are made of, and that are not public themselves.
+"""Operations that functions in several files use, and that are not public themselves.
 
 The arithmetic of the linear ones is in `kernels/planes.py` and `kernels/taps.py`; here are their adjoints.
 """
@@ -51,11 +51,11 @@ def _into_planes(input: Any, index: Any, plane: Any) -> Any:
     input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
 )
 def _resample(input: Any, maps: Any) -> Any:
-    """A linear map for each of the last axes, or None where the axis stays as it is."""
+    """A linear map for each of the last axes, or None for an axis that stays unchanged."""
     return taps.applied(maps, input)
 
 
 @pointwise(home="nn.functional", input=lambda g: g)
 def _at_least(input: Any, bound: float) -> Any:
-    """``max(input, bound)`` with the derivative of `input`: a bound that keeps clear of a division by 0."""
+    """``max(input, bound)`` with the derivative of `input`: a bound that avoids a division by 0."""
     return np.maximum(input, bound)

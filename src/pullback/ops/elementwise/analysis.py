@@ -1,7 +1,7 @@
 """Elementwise functions of analysis: exponentials and logarithms, trigonometry, the sigmoid and its inverse.
 
-Each is one entry: a ufunc and an expression of the derivative. Where torch's own derivative is infinite or NaN at the
-edge of a domain (`logit` at 0, `hypot` at the origin), so is ours.
+Each is one entry: a ufunc and an expression of the derivative. If torch's derivative is infinite or NaN at the edge of
+a domain (`logit` at 0, `hypot` at the origin), so is the one here.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _unit_root(input: Any) -> Any:
 asin = elementwise(
     "asin",
     np.arcsin,
-    "The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1].",
+    "The inverse of the sine, from -pi/2 to pi/2; NaN outside [-1, 1].",
     also="arcsin",
     floats=True,
     domain="small",
@@ -175,7 +175,7 @@ asin = elementwise(
 acos = elementwise(
     "acos",
     np.arccos,
-    "The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1].",
+    "The inverse of the cosine, from 0 to pi; NaN outside [-1, 1].",
     also="arccos",
     floats=True,
     domain="small",
@@ -295,7 +295,7 @@ asinh = elementwise(
 
 
 def _acosh_rule(g: Any, input: Any) -> Any:
-    if is_complex(input):  # the root of the product would have the other sign left of the imaginary axis
+    if is_complex(input):  # left of the imaginary axis, the root of the product would have the other sign
         return g / (np.sqrt(input - 1) * np.sqrt(input - (-1)))  # a difference keeps the sign of an imaginary zero
     return g / np.sqrt(input * input - 1)
 
@@ -313,7 +313,7 @@ acosh = elementwise(
 atanh = elementwise(
     "atanh",
     np.arctanh,
-    "The inverse of the hyperbolic tangent; NaN outside of [-1, 1].",
+    "The inverse of the hyperbolic tangent; NaN outside [-1, 1].",
     also="arctanh",
     floats=True,
     domain="small",
@@ -331,7 +331,7 @@ def _sigmoid(input: Any) -> Any:
         np.exp(found, out=found)
         found += 1
         return np.reciprocal(found, out=found)  # where exp overflows, 1 / inf is 0
-    right = np.greater_equal(np.real(input), 0)  # of complex numbers 1 / inf may be NaN
+    right = np.greater_equal(np.real(input), 0)  # for complex numbers, 1 / inf may be NaN
     e = np.exp(np.where(right, -input, input))
     return np.true_divide(np.where(right, 1, e), np.add(e, 1))
 

@@ -19,7 +19,7 @@ from ...tensor import dtypes
 from ...tensor.tensor import NUMPY, Tensor
 from ..make.conversion import to
 
-# In torch's nodes, operands that are numbers are tensors.
+# In torch's nodes, number operands are tensors.
 _OPERANDS = {"self": lambda input: tensor_of(input), "other": lambda other: tensor_of(other)}
 
 mul = elementwise(
@@ -112,7 +112,7 @@ METHODS["__pos__"] = positive
 _div = elementwise(
     "div",
     np.true_divide,
-    "``input / other``, broadcast; of integers a float.",
+    "``input / other``, broadcast; a float for integers.",
     also="divide true_divide",
     front=True,
     saved={**_OPERANDS, "rounding_mode": lambda: None},
@@ -142,7 +142,7 @@ def _by_quotient(whole: Any, rule: Any, input: Any, other: Any) -> Any:
     """`whole` for large float32 arrays, computed by `rule` from the float64 quotient: NumPy's own function is slow.
 
     The 53-bit quotient of 24-bit numbers is on the right side of every whole number up to 2**24, and the remainder is
-    exact. `rule` takes both operands and the quotient. Where the quotient is larger, `whole` itself is called.
+    exact. `rule` takes both operands and the quotient. For larger quotients, `whole` itself is called.
     """
     if any(getattr(v, "dtype", None) != np.float32 for v in (input, other)) or input.size < _BLOCK:
         return whole(input, other)

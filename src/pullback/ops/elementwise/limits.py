@@ -1,4 +1,4 @@
-"""Choices: signs and sizes, the larger and the smaller, limits, `where`, and replacements for NaN.
+"""Signs and moduli, the larger and the smaller, limits, `where`, and replacements for NaN.
 
 At kinks they follow torch: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in halves,
 `fmax` and `fmin` give it to the first; `clamp` passes the gradient at its bounds. Rules apply masks by `where`, not by
@@ -26,7 +26,7 @@ from ...tensor.tensor import Tensor
 def _within(input: Any, low: Any, high: Any) -> Any:
     """``min(max(input, low), high)``; None is no limit."""
     if input.size >= _LARGE and input.dtype.kind in "fV" and all(np.ndim(v) == 0 for v in (low, high)):
-        # for an array and a number, several times as fast as np.maximum
+        # for an array and a number, several times faster than np.maximum
         return input.clip(-inf if low is None else low, inf if high is None else high)
     found = input if low is None else np.maximum(input, low)
     return found if high is None else np.minimum(found, high)
@@ -122,7 +122,7 @@ def _abs_rule(g: Any, input: Any) -> Any:
 abs: Operation = elementwise(
     "abs",
     lambda input: np.abs(need("abs", NUMBERS, input)),
-    "The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0.",
+    "The absolute value; for complex numbers the modulus, a real tensor. The derivative at 0 is 0.",
     also="absolute",
     dunder="abs",
     holomorphic=False,
@@ -168,13 +168,13 @@ def heaviside(input: Any, values: Any) -> Any:
 
 # The larger and the smaller
 def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
-    """The cotangent where this operand is larger, half of it at a tie; where one is NaN, both get it."""
+    """The cotangent where this operand is larger, half of it at a tie; if one is NaN, both get it."""
     mine, theirs = plain(mine), plain(theirs)
     return only(np.logical_not(better(theirs, mine)), np.where(np.equal(mine, theirs), np.multiply(0.5, g), g))
 
 
 def _first(input: Any, other: Any, holds: Any) -> Any:
-    """A mask of where the first operand is taken: the comparison with the second holds, or the second is NaN."""
+    """The mask of elements taken from the first operand: the comparison with the second holds, or the second is NaN."""
     return np.logical_or(holds(plain(input), plain(other)), np.isnan(plain(other)))
 
 
@@ -203,7 +203,7 @@ minimum: Operation = elementwise(
 fmax: Operation = elementwise(
     "fmax",
     lambda input, other: np.fmax(*need_both("fmax", REAL, input, other)),
-    "The larger of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient.",
+    "The larger of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient.",
     fits=in_range,
     inplace=False,
     numpy={np.fmax: lambda x1, x2: fmax(x1, x2)},
@@ -214,7 +214,7 @@ fmax: Operation = elementwise(
 fmin: Operation = elementwise(
     "fmin",
     lambda input, other: np.fmin(*need_both("fmin", REAL, input, other)),
-    "The smaller of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient.",
+    "The smaller of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient.",
     fits=in_range,
     inplace=False,
     numpy={np.fmin: lambda x1, x2: fmin(x1, x2)},
@@ -425,7 +425,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     ``where(condition)`` alone is ``nonzero(condition, as_tuple=True)``: an index for each dimension.
 
     The side not taken is still computed: ``where(x > 0, sqrt(x), 0)`` has the gradient ``0 * inf = NaN`` at 0. Make the
-    operand safe instead: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
+    operand safe: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
 
     >>> import pullback
     >>> x = pullback.tensor([-1.0, 2.0])

@@ -1,7 +1,7 @@
 """Powers and roots.
 
 The derivative by the base is 0 where the exponent is 0, and the derivative by the exponent is 0 where the base is 0.
-These are the limits; the bare expressions would give ``0 * inf``.
+These are limits; the plain expressions would give ``0 * inf``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _power(input: Any, other: Any) -> Any:
         return np.power(input, other)
     if not other.ndim:
         raise RuntimeError(_NEGATIVE)
-    # torch refuses a single negative exponent, but not some among many: their result is truncated to 0, or 1 or -1
+    # torch refuses a single negative exponent, but not one among several: its result is truncated to 0, or 1 or -1
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
     return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
 
@@ -160,7 +160,7 @@ _pow = elementwise(
     refused=[*NO_PAIR, S(V([1, 2], "int64"), -1)],
     differs=[
         Differs(
-            "a 0-d exponent is treated as the number it holds, which torch refuses where it is negative",
+            "a 0-d exponent is treated as the number it holds, which torch refuses if it is negative",
             "values",
             "int64",
             "[] small",

@@ -1,6 +1,6 @@
 """Activations that are also functions of `pullback` and methods of Tensor: softmax, and piecewise linear ones.
 
-`pullback.nn.functional` enters the other activations. They share the samples and rules here.
+`pullback.nn.functional` enters the other activations. They use the samples and rules from here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_AXES = [S(A(2, 3), 2), S(A(2, 3), -3), S(A(), 1), S(A(2, 3), 0, nonsense=1)]
 
 
 def of_nothing() -> list[Any]:
-    return [Differs("torch looks at the dtype only where there are elements", "values", "int64 bool complex128", "0]")]
+    return [Differs("torch checks the dtype only if there are elements", "values", "int64 bool complex128", "0]")]
 
 
 def _total(values: Any, axis: int) -> Any:

@@ -1,4 +1,4 @@
-"""Selection by positions and masks: gathered along an axis, taken from the flattened tensor, where a mask is True.
+"""Selection by positions and masks: along an axis, from the flattened tensor, where a mask is True.
 
 `x[index]` itself is in `subscripts.py`.
 """
@@ -147,7 +147,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     ],
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor.
+    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, from the flattened tensor.
 
     Negative positions count from the end.
     """
@@ -186,7 +186,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def straight(index: Any, dim: int) -> tuple[Any, ...]:
-    """The index of these positions along axis `dim` and of everything along the axes before it."""
+    """The index of these positions along axis `dim`, with full slices along the axes before it."""
     return (*[None] * dim, np.reshape(index, (-1,)))
 
 
@@ -325,7 +325,7 @@ def check_mask(name: str, mask: Any) -> None:
 
 
 def check_bool(name: str, mask: Any) -> None:
-    """Refuse a mask of another dtype than bool."""
+    """Refuse a mask whose dtype is not bool."""
     if mask.dtype.kind != "b":
         raise RuntimeError(
             errors.message(
@@ -405,7 +405,7 @@ def masked_select(input: Any, mask: Any) -> Any:
     refused=lambda: [S([1.0]), S(A(2), True), S(A(2), nonsense=1)],
 )
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis.
+    """The positions of the elements that are not 0: a row for each or, with `as_tuple`, a tensor for each axis.
 
     >>> import pullback
     >>> pullback.nonzero(pullback.tensor([[0, 2], [3, 0]]))

@@ -315,7 +315,7 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: Any, title: str) -> Tensor:
-    """`input` with the view ``op(input, *args)``, of shape `shape`, replaced by `src`. title: of the node."""
+    """`input` with the view ``op(input, *args)``, of shape `shape`, replaced by `src`. title: the name of the node."""
     if not isinstance(src, (Tensor, np.ndarray)):
         raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
     if tuple(src.shape) != tuple(shape):
@@ -414,7 +414,7 @@ alias("index_put_", _index_put_)
         S(A(3, 4), 1.0, (1,), (1,)),
     ],
     differs=lambda: [
-        Differs("torch keeps the part of the gradient that was replaced, not the rest of it", check)
+        Differs("torch keeps the gradient of the replaced part, not that of the rest", check)
         for check in ("gradients", "second")
     ],
 )

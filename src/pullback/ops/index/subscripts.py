@@ -1,4 +1,4 @@
-"""Indexing: `x[index]` and `x[index] = value`, and the one way in which operations write to the memory of a tensor.
+"""Indexing: `x[index]` and `x[index] = value`, and the one way for operations to write to the memory of a tensor.
 
 An index is read in two steps, as in torch. The first takes the parts that give a view: integers, slices, None,
 Ellipsis. The second takes the arrays of positions, one or None for each remaining axis; a mask counts as the positions
@@ -139,7 +139,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
 
 
 def _gives_a_view(parts: Parts) -> bool:
-    """Whether an index certainly gives a view and is in NumPy's form already: most are, and need no `two_steps`."""
+    """Whether an index certainly gives a view and is in NumPy's form already: most do, and need no `two_steps`."""
     for part in parts:
         if type(part) is slice:
             if not (type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS and part.step is None):
@@ -282,7 +282,7 @@ def _aligned(level: Any, index: Any, rank: int) -> Any:
     input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape),
 )
 def _index(input: Any, indices: Any) -> Any:
-    """The elements at positions: an array of them, or None, for each leading axis."""
+    """The elements at positions: for each leading axis an array of positions, or None."""
     found = arrays_of(indices)
     try:
         if all(p is None for p in found[:-1]):  # along one axis
@@ -359,7 +359,7 @@ def _put_through(input: Any, values: Any, steps: Any) -> Any:
     if np.may_share_memory(view, out) or not out.size:
         _assign(view, None if positions is None else arrays_of(positions), values)
         return out
-    # the copy lies in memory in another order than the original did, so that a step made a copy instead of a view
+    # the copy has another order in memory than the original, so that a step made a copy instead of a view
     places = _followed(np.arange(out.size).reshape(out.shape), steps)
     out = np.array(input, order="C")
     if positions is not None:

@@ -128,7 +128,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 
 def lower(A: Tensor, title: str = "") -> Tensor:
-    """The lower triangular factor. title: torch's name of its node."""
+    """The lower triangular factor. title: torch's name for its node."""
     check_matrix("linalg.cholesky", A, square=True)
     return (titled(_cholesky, title) if title else _cholesky)(A)
 
@@ -363,7 +363,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     Q^H instead of Q.
     """
     check_matrix("ormqr", input, "input")
-    count = min(input._data.shape[-2:])  # the number of reflections; further columns hold none
+    count = min(input._data.shape[-2:])  # the number of reflections; further columns hold no reflection
     V, *_ = parts = _reflections("ormqr", input[..., :count], tau)
     check_matrix("ormqr", other, "other")
     check_same_dtype("ormqr", input=input, other=other)

@@ -29,7 +29,7 @@ def is_complex(x: Any) -> bool:
 
 
 def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
-    """Refuse anything but a tensor of a floating point or complex dtype of LAPACK's or, with `half`, of 16 bits."""
+    """Refuse all but tensors of a floating point or complex dtype that LAPACK has or, with `half`, of 16 bits."""
     data = data_of(value)
     if not hasattr(data, "dtype"):
         raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))

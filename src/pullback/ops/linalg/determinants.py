@@ -140,7 +140,7 @@ def _cofactors(A: Any) -> Any:
     samples=squares,
     kinks=SINGULAR,
     refused=NO_SQUARE,
-    differs=[Differs("torch's gradient at a singular matrix is right with create_graph only, and else 0", "kinks")],
+    differs=[Differs("torch's gradient at a singular matrix is right with create_graph, otherwise 0", "kinks")],
 )
 def det(A: Any) -> Any:
     """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also for singular ones.

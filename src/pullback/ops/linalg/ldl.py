@@ -186,7 +186,7 @@ def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
 )
 def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
-    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
+    """X with ``A X = B``, from `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
     n = LD.shape[-1]
     lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))

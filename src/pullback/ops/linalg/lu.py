@@ -34,7 +34,7 @@ LUFactorExResult = result_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
 def _order(pivots: Any, rows: int, inverse: bool) -> Any:
-    """The row of A for each row of ``L U``, or the inverse of that; from the exchanges, which count from 1."""
+    """The row of A for each row of ``L U``, or the inverse permutation; from the exchanges, which count from 1."""
     if pivots.dtype != np.int32 or np.any(pivots < 1) or np.any(pivots > rows):
         raise RuntimeError(
             errors.message(
@@ -45,7 +45,7 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
         )
     order = np.empty((*pivots.shape[:-1], rows), np.int64)
     for place in np.ndindex(pivots.shape[:-1]):
-        found = list(range(rows))  # Python's numbers are exchanged faster than elements of an array
+        found = list(range(rows))  # exchanging Python numbers is faster than exchanging elements of an array
         for i, other in enumerate(pivots[place].tolist()):
             found[i], found[other - 1] = found[other - 1], found[i]
         order[place] = found
@@ -153,7 +153,7 @@ _NO_PIVOT = [*NO_MATRIX, S(M(2, 2), pivot=False), S(M(2, 2), False)]
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """The LU factors of A in one matrix, ``LU``, and the exchanges of rows, ``pivots``, which count from 1.
 
-    For `lu_solve`, hence a LinAlgError if a matrix is singular. The results are those of LAPACK's getrf.
+    It is meant for `lu_solve`, so a singular matrix raises LinAlgError. The results are those of LAPACK's getrf.
     """
     check_matrix("linalg.lu_factor", A)
     return LUFactorResult(*_lu(A, pivot, "linalg.lu_factor")[:2])
@@ -223,12 +223,12 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
         S(M(3, 3)),
     ],
     differs=[
-        Differs("what is empty has no gradient; torch's cannot be computed", check, sample="False")
+        Differs("an empty result has no gradient; torch fails to compute one", check, sample="False")
         for check in ("gradients", "second")
     ],
 )
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; those not asked for are empty."""
+    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; a result that is not requested is empty."""
     if LU_data._data.ndim < 2:
         raise RuntimeError(
             errors.message("lu_unpack()", expected="LU_data of matrices", found=errors.describe(LU_data))

@@ -110,7 +110,7 @@ def matrix_exp(A: Any) -> Any:
 
 
 def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Where to split each part of a chain of matrices for the fewest multiplications.
+    """The place to split each part of a chain of matrices for the fewest multiplications.
 
     `sizes`: the rows of each matrix, then the columns of the last (Cormen et al., Introduction to Algorithms, 15.2).
     """
@@ -197,7 +197,7 @@ def multi_dot(tensors: Any) -> Tensor:
     ],
 )
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the cheapest order; an older form of `linalg.multi_dot`."""
+    """The product of matrices, in the cheapest order; the older form of `linalg.multi_dot`."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices.")
     for t in matrices:
@@ -252,7 +252,7 @@ def _cross(input: Any, other: Any, dim: int) -> Any:
 
 
 def cross_product(name: str, input: Any, other: Any, dim: Any) -> Tensor:
-    """The cross product along `dim`, or, if it is None, along the first axis of length 3."""
+    """The cross product along `dim`, or along the first axis of length 3 if `dim` is None."""
     for value in (input, other):
         if not isinstance(value, Tensor):
             raise TypeError(errors.message(f"{name}()", expected="two Tensors", found=errors.describe(value)))
@@ -436,7 +436,7 @@ older_vander: Operation = composite(
     ],
     refused=[S(M()), S(M(2, 2)), S(M(2), -1), S(M(2), "2"), S([1.0])],
     differs=[
-        Differs("torch writes into what it saved for the gradient, and has none then", check)
+        Differs("torch overwrites a value that it saved, and then has no gradient", check)
         for check in ("gradients", "second")
     ],
 )(_older_vander)

@@ -23,7 +23,7 @@ from .spectral import svdvals
 
 
 def _converted(name: str, x: Tensor, dtype: Any) -> Tensor:
-    """The tensor in the dtype asked for, which must hold its values."""
+    """The tensor in the requested dtype, which must hold its values."""
     if dtype is None:
         return x
     asked, own = dtypes.to_numpy(dtype), x._data.dtype
@@ -34,7 +34,8 @@ def _converted(name: str, x: Tensor, dtype: Any) -> Tensor:
     return to(x, asked)
 
 
-# Of vectors -----------------------------------------------------------------------------------------------------------
+# Norms of vectors
+# -----------------------------------------------------------------------------------------------------------
 
 _ORDERS = (2, 1, 0, 3, 2.5, 0.5, -1, -2, inf, -inf)
 
@@ -105,7 +106,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     return p_norm(_converted("linalg.vector_norm", x, dtype), ord, dim, keepdim)
 
 
-# Of matrices ----------------------------------------------------------------------------------------------------------
+# Norms of matrices
+# ----------------------------------------------------------------------------------------------------------
 
 
 def _largest(x: Tensor, dim: int) -> Any:

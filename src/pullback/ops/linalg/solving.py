@@ -61,7 +61,7 @@ def squares(domain: str = "regular") -> list[Sample]:
     ]
 
 
-EMPTY = Differs("torch looks at the dtype only where there are elements", "values", "int64 bool", "0")
+EMPTY = Differs("torch checks the dtype only if there are elements", "values", "int64 bool", "0")
 NO_SQUARE = [S(M(2, 3)), S(M(3)), S(M()), S([[1.0]]), S(M(2, 2, dtype="int64")), S(), S(M(2, 2), nonsense=1)]
 SINGULAR = [S(V([[1.0, 2.0], [2.0, 4.0]])), S(V([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]))]
 
@@ -208,7 +208,7 @@ def _solve_ex(A: Any, B: Any, check_errors: bool) -> Any:
 
 
 def _is_vector(A: Tensor, B: Any) -> bool:
-    """Whether the right hand side is a vector, or one vector for each matrix, and not a matrix."""
+    """Whether the right-hand side is a vector, or one vector for each matrix, and not a matrix."""
     a, b = A._data.shape, data_of(B).shape
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
@@ -216,7 +216,7 @@ def _is_vector(A: Tensor, B: Any) -> bool:
 def _solved(name: str, solver: Callable[[Any, Any], Any], A: Tensor, B: Any, left: bool) -> Any:
     """``A X = B`` or ``X A = B`` by a solver of the first: a function that shapes the solution, and the result.
 
-    B is taken for a vector where torch takes it for one.
+    B counts as a vector whenever it does in torch.
     """
     check_matrix(name, A, square=True)
     if not isinstance(B, Tensor):
@@ -276,7 +276,7 @@ _SINGULAR_SYSTEMS = [S(*s.args, M(2, 1)) for s in SINGULAR]
 @composite(
     home="linalg",
     numpy={
-        # NumPy takes a stack of vectors for a matrix, as torch does not; they agree on all other arguments
+        # NumPy, unlike torch, takes a stack of vectors for a matrix; they agree on all other arguments
         np.linalg.solve: lambda a, b: _numpy_solve(a, b),
     },
     samples=_systems,
@@ -285,7 +285,7 @@ _SINGULAR_SYSTEMS = [S(*s.args, M(2, 1)) for s in SINGULAR]
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with ``A X = B``, or with ``X A = B`` if not `left`. ``dX = A^-1 (dB - dA X)``; LinAlgError if A is singular.
 
-    B is a vector if it has one axis, or the shape of A without the last; else a matrix. Batches broadcast.
+    B is a vector if it has one axis, or the shape of A without the last; otherwise a matrix. Batches broadcast.
 
     >>> import pullback
     >>> A = pullback.tensor([[2.0, 0.0], [0.0, 4.0]])
@@ -399,8 +399,8 @@ def _triangular_samples() -> list[Sample]:
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with ``A X = B``, or ``X A = B`` if not `left`; only the upper or the lower triangle of A is read.
 
-    With `unitriangular` its diagonal is taken to be 1. A zero on the diagonal raises no error: it is divided by. B is a
-    matrix or a stack of them, and batches broadcast.
+    With `unitriangular` its diagonal is taken to be 1. A zero on the diagonal raises no error: it is used as a divisor.
+    B is a matrix or a stack of them, and batches broadcast.
 
     >>> import pullback
     >>> A = pullback.tensor([[1.0, 1.0], [0.0, 2.0]])

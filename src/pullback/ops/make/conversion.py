@@ -23,8 +23,8 @@ Order = str | tuple[int, ...]
 
 
 class memory_format:  # noqa: N801 - torch's name
-    """The order of a result's axes in memory: that of the tensor it is made from (`preserve_format`), one after another
-    (`contiguous_format`), or the second one last (`channels_last`, of 4 axes, and `channels_last_3d`, of 5).
+    """The order of a result's axes in memory: that of its source (`preserve_format`), the natural order
+    (`contiguous_format`), or with the second axis last (`channels_last` for 4 axes, `channels_last_3d` for 5).
 
     >>> import pullback
     >>> pullback.ones(2, 3).T.double().stride()
@@ -55,7 +55,7 @@ channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 
 
 def order_of(format: Any, like: Tensor | None = None) -> Any:
-    """The order that a memory format stands for; None preserves the order of `like`, the tensor a result is made from.
+    """The order that a memory format stands for; None preserves the order of `like`, the source of the result.
 
     A tensor with a stride of 0 has no order to preserve: its result is contiguous.
     """
@@ -101,7 +101,7 @@ def _to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
 
 
 def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
-    """A copy of an array in another dtype, with torch's warning where it loses the imaginary part."""
+    """A copy of an array in another dtype, with torch's warning if it loses the imaginary part."""
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
         array = np.real(array)
@@ -109,7 +109,7 @@ def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
 
 
 def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
-    """The dtype that the arguments of `to` ask for (None: no dtype), and whether they ask for a copy in any case."""
+    """The dtype that the arguments of `to` request (None: no dtype), and whether they demand a copy."""
     places = [*args]
     if places and isinstance(places[0], Tensor):
         if dtype is not None or device is not None:
@@ -222,7 +222,7 @@ def to(
 
 
 def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor with NumPy's dtype `found`: itself, if it has this dtype and memory format and no `copy` is wanted."""
+    """The tensor with NumPy's dtype `found`: itself, if it has this dtype and memory format and `copy` is False."""
     order = order_of(memory_format, input)
     if found == input._data.dtype and not copy and _lies_so(input, memory_format):
         return input
@@ -295,7 +295,7 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 @method("cuda")
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """Refused: there is no GPU here."""
+    """Refuse: there is no GPU here."""
     dtypes.check_device("cuda" if device is None else device)
     return self
 

@@ -1,4 +1,4 @@
-"""NumPy's reductions, statistics, sorting and searching, where their arguments or their meaning differ from torch's.
+"""NumPy's reductions, statistics, sorting and searching, with arguments or a meaning that differ from torch's.
 
 `np.var` divides by n, `np.median` takes the mean of the middle two, `np.quantile` has methods. Arguments that are not
 listed here (``out=``, ``where=``, ``initial=``) are refused: for a Tensor they have no meaning, or are not supported.
@@ -131,7 +131,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 
 # Quantiles ------------------------------------------------------------------------------------------------------------
 
-_BETWEEN = {  # the constants alpha and beta of Hyndman and Fan, Sample quantiles in statistical packages (1996)
+_BETWEEN = {  # the constants alpha and beta from Hyndman and Fan, Sample quantiles in statistical packages (1996)
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
     "weibull": (0.0, 0.0),

@@ -1,7 +1,7 @@
-"""NumPy's functions on shapes and positions that torch lacks: NumPy's arguments, computed by our operations.
+"""NumPy's functions on shapes and positions that torch lacks, computed by operations of this package.
 
-Functions that torch has as well are named in their entries. Positions, conditions and numbers of sections beside the
-Tensor are read as values: they have no derivative.
+Functions that torch has as well are named in their entries. Positions, conditions and numbers of sections are read as
+values: they have no derivative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..shape.splitting import tensor_split, unbind
 
 
 def _values(given: Any) -> Any:
-    """The values of an argument beside the Tensor, as an array."""
+    """The values of another argument than the Tensor, as an array."""
     return given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given)
 
 
@@ -64,7 +64,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """numpy.insert: values put before positions. They are appended, then everything is put in order."""
+    """numpy.insert: values inserted before positions. They are appended, then all slices are put in order."""
     arr, axis = _axis(arr, axis)
     (values,) = constants([values])
     shape, n = [*arr._data.shape], arr._data.shape[axis]

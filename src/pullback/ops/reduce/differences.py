@@ -56,7 +56,7 @@ def _cut(input: Tensor, axis: int, start: int | None, stop: int | None) -> Tenso
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """``input[i + 1] - input[i]`` along `dim`, `n` times; for bools, whether they differ.
 
-    prepend, append: tensors that are put before and after it first.
+    prepend, append: tensors that are first put before and after it.
 
     >>> import pullback
     >>> pullback.tensor([1, 4, 9, 16]).diff(), pullback.tensor([1, 4, 9, 16]).diff(n=2)
@@ -315,6 +315,6 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
 
 @composite(method=False, samples=_strip_samples, refused=_no_strips)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integral up to each of the samples `y` but the first; see `trapezoid`."""
+    """The integral up to each sample of `y` but the first; see `trapezoid`."""
     y, axis = _integrand("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(_strips(y, x, dx, axis), axis)

@@ -1,6 +1,6 @@
 """Derivatives of operations that return elements of the input and their positions: `sort`, `topk`, `max`, `median`.
 
-The forward of such an operation finds the positions. Its derivative is that of reading the input there (`pick`):
+The forward of such an operation finds the positions. Its derivative is that of reading the input at them (`pick`):
 cotangents go back to the positions (`place`), tangents are read at them. So second order and forward mode follow from
 two linear operations that are each other's adjoints.
 """

@@ -1,6 +1,6 @@
 """Sorting, and the largest elements. NaN counts as larger than every number.
 
-Sorting is always stable, even if `stable` is False. Each cotangent goes to its own element, also among equal ones.
+Sorting is always stable, even if `stable` is False. Each cotangent goes to its own element, also among equal elements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TopkResult = result_type("topk", "values", "indices")
 
 
 def order(input: Any, axis: int, descending: bool = False) -> Any:
-    """The positions that sort an array of at least one axis, stably; in descending order NaN comes first."""
+    """The positions that sort an array of at least one axis, stably; in descending order, NaN comes first."""
     if not descending:
         return np.argsort(input, axis=axis, kind="stable")
     # sort the reversed array and reverse the result, so that equal elements keep their order
@@ -121,7 +121,7 @@ def msort(input: Tensor) -> Tensor:
 def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
     """The positions of the `k` largest or smallest along an axis, in no order."""
     n = input.shape[axis]
-    size = max(16, int(np.sqrt(n / k)))  # of a block: small enough that the best k blocks hold few elements
+    size = max(16, int(np.sqrt(n / k)))  # the size of a block: small enough that the best k blocks hold few elements
     if n < 64 * k or n < 256:
         found = np.argpartition(input, n - k if largest else k - 1, axis=axis)
         return np.take(found, range(n - k, n) if largest else range(k), axis=axis)

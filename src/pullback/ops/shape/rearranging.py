@@ -214,7 +214,7 @@ def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
     refused=lambda: [S(A(2, 3), 2), S(A(3), -1), S(A(3)), S(A(3), "x"), S(A(3), 1.5)],
 )
 def repeat(input: Any, repeats: Any) -> Any:
-    """`input` repeated this often along each axis, copy after copy; new axes are in front.
+    """`input` repeated along each axis by the given numbers, copy after copy; new axes are in front.
 
     >>> import pullback
     >>> pullback.tensor([1, 2]).repeat(2, 2)

@@ -141,7 +141,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     ],
 )
 def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tensor:
-    """As `reshape`, but always on the same memory; RuntimeError where that is not possible.
+    """As `reshape`, but always on the same memory; RuntimeError if that is not possible.
 
     Given a dtype instead, it reads the same bytes as numbers of that dtype, without a derivative.
     """
@@ -203,7 +203,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(view=True, samples=lambda: [*unary_samples(), S(A(3, 2))], refused=NO_UNARY)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one contiguous row; a view if they already lie so in memory."""
+    """All elements in one contiguous row; a view if the memory is already in this order."""
     return reshape(input.contiguous(), (input._data.size,))
 
 
@@ -518,7 +518,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     refused=NO_UNARY,
 )
 def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
+    """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
     return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 

@@ -1,6 +1,4 @@
-"""The part of an index that gives a view: integers, slices, None and Ellipsis. What reads whole subscripts is
-`index/subscripts.py`.
-"""
+"""The parts of an index that give a view: integers, slices, None, Ellipsis. (Subscripts: `index/subscripts.py`.)"""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def _last_step(index: Any, rank: int) -> tuple[Any, int]:
 
 
 def _node_of_getitem(node: Any) -> str:
-    """What torch calls the last step of an index."""
+    """Torch's name for the node of the last step of an index."""
     part, _ = _last_step(node.saved_as("index"), 0)
     if part is None or part is Ellipsis:
         return "AliasBackward0" if part is Ellipsis else "UnsqueezeBackward0"
@@ -91,7 +89,7 @@ def _getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that gives a view."""
     try:
         found = input[index]
-        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
+        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives a 0-d view, as torch does
         return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
     except IndexError as error:
         raise outside(error, input) from None

@@ -1,8 +1,8 @@
 """Views by strides: `as_strided`, any layout of a tensor's memory, and `unfold`, windows that may overlap.
 
-An element that appears at several places of such a view gets the sum of their gradients.
+An element that appears at several places of such a view gets the sum of the gradients there.
 
-`as_strided` reads memory, not the tensor: its result depends on where in the memory the elements lie. That is an
+`as_strided` reads memory, not the tensor: its result depends on the places of the elements in memory. These are an
 argument of the entry, `geometry`, so that the operation is the same function of the elements for every tensor. If a
 tensor has another geometry (a gradient, a tangent), memory of that geometry is filled with its elements first.
 """
@@ -25,7 +25,7 @@ from ...tensor.memory import innermost, same_memory
 from ...tensor.tensor import Lifted, Tensor
 
 Geometry = tuple[tuple[int, ...], int]
-"""How many elements lie between neighbours along each axis, and before the first."""
+"""The distance, in elements, between neighbours along each axis, and the number of elements before the first."""
 
 
 def _memory(a: Any) -> Any:
@@ -55,7 +55,7 @@ def _address(a: Any) -> int:
 
 
 def _places(size: Any, stride: Any, offset: int) -> Any:
-    """Where the elements of a view lie in memory."""
+    """The places of a view's elements in memory."""
     found = np.asarray(offset, dtype=np.int64)
     for n, step in zip(size, stride, strict=True):
         found = found[..., None] + np.arange(n) * step
@@ -68,7 +68,7 @@ def _steps(shape: Any) -> tuple[int, ...]:
 
 
 def _length(size: Any, stride: Any, offset: int) -> int:
-    """The number of elements of memory that a view reaches over."""
+    """The number of elements of memory that a view spans."""
     if 0 in size:
         return 0
     return offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
@@ -137,7 +137,7 @@ def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geome
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
         if geometry == (_steps(input.shape), 0) and input.flags.c_contiguous and length <= input.size:
-            memory = input.reshape(-1)  # this part of the memory is treated as the whole
+            memory = input.reshape(-1)  # this part of the memory is treated as all of it
         else:
             return _filled(input, geometry, length)[_places(size, stride, offset)]
     if length > memory.size:

@@ -1,7 +1,7 @@
 """Sparse tensors in coordinate (COO) form: their contents, their operations, and gradients that stay sparse.
 
 The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of their places. Two operations lead from
-values to a sparse tensor and back. Everything else is done by ordinary operations on the values, an ordinary Tensor. So
+values to a sparse tensor and back. All other work is done by ordinary operations on the values, an ordinary Tensor. So
 the gradient of a sparse tensor is computed at its nonzeros only, and no array of the size of the dense matrix is ever
 made. The products are in `pattern.py`, the constructors in `namespace.py`.
 """
@@ -25,7 +25,7 @@ from ...tensor.tensor import Tensor, wrap, wrap_as
 from ..index.subscripts import _add_up, _index
 from .pattern import Pattern, _sparse_mm
 
-# Attributes that `SparseTensor` redefines, as Tensor has them.
+# Tensor's own versions of attributes that `SparseTensor` redefines.
 _EDGE: Any = vars(Tensor)["_edge"]
 _GRAD: Any = vars(Tensor)["grad"]
 _REQUIRES_GRAD: Any = vars(Tensor)["requires_grad"]
@@ -203,7 +203,7 @@ def _dense(a: SparseTensor | SparseArray) -> Any:
 
 
 def _times(a: SparseTensor, b: Any) -> SparseTensor:
-    """``a * b``, element by element, at the places of `a`; if both are sparse, of the one with fewer entries."""
+    """``a * b``, element by element, at the places of `a`; if both are sparse, at those of the one with fewer."""
     sparse = isinstance(b, SparseTensor)
     alike = a.shape == b.shape and a.sparse_dim() == b.sparse_dim() if sparse else broadcasts_to(b._data.shape, a.shape)
     if not alike:
@@ -227,7 +227,7 @@ def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor
 
 
 def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that meets an equal row of `b`."""
+    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that matches a row of `b`."""
     (x, left), (y, right) = _coalesced(a), _coalesced(b)
     columns, rows = left.indices[1], right.indices[0]
     begins = np.searchsorted(rows, columns)  # the entries of a row of b are adjacent
@@ -279,7 +279,7 @@ def _check_product(input: Any, other: Any) -> None:
 
 
 class SparseTensor(Tensor):
-    """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
+    """A tensor in coordinate (COO) form: values and their indices; every other element is zero.
 
     `sparse_coo_tensor` and `Tensor.to_sparse` make it. An index may occur several times: the element there is the sum
     of its values. ``a @ b`` and ``b @ a``, sums, products, `sum`, `t`, `to_dense`, `coalesce` and
@@ -457,7 +457,7 @@ class SparseTensor(Tensor):
         return self if self.is_coalesced() else sparse_at(*_coalesced(self))
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The dense tensor. masked_grad: False is refused, for gradients are computed at the entries only."""
+        """The dense tensor. masked_grad: False is refused, because gradients are computed at the entries only."""
         if dtype is not None or masked_grad is False:
             raise NotImplementedError(
                 "to_dense(): expected no dtype, and a gradient at the entries only.\n"
@@ -481,7 +481,7 @@ class SparseTensor(Tensor):
         return sparse_at(values, Pattern(pattern.indices[left], size, False)).coalesce()
 
     def clone(self) -> SparseTensor:  # type: ignore[override]
-        """A copy with values of its own; differentiable."""
+        """A copy with its own values; differentiable."""
         return sparse_at(_entries(self).clone(), self._data.pattern)
 
     def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
@@ -491,7 +491,7 @@ class SparseTensor(Tensor):
         return self if converted is values else sparse_at(converted, self._data.pattern)
 
     def conj(self) -> SparseTensor:  # type: ignore[override]
-        """The complex conjugate; a real tensor is returned itself."""
+        """The complex conjugate; a real tensor is returned unchanged."""
         return sparse_at(_entries(self).conj(), self._data.pattern)
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:

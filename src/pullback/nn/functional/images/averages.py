@@ -191,7 +191,7 @@ def lp_pool1d() -> None:
 
 @_norm(2)
 def lp_pool2d() -> None:
-    """As `lp_pool1d`, of windows on images.
+    """As `lp_pool1d`, for windows on images.
 
     >>> import pullback
     >>> pullback.nn.functional.lp_pool2d(pullback.tensor([[[3.0, 0.0], [0.0, 4.0]]]), 2, 2)
@@ -201,7 +201,7 @@ def lp_pool2d() -> None:
 
 @_norm(3)
 def lp_pool3d() -> None:
-    """As `lp_pool1d`, of windows on volumes.
+    """As `lp_pool1d`, for windows on volumes.
 
     >>> import pullback
     >>> pullback.nn.functional.lp_pool3d(pullback.ones(1, 1, 3, 3), 2, (1, 3, 3))

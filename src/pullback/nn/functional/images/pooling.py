@@ -80,7 +80,7 @@ def targets(name: str, input: Tensor, output_size: Any, space: int) -> Ints:
 
 
 def adaptive(n: int, m: int) -> tuple[Array, Array]:
-    """Where m windows that cover n elements begin, ``floor(i n / m)``, and end, ``ceil((i + 1) n / m)``."""
+    """The starts ``floor(i n / m)`` and the ends ``ceil((i + 1) n / m)`` of m windows that cover n elements."""
     i = np.arange(m)
     return i * n // max(m, 1), -((i + 1) * n // -max(m, 1))
 
@@ -144,7 +144,7 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
     index = np.take(table, found)
     index += start
     if any(low > 0 for low, _ in slide.padding):
-        # where no element is above the padding, the first one that is not padding
+        # if no element is above the padding, the first one that is not padding
         np.copyto(index, first, where=values == _lowest(values.dtype))
     return index
 
@@ -203,8 +203,8 @@ def max_pool1d() -> None:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``.
 
     stride: `kernel_size` unless given; padding: elements of minus infinity, on both sides; ceil_mode: a last window
-    that is not full counts; return_indices: the result is a tuple that also holds the positions of the elements. Of
-    equal elements the first has the gradient.
+    that is not full counts; return_indices: the result is a tuple that also holds the positions of the elements. Among
+    equal elements, the first gets the gradient.
 
     >>> import pullback
     >>> pullback.nn.functional.max_pool1d(pullback.tensor([[1.0, 5.0, 2.0, 3.0]]), 2, return_indices=True)
@@ -239,7 +239,8 @@ def max_pool3d() -> None:
 def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
     """The largest elements of windows that are given by their elements, and their flat positions.
 
-    rows: for each of the last axes, positions ``(..., windows, size)``; the leading axes are equal in all, or missing.
+    rows: for each of the last axes, positions ``(..., windows, size)``; the leading axes are the same in all, or
+    missing.
     """
     space = len(rows)
     image = input.shape[input.ndim - space :]

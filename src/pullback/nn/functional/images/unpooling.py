@@ -1,4 +1,4 @@
-"""`max_unpool1d` to `3d`, which put elements back where a pooling found them, and pooling over random windows."""
+"""`max_unpool1d` to `3d`, which put elements back to their places before a pooling, and pooling over random windows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _unpooling(
 
 
 def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
-    """The size that was asked for, or the most likely size of the input of the pooling."""
+    """The requested size, or the most likely size of the pooling's input."""
     if output_size is None:
         return plain
     found = tuple(output_size)
@@ -90,9 +90,9 @@ def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
 
 @_unpooling(1)
 def max_unpool1d() -> None:
-    """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as it has one.
+    """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as one exists.
 
-    output_size: the length of the pooling's input, where several lengths are possible.
+    output_size: the length of the pooling's input, if several lengths are possible.
 
     >>> import pullback
     >>> F = pullback.nn.functional
