@@ -64,8 +64,9 @@ def run(program: Program) -> tuple[Machine, set[int]]:
     return machine, left_out
 
 
-def _quiet(machine: Machine) -> frozenset[str]:
-    return frozenset(name for name, t in machine.tensors().items() if deliberate.cut_off(t))
+def _quiet(ours: Machine, theirs: Machine) -> frozenset[str]:
+    here = {name for name, t in ours.tensors().items() if deliberate.cut_off(t)}
+    return frozenset(name for name in here if deliberate.cut_off_there(theirs.names[name], theirs.lib))
 
 
 def between_libraries(program: Program, ours: Machine | None = None) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
         if number not in left_out:
             theirs.do(number, step)
         mine, other = ours.refusals.get(number), theirs.refusals.get(number)
-        if deliberate.refused_there(mine, other, program) or _constant_here(mine, other, theirs, step):
+        if deliberate.refused_there(mine, other, program, step) or _constant_here(mine, other, theirs, step):
             return between_libraries(program[:number] + program[number + 1 :])
         if "NameError" in (getattr(mine, "kind", ""), getattr(other, "kind", "")):
             return "", ""  # it is no program
@@ -97,7 +98,7 @@ def _constant_here(ours: Refusal | None, theirs: Refusal | None, machine: Machin
 def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple[str, str]:
     """What differs at the end of a program."""
     meant = functools.partial(deliberate.refused_there, program=program)
-    quiet, hidden = _quiet(ours), ours.hidden() | theirs.hidden()
+    quiet, hidden = _quiet(ours, theirs), ours.hidden() | theirs.hidden()
     if any(step.is_function or "autograd" in step.form for step in program):
         lost = [k for k, t in theirs.tensors().items() if t.requires_grad and not ours.names[k].requires_grad]
         quiet |= {name for name in lost if deliberate.constant_there(theirs, name)}

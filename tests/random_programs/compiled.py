@@ -7,7 +7,7 @@ values of its arguments change, and it is called again.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 

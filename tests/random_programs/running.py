@@ -244,7 +244,8 @@ class Machine:
         leaves = {name: t for name, t in self.leaves().items() if name not in quiet}
         last = [(k, t) for k, t in self.tensors().items() if t.requires_grad and k not in quiet and k not in leaves]
         for name, t in reversed(last[-4:]):
-            found[f"gradients of {name}"] = attempt(lambda t=t: self.gradients_of(t, list(leaves.values()), second))
+            asked = (t, list(leaves.values()), second)
+            found[f"gradients of {name}"] = attempt(lambda asked=asked: self.gradients_of(*asked))
             second = False
         return found
 
