@@ -3,7 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from . import function, graph
+from . import function
 from .api import backward, grad
 from .function import Function, FunctionCtx
 from .grad_mode import (
@@ -27,6 +27,7 @@ _MOVED = {
     "diagnose.gradcheck.checking": "GradcheckError gradcheck gradgradcheck",
     "diagnose.origins": "is_recording_origins record_origins",
     "func": "forward_ad functional",
+    "utils.graph": "graph",
 }
 
 __all__ = [

@@ -230,7 +230,7 @@ def _forward(
     if not cls._contract.separate:
         return cls.forward(node, *args, **kwargs)
     out = cls.forward(*args, **kwargs)
-    cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
+    cls.setup_context(node, inputs, out)
     return out
 
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from .. import autograd, errors
 from ..autograd import Function
-from ..autograd.graph import saved_tensors_hooks
 from ..ops.make.random import default_generator
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
+from .graph import saved_tensors_hooks
 from .selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..autograd.hooks import RemovableHandle
+from ..autograd.node import Node, edge_of
+from ..autograd.roots import GradientEdge
+from ..autograd.saved import changed, unwatched
 from ..tensor.memory import KEEPERS
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
-from .hooks import RemovableHandle
-from .node import Node, edge_of
-from .roots import GradientEdge
-from .saved import changed, unwatched
 
 __all__ = [
     "GradientEdge",
