@@ -59,7 +59,7 @@ LINES_PER_ROOM = {
     "func": 1500,
     "diagnose": 2200,
     "compile": 4200,
-    "utils": 1000,
+    "utils": 1200,
     "compat": 1000,
     "cli": 1200,
     "testing": 2600,

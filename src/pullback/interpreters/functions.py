@@ -140,7 +140,7 @@ def _take_attributes(node: Any, ctx: Any) -> None:
 
 
 def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
-    """Copy to `node`, of a call on duals, what forward left on the context of the same call on their primals."""
+    """Copy to `node`, of a call on duals, the state that forward left on the context of the call on primals."""
     _take_attributes(node, ctx)
     outputs = ctx._saved_outputs or {}
     node._saved = tuple(outs[outputs[i]] if i in outputs else t for i, t in enumerate(ctx.saved_tensors))
@@ -360,7 +360,7 @@ def _lift(level: Any, tree: Any, varying: Any) -> Any:
 
 def _check_jvp(cls: Any) -> None:
     if "jvp" not in cls._contract.methods:
-        raise NotImplementedError(  # a RuntimeError, too
+        raise NotImplementedError(  # also a RuntimeError
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
             "implemented yet: you must implement the jvp function.\n"
             "  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."

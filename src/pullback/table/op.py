@@ -1,7 +1,7 @@
-"""`Op`: one entry of the table, and `About`: what an entry may say besides its computation and its rules.
+"""`Op`: one entry of the table, and `About`: the keywords of an entry besides its computation and its rules.
 
-Everything else of the table knows entries, and an entry knows nothing of how it is written, called or recorded: this
-file imports no other of its folder. `entry.py` has the words in which entries are written.
+The rest of the table knows entries, but an entry does not know how it is written, called or recorded: this file imports
+no other of its folder. `entry.py` has the decorators that write entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BATCHES = ("leading", "matrices", "loop", "refused")
 """The names that an entry may give as its `batch`; other ways of `vmap` are functions."""
 
 NARROW_OF_HOMES = {"linalg": "one dtype", "special": "whole", "nn.functional": "whole"}
-"""How the entries of a module handle bfloat16 (`About.narrow`), where they do not say."""
+"""The default of `About.narrow`, the handling of bfloat16, for the entries of a module."""
 
 SPELLINGS: dict[str, str] = {}
 """Other spellings of arguments, for every operation: `ops` fills in NumPy's names for torch's."""
@@ -53,25 +53,25 @@ class About:
     """The keywords of an entry besides its computation and its rules.
 
     home: the module below `pullback` that has the function ("linalg"), if not `pullback` itself. also: further names,
-    each a path below `pullback`. said: its name in messages, where the user wrote another name. numpy: the NumPy
+    each a path below `pullback`. said: its name in messages, if the user's call has another name. numpy: the NumPy
     functions it differentiates, each with the function that takes its arguments. function: whether it is published as a
     function. method: whether it is a method of Tensor (None: if it is a function of `pullback` itself). front: whether
     users call it through a function of another signature, which the decorator `front` publishes under these names.
 
     inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
-    result of another dtype than the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
+    result whose dtype is not the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
     result, "converted" if the result is converted to its dtype (None: a single result is converted, several are not).
     older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
 
     view: whether it may share memory with its first argument. numbers: the arguments named by rules that are never
     tensors, only numbers, strings or tuples of them: a node that saved nothing else can run again, as in torch. Leave
-    out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: each call
-    is looked at. shape_from_values: whether the shape of the result depends on values, or a function of the arguments
-    that says so.
+    out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: it is
+    decided for each call. shape_from_values: whether the shape of the result depends on values, or a function of the
+    arguments that says so.
 
-    node: torch's name of its nodes, where that does not follow from the name of the entry, or a function from the node
-    to the name. saved: torch's names of saved values (the part after ``_saved_``), each with our name, or with a
-    function whose parameters name the saved values it needs.
+    node: torch's name of its nodes, if it does not follow from the entry's name, or a function from the node to the
+    name. saved: torch's names of saved values (the part after ``_saved_``), each with our name, or with a function
+    whose parameters name the saved values it needs.
 
     fits: a function that refuses a number among operands of integers, given its place, its value and their dtype (None:
     the number wraps around, as in torch's arithmetic). narrow: how bfloat16 is handled. "one dtype": its floating point
@@ -79,24 +79,23 @@ class About:
     from the given arguments by name to the arguments of the computation in float32. A composite with "" is left to its
     parts; otherwise, also with "whole", it is computed in float32 as a whole. None: as `NARROW_OF_HOMES` says.
 
-    jvp: the forward-mode rule, where it is better than the one that follows from the kind. Its parameters are named as
-    a rule's, but the first is the tuple of tangents: one for each differentiable argument, None where there is none.
-    holomorphic: False if the derivative of an elementwise operation of complex numbers is not itself complex (`abs`).
-    conjugate: whether its rules get conjugates of the saved values where the result is complex. False if they need the
-    values themselves, as the rules of functions that are not holomorphic do (`sgn`, `linalg.qr`).
-    cut: whether a rule, for complex results, has a branch cut along the real line (`pow`, because of the logarithm).
-    batch: how `vmap` puts an axis in front. "leading": leading axes are a batch anyway. "matrices": the same, for
-    arguments of at least two axes. "loop", "refused", or a function, such as ``dims("dim")`` (the arguments it names
-    are axes, which move on by one). None: the kind decides, or `vmap` loops. symbolic: the forward in operations that
-    `compile` knows, for a forward that uses what only an array has: a function of an example result and of the
-    arguments; "call": the forward is one call of the program.
+    jvp: the forward-mode rule, if it is better than the one that follows from the kind. Its parameters are named like a
+    rule's, but the first is the tuple of tangents: one for each differentiable argument, or None. holomorphic: False if
+    the derivative of an elementwise operation of complex numbers is not itself complex (`abs`). conjugate: whether its
+    rules get conjugates of the saved values if the result is complex. False if they need the values themselves, as the
+    rules of functions that are not holomorphic do (`sgn`, `linalg.qr`). cut: whether a rule, for complex results, has a
+    branch cut along the real line (`pow`, because of the logarithm). batch: the way `vmap` puts an axis in front.
+    "leading": leading axes are a batch anyway. "matrices": the same, for arguments of at least two axes. "loop",
+    "refused", or a function, such as ``dims("dim")`` (the arguments it names are axes, which move on by one). None: the
+    kind decides, or `vmap` loops. symbolic: the forward in operations that `compile` knows, for a forward that works on
+    arrays alone: a function of an example result and of the arguments; "call": the forward is one call of the program.
 
-    checks: a function that looks at the arguments of a public call before anything is computed. It has the public
-    signature, which may differ from the computation's (see `checks.py`). It raises where the call is wrong. It returns
-    all arguments of the computation, or None if they are the arguments it was given. A check of values is done by
-    `check_values`, which does it in every mode.
+    checks: a function that examines the arguments of a public call before anything is computed. It has the public
+    signature, which may differ from the computation's (see `checks.py`). It raises if the call is wrong. It returns all
+    arguments of the computation, or None for the arguments as passed. A check of values is done by `check_values`,
+    which does it in every mode.
 
-    samples, kinks, refused, differs: its domain (see `samples.py`), lists or functions that return them.
+    samples, kinks, refused, differs: its domain (see `samples.py`), as lists or functions that return lists.
     """
 
     home: str = ""
@@ -173,12 +172,12 @@ class Op:
         self.kind, self.forward, self.about = kind, forward, about
         self.params = tuple(params)
         self.rules = rules
-        self.call: Callable[..., Any] = forward  # the function a user calls, once it is entered
-        self.unchecked: Callable[..., Any] = forward  # the same for arguments of `forward` that were checked
+        self.call: Callable[..., Any] = forward  # the public function, once it is entered
+        self.unchecked: Callable[..., Any] = forward  # the same, for checked arguments of `forward`
         self.public = self.params  # the names of a user's arguments
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view
-        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is, if the entry says
+        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is
         self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
@@ -188,7 +187,7 @@ class Op:
         self.plans: Any = None  # the `Plans` of its calls (see `nodes.py`), made when it is entered
         self.bits = tuple((i, 1 << i) for i, p in enumerate(self.params) if p in rules)
         self.differentiable = sum(bit for _, bit in self.bits)
-        # the arguments brought to one dtype: those with a derivative, or all where none has one
+        # the arguments brought to one dtype: those with a derivative, or all if none has one
         self.promoted = tuple(i for i, _ in self.bits) or tuple(range(len(self.params)))
         self.promotes = sum(1 << i for i in self.promoted)
         for arg, rule in rules.items():
@@ -278,12 +277,12 @@ class Op:
         return op
 
     def domain(self, what: str) -> list[Any]:
-        """Its "samples", "kinks", "refused" calls, or the records of where it "differs" from torch."""
+        """Its "samples", "kinks", "refused" calls, or the records of its differences from torch ("differs")."""
         found = getattr(self.about, what)
         return list(found() if callable(found) else found)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Move keyword arguments into their places. NumPy's spellings (axis, keepdims) are understood."""
+        """Move keyword arguments to their positions. NumPy's spellings (axis, keepdims) are understood."""
         places = len(self.params) - len(self.keyword_only)
         required = places - len(self.defaults)
         values: list[Any] = [*args]

@@ -1,9 +1,9 @@
 """The C backend of `pullback.compile`: a `Loop` becomes a C function that makes one pass over memory.
 
-`build` has `c_source.py` write the C source of a loop, `cache.py` compile and load it, and gives a function of arrays.
-The arithmetic is NumPy's; sums are formed in higher precision and rounded once; elementary functions are those of
-`elementary.h`, float32 within 4 units in the last place of NumPy's. nan, infinity and the sign of zero are kept. The
-result does not depend on the number of threads.
+For `build`, `c_source.py` writes the C source of a loop and `cache.py` compiles and loads it; the result is a function
+of arrays. The arithmetic is NumPy's; sums are computed in higher precision and rounded once; elementary functions are
+those of `elementary.h`, float32 within 4 units in the last place of NumPy's. nan, infinity and the sign of zero are
+kept. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _THREADED = 200.0
 """Microseconds of work below which a second thread is not worth starting."""
 
 _SHARED = 10.0
-"""Microseconds below which the interpreter is not let go: getting it back may take longer."""
+"""Microseconds below which the interpreter lock is not released: getting it back may take longer."""
 
 
 def available() -> bool:
-    """Whether there is a C compiler that works (`$CC`, or `cc`); `unavailable` tells why not."""
+    """Whether there is a C compiler that works (`$CC`, or `cc`); `unavailable` gives the reason if not."""
     return unavailable() is None
 
 
 def unavailable() -> str | None:
-    """Why loops cannot be compiled here, in words, or None if they can."""
+    """The reason why loops cannot be compiled here, or None if they can."""
     error = failure()
     return None if error is None else str(error)
 
@@ -58,14 +58,14 @@ def failure() -> cache.CompilerError | None:
 
 @functools.cache
 def _layout_is_known() -> bool:
-    """Whether the address of an array's elements lies where the loops look for it (see `c_source.py`)."""
+    """Whether the address of an array's elements is stored where the loops expect it (see `c_source.py`)."""
     array = np.empty(1)
     place = id(array) + object.__basicsize__
     return sys.implementation.name == "cpython" and ctypes.c_void_p.from_address(place).value == array.ctypes.data
 
 
 def supports(loop: Loop) -> str | None:
-    """Why a loop cannot become C, in words, or None if it can.
+    """The reason why a loop cannot become C, or None if it can.
 
     >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> half = np.dtype("float16")
@@ -84,7 +84,7 @@ def supports(loop: Loop) -> str | None:
 
 
 class _Method(ctypes.Structure):
-    """Python's `PyMethodDef`, from which a function written in C is made."""
+    """Python's `PyMethodDef`, which describes a function written in C."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -108,7 +108,7 @@ if sys.implementation.name == "cpython":
 
 
 def _microseconds(loop: Loop) -> float:
-    """Roughly how long a loop takes on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
+    """A rough estimate of a loop's time on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
     arrays = [access.dtype for access in loop.inputs if any(access.varies)]
     arrays += [output.dtype for output in loop.outputs if output.reduce is None]
     steps = [(0.3 if facts(step.name).cost >= COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
@@ -118,11 +118,11 @@ def _microseconds(loop: Loop) -> float:
 def build(loop: Loop, threads: int) -> Runner:
     """The function that runs a loop: it takes the inputs and the outputs, C-contiguous arrays, and writes the outputs.
 
-    The result does not depend on `threads`, to the bit. The function may be called from several threads at once.
+    The result is the same, to the bit, for any `threads`. The function may be called from several threads at once.
 
     Raises:
-        NotImplementedError: the loop has no form in C; `supports` says so beforehand.
-        pullback.compile.backends.cache.CompilerError: there is no compiler, or it does not take the source.
+        NotImplementedError: the loop has no form in C; call `supports` first.
+        pullback.compile.backends.cache.CompilerError: there is no compiler, or it rejects the source.
 
     >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> f = np.dtype("float32")

@@ -1,4 +1,4 @@
-"""The C expression of each step of a `Loop`: the meaning of the NumPy ufunc of that name, in C, without branches.
+"""The C expression of each step of a `Loop`: the NumPy ufunc of that name, in C, without branches.
 
 `c_source.py` writes the loops around these expressions, which `steps.py` has by the function's name.
 
@@ -23,7 +23,7 @@ C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
-"""The C type in which a value of each dtype is held; a bool in an array is a byte, `uint8_t`."""
+"""The C type of a value of each dtype; a bool in an array is a byte, `uint8_t`."""
 
 
 def c_type(dtype: np.dtype[Any], *, stored: bool = False) -> str:
@@ -62,7 +62,7 @@ def _cast(a: str, source: np.dtype[Any], target: np.dtype[Any]) -> str:
     if target.kind == "b":
         return f"{a} != 0"
     if source.kind == "f" and target.kind in "iu" and target.itemsize < 8:
-        # Beyond the range of the target C defines nothing; NumPy wraps what a wider integer holds.
+        # C does not define a conversion beyond the range of the target; NumPy wraps the value of a wider integer.
         wide = "int64_t" if target == np.uint32 else "int32_t"
         return f"({C_TYPES[target.name]})({wide}){a}"
     return f"({C_TYPES[target.name]}){a}"
@@ -117,10 +117,10 @@ def refusal(loop: Loop) -> str | None:
 
 @functools.cache
 def turns() -> str:
-    """`PB_TURNS` of `elementary.h`: for each exponent, 2/pi without what makes whole turns, in 28 + 53 bits.
+    """`PB_TURNS` of `elementary.h`: for each exponent, 2/pi without the part that makes whole turns, in 28 + 53 bits.
 
-    A float32 of exponent e is a whole multiple of 2^(e - 150), so of 2/pi its product needs no part that is a multiple
-    of 4 / 2^(e - 150): the table begins below that (Payne and Hanek's reduction).
+    A float32 of exponent e is a whole multiple of 2^(e - 150), so parts of 2/pi that are multiples of 4 / 2^(e - 150)
+    do not matter: the table begins below them (Payne and Hanek's reduction).
     """
     bits = 400
     one = 1 << (bits + 32)

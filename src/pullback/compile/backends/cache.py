@@ -1,18 +1,18 @@
-"""From C source to a loaded library: finds the system's compiler, and keeps what it made on disk.
+"""From C source to a loaded library: finds the system's compiler, and keeps compiled libraries on disk.
 
 An entry of the cache is a directory named by a hash of the source, the flags, the compiler and the processor; it holds
-`loop.c` (to be read), `loop.so` and `loop.sha256`, the hash of the library, which is checked before it is loaded: an
-entry that was cut short or damaged is built anew. An entry is made in a temporary directory beside it and takes its
-name by one rename, so that processes that build the same loop at once do not disturb one another, and a compilation
-that fails leaves nothing.
+`loop.c` (to be read), `loop.so` and `loop.sha256`, the hash of the library, which is checked before it is loaded: a
+truncated or damaged entry is rebuilt. An entry is made in a temporary directory beside it and takes its name by one
+rename, so processes that build the same loop at once do not disturb one another, and a failed compilation leaves
+nothing behind.
 
-What was used longest ago is removed when all entries together are larger than `LIMIT`: an entry that is loaded is
-marked as used, by its directory's time. A library that is removed while a process has it loaded stays with that
-process, and a process that finds its entry gone builds it anew.
+When all entries together are larger than `LIMIT`, the least recently used are removed: loading marks an entry as used,
+by its directory's time. A library that is removed while a process has it loaded stays with that process, and a process
+that finds its entry gone rebuilds it.
 
 A library is code that runs with the user's rights, so the cache is a directory that only the user can write:
-`$PULLBACK_CACHE`, or `pullback` in `$XDG_CACHE_HOME` or `~/.cache`. One that belongs to someone else, or that others
-may write, is refused. The compiler is `$CC`, or `cc`.
+`$PULLBACK_CACHE`, or `pullback` in `$XDG_CACHE_HOME` or `~/.cache`. A directory that belongs to another user, or that
+others may write, is refused. The compiler is `$CC`, or `cc`.
 
 Whatever goes wrong here (no home, a full disk, a compiler that hangs, a directory of someone else) is a
 `CompilerError`: the loop then runs as NumPy, and the user is told once.
@@ -44,22 +44,22 @@ from ...errors import message
 
 BASE_FLAGS = (
     "-std=gnu11 -O3 -shared -fPIC -pthread -w"
-    # No `errno` and no floating-point traps: what lets comparisons and roundings become SIMD. Everything that changes
-    # values stays off: products and sums are not contracted, nan, infinity and the sign of zero are kept.
+    # No `errno` and no floating-point traps: so comparisons and roundings can become SIMD. Options that change values
+    # stay off: products and sums are not contracted, nan, infinity and the sign of zero are kept.
     " -fno-math-errno -fno-trapping-math -ffp-contract=off"
     # Integers wrap around, as NumPy's do.
     " -fwrapv" + (" -Wl,-undefined,dynamic_lookup" if sys.platform == "darwin" else "")
-    # What a loop calls of Python is found when it is loaded; elsewhere that goes without saying.
+    # The Python functions that a loop calls are resolved when it is loaded; on other systems this is the default.
 ).split()
 
 OPTIONAL_FLAGS = [
     ["-march=native", "-mcpu=native"],
-    # The widest vectors there are: gcc and clang stop at half of AVX-512, which costs a quarter of the speed of `exp`.
+    # The widest vectors: gcc and clang stop at half of AVX-512, which costs a quarter of the speed of `exp`.
     ["-mprefer-vector-width=512"],
-    # SIMD as loops are marked for it; without OpenMP's library, which is for threads.
+    # SIMD for the loops marked for it, without OpenMP's library, which is for threads.
     ["-fopenmp-simd"],
 ]
-"""Of each line the first that the compiler takes is used, or none."""
+"""From each line, the first option that the compiler accepts is used, if any."""
 
 _PROBE = """#include <math.h>
 #include <pthread.h>
@@ -79,13 +79,13 @@ int pullback_probe(int n) {
 """
 
 LIMIT = 256 << 20
-"""Bytes of all entries together, above which those that were used longest ago are removed."""
+"""The total size in bytes above which the least recently used entries are removed."""
 
 TIME_LIMIT = 120.0
 """Seconds after which a compiler that has not come to an end is stopped. A loop takes it about one."""
 
-_IN_USE = 60.0  # seconds after its last use in which an entry stays
-_STALE = 3600.0  # seconds after which a temporary directory belongs to nobody any more
+_IN_USE = 60.0  # seconds that an entry stays after its last use
+_STALE = 3600.0  # seconds after which a temporary directory is abandoned
 
 
 class Compiler(NamedTuple):
@@ -93,7 +93,7 @@ class Compiler(NamedTuple):
 
     command: tuple[str, ...]
     flags: tuple[str, ...]
-    identity: str  # of the compiler's binary and the processor: a change of either makes new entries
+    identity: str  # a hash of the compiler's binary and the processor: a change of either makes new entries
 
 
 class CompilerError(RuntimeError):
@@ -108,7 +108,7 @@ def compiler() -> Compiler:
     """The system's compiler (`$CC`, or `cc`), found once in a process and for each value of `$CC`.
 
     Raises:
-        CompilerError: there is none, or what it compiles cannot be loaded.
+        CompilerError: there is none, or its libraries cannot be loaded.
     """
     found = _find(os.environ.get("CC") or "cc", os.environ.get("PULLBACK_CACHE"))
     if isinstance(found, CompilerError):
@@ -118,7 +118,7 @@ def compiler() -> Compiler:
 
 @functools.lru_cache
 def _find(command: str, cache: str | None) -> Compiler | CompilerError:
-    """The compiler that `command` names, or the reason why there is none. `cache` is what the memory is keyed by."""
+    """The compiler that `command` names, or the reason why there is none. `cache` is a part of the memory's key."""
     if os.name != "posix":
         return NoCompilerError(message("loops are compiled on POSIX systems alone", do="use the NumPy backend"))
     try:
@@ -147,13 +147,13 @@ def _find(command: str, cache: str | None) -> Compiler | CompilerError:
 
 
 def _processor() -> str:
-    """What `-march=native` depends on: the processor's name and its instruction sets."""
+    """The facts that `-march=native` depends on: the processor's name and its instruction sets."""
     lines: dict[str, str] = {}
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             name, _, value = line.partition(":")
             if not line.strip():
-                break  # the first processor is told
+                break  # the first processor is enough
             lines[name.strip()] = value.strip()
     except OSError:
         pass
@@ -187,7 +187,7 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
 
 
 def _probe(candidate: Compiler) -> None:
-    """Compiles, loads and runs a few lines."""
+    """Compile, load and run a few lines."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=directory()) as work:
         library = ctypes.CDLL(str(_compile(_PROBE, candidate, Path(work))))
         if library.pullback_probe(5) != 10:
@@ -261,12 +261,12 @@ _temporaries: dict[int, Path] = {}
 
 
 def _remove(path: Path, owner: int) -> None:
-    if os.getpid() == owner:  # not in a child that was forked
+    if os.getpid() == owner:  # not in a forked child
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _sweep(folder: Path) -> None:
-    """Removes the temporary directories of processes that were killed."""
+    """Remove the temporary directories of processes that were killed."""
     for path in folder.glob("tmp-*"):
         try:
             if time.time() - path.stat().st_mtime > _STALE:
@@ -276,9 +276,9 @@ def _sweep(folder: Path) -> None:
 
 
 def _evict(folder: Path) -> None:
-    """Removes what was used longest ago if there is more than `LIMIT`, down to three quarters: not at every turn.
+    """Remove the least recently used entries above `LIMIT`, down to three quarters: so not at every call.
 
-    What was used within a minute stays: it may have been made for a process that is about to load it.
+    Entries used within a minute stay: a process may be about to load them.
     """
     found: list[tuple[float, int, Path]] = []
     for note in folder.glob("*/loop.sha256"):
@@ -295,7 +295,7 @@ def _evict(folder: Path) -> None:
             if total <= LIMIT * 3 // 4 or time.time() - used < _IN_USE:
                 break
             with contextlib.suppress(OSError):
-                os.rename(entry, Path(work, entry.name))  # at once, so that nobody finds half of it
+                os.rename(entry, Path(work, entry.name))  # in one step, so that no process finds half of it
             total -= size
 
 
@@ -329,7 +329,7 @@ def _load(source: str, chosen: Compiler, folder: Path) -> ctypes.CDLL:
         return library
     entry = Path(path)
     library = _open(entry)
-    for _ in range(3):  # more than once only where processes replace a damaged entry at the same time
+    for _ in range(3):  # more than once only if processes replace a damaged entry at the same time
         if library is not None:
             break
         _make(source, chosen, entry)
@@ -356,7 +356,7 @@ def _open(entry: Path) -> ctypes.CDLL | None:
     except (OSError, ValueError):
         return None
     with contextlib.suppress(OSError):
-        os.utime(entry)  # it was used
+        os.utime(entry)  # marks it as used
     return library
 
 
@@ -369,7 +369,7 @@ def _load_error(entry: Path) -> str:
 
 
 def _make(source: str, chosen: Compiler, entry: Path) -> None:
-    """Compiles an entry beside its place and moves it there; what stands there is damaged, or another's work."""
+    """Compile an entry beside its place and move it there; an entry there is damaged, or another process made it."""
     _sweep(entry.parent)
     _evict(entry.parent)
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=entry.parent, ignore_cleanup_errors=True) as work:
@@ -392,7 +392,7 @@ def _make(source: str, chosen: Compiler, entry: Path) -> None:
 
 
 def _compile(source: str, chosen: Compiler, folder: Path) -> Path:
-    """Runs the compiler in `folder`; the library's path."""
+    """Run the compiler in `folder`; returns the library's path."""
     text, library = folder / "loop.c", folder / "loop.so"
     text.write_text(source)
     command = [*chosen.command, *chosen.flags, "-o", str(library), str(text), "-lm"]

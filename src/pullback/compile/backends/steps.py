@@ -1,8 +1,8 @@
-"""The one table of the functions that programs are made of: what `compile` knows of each, by NumPy's (or SciPy's) name.
+"""The table of the functions that programs are made of: the facts that `compile` knows, by NumPy's or SciPy's name.
 
-`STEPS` says what a step of a loop costs, which C it is, and how a reduction by it works; `FUNCTIONS` says what is known
-of functions that are called with whole arrays. The other files of `compile` ask this table for facts and never for a
-name. A function that is missing here is run by NumPy, as one of which nothing is known.
+`STEPS` has the cost of each step of a loop, its C expression and its reduction; `FUNCTIONS` has the facts about
+functions that are called with whole arrays. The other files of `compile` ask this table for facts and never for a name.
+NumPy runs a function that is missing here, without any facts.
 
 In C expressions `a`, `b`, `c` stand for the operands, `s` for the suffix of the C library's float32 functions, `n` for
 the type's name in `arithmetic.h`. The functions that begin with `pb_` are those of `elementary.h` and `arithmetic.h`;
@@ -21,7 +21,7 @@ import numpy as np
 
 
 class Fold(NamedTuple):
-    """How a reduction by a step's function works.
+    """The reduction by a step's function.
 
     none: the result for no elements; None if NumPy refuses these. of_bools: the name, in `arithmetic.h`, of the same
     reduction of bytes that are 0 or 1. start: the C expression of an accumulator of floats before the first element.
@@ -39,16 +39,16 @@ class Fold(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a step.
+    """The facts about a step.
 
     bools, integers, floats: its C expression for operands of that kind; "" if there is none. float32: the expression
-    for float32, where `elementary.h` has a function for that alone. constants: expressions for a second operand that is
-    one of these constants, where a few products are as good. natural: whether NumPy refuses a negative second operand
-    of signed integers. turns: whether its float32 function needs the table of 2/pi.
+    for float32, if `elementary.h` has a function for it. constants: expressions for second operands that are these
+    constants, if a few products do. natural: whether NumPy refuses a negative second operand of signed integers. turns:
+    whether its float32 function needs the table of 2/pi.
 
-    cost: of one element, in additions. fold: how a reduction by it works, if loops have that. left, right: the constant
-    on that side beside which the result is the other operand. of_mask: the constant on the right beside which the
-    result for a mask, converted to numbers, is the mask.
+    cost: of one element, in additions. fold: the reduction by it, if loops have it. left, right: the constant on that
+    side for which the result is the other operand. of_mask: the constant on the right for which the result for a mask,
+    converted to numbers, is the mask.
     """
 
     bools: str = ""
@@ -72,7 +72,7 @@ class Facts(NamedTuple):
 
 
 COSTLY = 10
-"""The cost from which a few elements are work enough for a second thread."""
+"""The cost from which a few elements are enough work for a second thread."""
 
 _OR, _AND, _XOR, _SAME = "{a} | {b}", "{a} & {b}", "{a} ^ {b}", "{a}"
 _POWERS: dict[float, str] = {-2: "(1 / {a}) * (1 / {a})", -1: "1 / {a}", 1: "{a}", 2: "{a} * {a}", 3: "{a} * {a} * {a}"}
@@ -210,12 +210,12 @@ _UNKNOWN = Facts()
 
 
 def facts(name: str) -> Facts:
-    """What is known of the step of that name: a function, or "load", "const", "cast"."""
+    """The facts about the step of that name: a function, or "load", "const", "cast"."""
     return STEPS.get(name, _UNKNOWN)
 
 
 def fold(name: str | None) -> Fold | None:
-    """How a reduction by a function works; None if loops do not have it, or if there is no reduction."""
+    """The reduction by a function; None if loops do not have it, or if there is no reduction."""
     return None if name is None else facts(name).fold
 
 
@@ -282,4 +282,4 @@ ASKED = {
     "base": "its code asks whose memory an array is",
     "ctypes": "its code asks where an array lies in memory",
 }
-"""Why an operation is not taken apart, by the attribute that its code asks an array for."""
+"""The reason why an operation is not decomposed, by the array attribute that its code reads."""

@@ -1,7 +1,7 @@
 """`Plan`: stages as one function of arrays, written out as straight Python code.
 
 Every value has a variable; every loop and every call has a line. A result that is no longer needed lends its memory to
-later ones. Large results reuse memory of an earlier run once nobody holds it: fresh pages cost more than arithmetic.
+later ones. Large results reuse the memory of an earlier run once it is free: fresh pages cost more than arithmetic.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _LARGE = 1 << 18
 
 
 class TraceChangedError(RuntimeError):
-    """A call gave a result of another shape than when it was traced."""
+    """A call gave a result of another shape than in the trace."""
 
 
 class Buffer:
-    """Arrays of one shape and dtype; an array that nobody else holds is given out again."""
+    """Arrays of one shape and dtype; an array without other references is handed out again."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype
@@ -40,7 +40,7 @@ class Buffer:
     def take(self) -> Array:
         """An array, with any values in it."""
         for array in self.held if _COUNTS else ():
-            # this list, this variable and the argument of the call: any other holder adds one
+            # this list, this variable and the argument of the call; any other reference adds one
             if sys.getrefcount(array) == _UNUSED:
                 return array
         array = np.empty(self.shape, self.dtype)
@@ -57,7 +57,7 @@ def _count_of_unused() -> int:
 
 
 _UNUSED = _count_of_unused()
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the interpreter lock, a count says nothing
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the interpreter lock, a count proves nothing
 
 
 def contiguous(array: Any) -> Array:
@@ -66,14 +66,14 @@ def contiguous(array: Any) -> Array:
 
 
 def owned(array: Any, *others: Array) -> Array:
-    """An array whose memory nobody else holds."""
+    """An array that shares its memory with no other."""
     if type(array) is np.ndarray and array.base is None and not any(array is other for other in others):
         return array
     return np.array(array)
 
 
 def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
-    """The backend for a loop ("c" or "numpy"), and why it is not C."""
+    """The backend for a loop ("c" or "numpy"), and the reason if it is not C."""
     if wanted == "numpy":
         return "numpy", "backend='numpy' was asked for"
     failure = c.failure()
@@ -118,8 +118,8 @@ class Plan:
         fresh: Sequence[bool],
         given_away: bool = False,
     ) -> None:
-        """fresh: the `outs` that belong to the caller, in memory of their own. given_away: they may become a gradient,
-        whose memory nobody else may hold."""
+        """fresh: the `outs` that belong to the caller, in new memory. given_away: they may become a gradient, whose
+        memory must be unshared."""
         self._given_away = given_away
         self.stages, self.inputs, self.outs = stages, inputs, outs
         self.backend, self.threads = backend, threads
@@ -135,7 +135,7 @@ class Plan:
         self._turned = turned(calls, [value for _, value in self._reads()])
         self._turned_views = {how.view for how in self._turned.values()}
         self._last = self._last_uses()
-        self._own: set[Value] = set()  # in memory that this plan has made and that nothing else reads
+        self._own: set[Value] = set()  # in memory that this plan has made and nothing else reads
         self._spare: dict[Any, list[str]] = {}
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
@@ -158,7 +158,7 @@ class Plan:
         return name
 
     def _name(self, value: Value) -> str:
-        """The variable of a value; it is made here for a constant or for a view."""
+        """The variable of a value; made here for a constant or a view."""
         found = self._names.get(value)
         if found is None:
             if value.kind == "array":
@@ -254,7 +254,7 @@ class Plan:
 
     def _call(self, stage: CallStage) -> None:
         value = stage.value
-        if value in self._turned_views:  # it was made together with its product, whose axes it reorders
+        if value in self._turned_views:  # made together with its product, whose axes it reorders
             return
         if value.kind == "broadcast":
             self._name(value)
@@ -298,7 +298,7 @@ class Plan:
                 self._own.discard(self._held(arg))
 
     def _numpy(self, value: Value) -> None:
-        """A value that no loop makes, e.g. of a dtype that loops do not have."""
+        """A value that no loop makes, e.g. with a dtype that loops lack."""
         names = [self._name(a) for a in value.args]
         name = f"v{value.number}"
         if value.kind == "reduce":
@@ -327,7 +327,7 @@ class Plan:
 
     def _finish(self, fresh: Sequence[bool]) -> None:
         names: list[str] = []
-        # this memory is kept for backward or is another result's: a result must not lie there
+        # this memory is kept for backward or holds another result: a result must not lie in it
         given = {self._held(out) for out, returned in zip(self.outs, fresh, strict=True) if not returned}
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)

@@ -1,8 +1,9 @@
-"""Which values forward keeps for backward, and which ones backward computes again.
+"""The choice of values that forward keeps for backward; backward recomputes the others.
 
-Values that lie in memory anyway are kept: arguments, results, and the results of calls and reductions. Elementwise
-values that forward does not write are computed again from these. That costs no memory, and little time beside reading
-it. A value is kept after all if computing it takes long, or if it would keep more memory alive than the value itself.
+Values that are in memory anyway are kept: arguments, results, and the results of calls and reductions. Elementwise
+values that forward does not write are recomputed from these. That costs no memory, and little time compared with
+reading. A value is still kept if computing it takes long, or if recomputing it would keep more memory alive than the
+value itself.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from ..trace.program import Value, reachable
 from .fuse import LoopStage, Stage, source
 
 COST_LIMIT = 40
-"""Of computing an element again, in additions."""
+"""The cost of recomputing an element, in additions."""
 
 
 class Saving:
-    """Which values of the forward pass a backward pass is given."""
+    """The values of the forward pass that a backward pass gets."""
 
     def __init__(
         self,
@@ -58,12 +59,12 @@ class Saving:
             self._want_all(value.args)
 
     def _want_all(self, values: Iterable[Value]) -> None:
-        """Make sure that backward has values: earlier ones first, since others may be made from them."""
+        """Make sure that backward has values: earlier ones first, since later ones may be made from them."""
         for value in sorted(set(values), key=lambda v: v.number):
             self._want(value)
 
     def _worthwhile(self, value: Value) -> bool:
-        """Whether to compute an elementwise value again."""
+        """Whether to recompute an elementwise value."""
         if self._cost(value) > COST_LIMIT:
             return False
         extra = sum(v.nbytes for v in self._leaves(value) if v not in self.saved and v not in self.arguments)

@@ -1,7 +1,7 @@
-"""`Program`: a trace as a graph of NumPy operations, in which nothing is computed twice.
+"""`Program`: a trace as a graph of NumPy operations, without repeated computations.
 
 Its values are elementwise (`map`, a ufunc of values), reductions (`reduce`), views (`reshape`, `broadcast`), or results
-of any other function (`call`). A value that was made before is not made again, and a value that depends on constants
+of any other function (`call`). An existing value is not made again, and a value that depends on constants
 alone is computed at once.
 """
 
@@ -18,12 +18,12 @@ Shape = tuple[int, ...]
 
 
 class Value:
-    """One value of a program: how it is made from others, its shape and its dtype.
+    """One value of a program: its making from other values, its shape and its dtype.
 
     kind: "input" (`params` is its number), "const" (a scalar, in `params`), "array" (a constant array), "map" (`fn`:
     the name of a ufunc, "cast" or "where"), "broadcast", "reshaped", "reduce" (`fn`: the name of the ufunc; `params`:
     the axes, which are dropped), "call" (`fn` of `params`, a pair (args, kwargs) in which `Slot`s stand for `args`)
-    or "item" (element `params` of a call that gives several).
+    or "item" (element `params` of a call with several results).
     """
 
     __slots__ = ("args", "dtype", "fn", "kind", "number", "params", "shape")

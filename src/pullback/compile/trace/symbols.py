@@ -1,8 +1,8 @@
-"""`Symbol`: an array that writes what is done to it into a `Program`.
+"""`Symbol`: an array that records the operations on it in a `Program`.
 
 The forwards of the table's operations are NumPy code on arrays. Called with symbols, they show the ufuncs, reductions
 and other calls they consist of. A symbol also carries an example: its value in the call that is traced. A forward that
-asks for values is not taken apart (`Opaque`), because the answer would be frozen into the program.
+reads values is not decomposed (`Opaque`), because the values would be frozen into the program.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 _WEAK = (bool, int, float, complex)
 
 
-class Opaque(Exception):  # noqa: N818 - nothing is wrong with what raises it
-    """A forward that cannot be taken apart."""
+class Opaque(Exception):  # noqa: N818 - it does not report a fault
+    """A forward that cannot be decomposed."""
 
 
 class Symbol(NDArrayOperatorsMixin):
@@ -209,7 +209,7 @@ def _reduce(
         raise Opaque
     how = {} if initial is None else {"initial": initial}
     example = ufunc.reduce(array.example, axis=axis, dtype=dtype, keepdims=keepdims, **how)
-    # a sum of half precision is taken in a wider one
+    # a sum in half precision is computed in a wider one
     if array.dtype == np.float16 or example.dtype.kind not in "biufc" or not array.size or array.dtype == object:
         return called(ufunc.reduce, (array,), {"axis": axis, "dtype": dtype, "keepdims": keepdims, **how})
     program, ndim = array.program, array.ndim

@@ -231,7 +231,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def check_probability(q: Any) -> None:
-    """Refuse values of which one is not a probability."""
+    """Refuse values if one is not a probability."""
     if not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
         raise RuntimeError(
             f"quantile() q must be in the range [0, 1] but got {q.item()}."

@@ -17,7 +17,7 @@ from ....tensor.tensor import Tensor
 
 
 def check_classes(found: Any, classes: int, error: type[Exception] = RuntimeError) -> None:
-    """Refuse indices of which one is no class."""
+    """Refuse indices if one is not a class."""
     if not within(found, classes):
         outside = found[np.logical_or(np.less(found, 0), np.greater_equal(found, classes))]
         raise error(
