@@ -92,10 +92,13 @@ log10 = elementwise(
 )
 
 
+_LARGE = 4096  # from this size on, several vectorised calls are faster than one that is not
+
+
 def _log_of_sum(input: Any, other: Any, exp: Any, log: Any, whole: Any) -> Any:
     """``log(1 + exp(smaller - larger)) + larger`` for large arrays: NumPy's own function `whole` is not vectorised."""
     gap = np.subtract(input, other)
-    if np.size(gap) < 4096:
+    if np.size(gap) < _LARGE:
         return whole(input, other)
     np.negative(np.abs(gap, out=gap), out=gap)
     np.fmin(gap, 0, out=gap)  # between equal infinities the gap was NaN

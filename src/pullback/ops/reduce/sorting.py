@@ -118,11 +118,16 @@ def msort(input: Tensor) -> Tensor:
 # The largest ----------------------------------------------------------------------------------------------------------
 
 
+_LONG, _TIMES = 256, 64  # rows as long as this, and so many times as long as what is sought, are searched by blocks
+_SHORTEST = 16  # of these blocks
+
+
 def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
     """The positions of the `k` largest or smallest along an axis, in no order."""
     n = input.shape[axis]
-    size = max(16, int(np.sqrt(n / k)))  # the size of a block: small enough that the best k blocks hold few elements
-    if n < 64 * k or n < 256:
+    # the size of a block: small enough that the best k blocks hold few elements
+    size = max(_SHORTEST, int(np.sqrt(n / k)))
+    if n < _TIMES * k or n < _LONG:
         found = np.argpartition(input, n - k if largest else k - 1, axis=axis)
         return np.take(found, range(n - k, n) if largest else range(k), axis=axis)
     # The k best are in the k blocks with the best elements: find these blocks first, then search in them.
