@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pullback.autograd.graph import GradientEdge, get_gradient_edge
 
 import pullback
 from pullback.autograd import AccumulateGrad, Node
 from pullback.autograd.function import BackwardCFunction
-from pullback.autograd.graph import GradientEdge, get_gradient_edge
 from pullback.ops import TABLE
 from tests.programs.graph.common import double_of
 from tests.side_by_side import constant, leaf
