@@ -1,8 +1,8 @@
 """Public paths of modules that live in another folder, such as `pullback.optim.adam`.
 
-All of them are listed here: `PATHS`, `PARTS` and `WITHIN` are public, `PICKLED` are those of earlier versions. A path is
-resolved when it is first imported or looked up, by a finder that Python asks after its own; so an entry costs nothing
-until it is used.
+All of them are listed here: `PATHS`, `PARTS` and `WITHIN` are public, `PICKLED` are those of earlier versions. A path
+is resolved when it is first imported or looked up, by a finder that Python asks after its own; so an entry costs
+nothing until it is used.
 """
 
 from __future__ import annotations
