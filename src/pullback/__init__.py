@@ -13,6 +13,7 @@ from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from . import array_api, autograd, fft, func, linalg, ops, special
+from . import assembly as _assembly
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -39,7 +40,6 @@ from .compat.typed import (
     ShortTensor,
 )
 from .compile import compile, get_num_threads, set_num_threads
-from .diagnose import misuse as _misuse
 from .func import forward_ad as _forward_ad
 from .func import functional as _functional
 from .func import vmap

@@ -100,7 +100,7 @@ def amax(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> T
     """The largest element over `dim` (default: all); ties share the gradient evenly."""
 def amin(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """The smallest element over `dim` (default: all); ties share the gradient evenly."""
-def aminmax(input: Any, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+def aminmax(input: Any, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
     """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly."""
 def angle(input: Any, *, out: Any = ...) -> Tensor:
     """The angle of a complex number, from -pi to pi; for a real number 0, or pi below 0. Its derivative at 0 is 0."""
@@ -170,11 +170,11 @@ def atanh(input: Any, *, out: Any = ...) -> Tensor:
     """The inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
 def atanh_(input: Any, *, out: Any = ...) -> Tensor:
     """`atanh`, written into this tensor, which is returned."""
-def atleast_1d(*tensors: Any) -> Tensor:
+def atleast_1d(*tensors: Any) -> Any:
     """The tensor; if it is 0-d, with one axis of length 1. A tuple for several tensors or a sequence of them."""
-def atleast_2d(*tensors: Any) -> Tensor:
+def atleast_2d(*tensors: Any) -> Any:
     """The tensor with two axes or more, new ones in front. A tuple for several tensors or a sequence of them."""
-def atleast_3d(*tensors: Any) -> Tensor:
+def atleast_3d(*tensors: Any) -> Any:
     """The tensor with three axes or more: new ones before and after a vector's axis, and after a matrix's axes."""
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ...) -> Tensor:
     """The average of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
@@ -324,9 +324,9 @@ def cov(input: Any, *, correction: Any = ..., fweights: Any = ..., aweights: Any
     """The covariances of variables (the rows of `input`) over observations (its columns); for a vector, the variance."""
 def cross(input: Any, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
-def cummax(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
+def cummax(input: Any, dim: Any, *, out: Any = ...) -> Any:
     """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
-def cummin(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
+def cummin(input: Any, dim: Any, *, out: Any = ...) -> Any:
     """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
 def cumprod(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The running product along `dim`; its derivatives are correct where elements are zero."""
@@ -456,7 +456,7 @@ def frac(input: Any, *, out: Any = ...) -> Tensor:
     """``input - trunc(input)``, with the sign of `input`."""
 def frac_(input: Any, *, out: Any = ...) -> Tensor:
     """`frac`, written into this tensor, which is returned."""
-def frexp(input: Any, *, out: Any = ...) -> Tensor:
+def frexp(input: Any, *, out: Any = ...) -> Any:
     """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: Any = ...) -> Any:
     """A tensor on the memory of another library's tensor, by the DLPack protocol."""
@@ -472,7 +472,7 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input >= other``, elementwise."""
 def ge_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`ge`, written into this tensor, which is returned."""
-def geqrf(input: Any, *, out: Any = ...) -> Tensor:
+def geqrf(input: Any, *, out: Any = ...) -> Any:
     """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; it has no derivative. `linalg.householder_product` computes Q from both."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
@@ -508,9 +508,9 @@ def heaviside_(input: Any, values: Any) -> Tensor:
     """`heaviside`, written into this tensor, which is returned."""
 def histc(input: Any, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
     """The number of elements in each of `bins` bins of equal width from `min` to `max`."""
-def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Any:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
-def histogramdd(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+def histogramdd(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Any:
     """As `histogram`, for points with coordinates along the last axis of `input`: a bin is a box in D dimensions."""
 def hsplit(input: Any, indices_or_sections: Any) -> Any:
     """`tensor_split` along the second axis, or the only one."""
@@ -592,7 +592,7 @@ def kaiser_window(window_length: Any, periodic: Any = ..., beta: Any = ..., *, d
     """``I0(beta sqrt(1 - (2 x - 1)**2)) / I0(beta)`` for x from 0 to 1; I0 is the modified Bessel function."""
 def kron(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The Kronecker product: every element of `input` times all of `other`."""
-def kthvalue(input: Any, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def kthvalue(input: Any, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``."""
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axes, which have `normalized_shape`."""
@@ -678,11 +678,11 @@ def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input < other``, elementwise."""
 def lt_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`lt`, written into this tensor, which is returned."""
-def lu(A: Any, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Tensor:
+def lu(A: Any, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Any:
     """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from `linalg.lu_factor_ex`."""
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
     """X with ``A X = b``: `linalg.lu_solve`."""
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: Any = ..., unpack_pivots: Any = ..., *, out: Any = ...) -> Tensor:
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: Any = ..., unpack_pivots: Any = ..., *, out: Any = ...) -> Any:
     """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; a result that is not requested is empty."""
 def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
     """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
@@ -696,29 +696,29 @@ def matrix_exp(A: Any, *, out: Any = ...) -> Tensor:
     """The exponential of square matrices, ``I + A + A A / 2 + ...``; by scaling and squaring."""
 def matrix_power(input: Any, n: Any, *, out: Any = ...) -> Tensor:
     """The product of n factors: `linalg.matrix_power`."""
-def max(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+def max(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
     """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`."""
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`."""
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`."""
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
 def mean(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
-def median(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def median(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
 def meshgrid(*tensors: Any, indexing: Any = ...) -> Any:
     """The coordinates of a grid: each tensor's elements along a separate axis; "xy" exchanges the first two axes."""
-def min(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+def min(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
     """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
 def minimum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
 def mm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
     """The product of two matrices."""
-def mode(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def mode(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
 def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to new places, the others in their order; a view."""
@@ -748,7 +748,7 @@ def nan_to_num_(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ...
     """`nan_to_num`, written into this tensor, which is returned."""
 def nanmean(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The mean over `dim` of the elements that are not NaN; NaN if all are."""
-def nanmedian(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def nanmedian(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """`median` of the elements that are not NaN; NaN if all are."""
 def nanquantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
     """`quantile` of the elements that are not NaN; NaN if all are."""
@@ -774,7 +774,7 @@ def nextafter(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The next number of the dtype after `input`, toward `other`. Its derivative by `input` is 1."""
 def nextafter_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`nextafter`, written into this tensor, which is returned."""
-def nonzero(input: Any, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
+def nonzero(input: Any, *, as_tuple: Any = ..., out: Any = ...) -> Any:
     """The positions of the elements that are not 0: a row for each or, with `as_tuple`, a tensor for each axis."""
 def nonzero_static(input: Any, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
     """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand."""
@@ -828,7 +828,7 @@ def prod(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., ou
     """The product over one axis, or of all elements; its derivatives are correct where elements are zero."""
 def put(input: Any, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the elements of `source` written at flat positions, or added there if `accumulate`."""
-def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Tensor:
+def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Any:
     """``Q`` and ``R``: `linalg.qr`; ``some=False`` is its mode "complete"."""
 def quantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
     """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN."""
@@ -942,13 +942,13 @@ def sinh_(input: Any, *, out: Any = ...) -> Tensor:
     """`sinh`, written into this tensor, which is returned."""
 def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
-def slogdet(input: Any, *, out: Any = ...) -> Tensor:
+def slogdet(input: Any, *, out: Any = ...) -> Any:
     """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
 def softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
-def sort(input: Any, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
+def sort(input: Any, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Any:
     """The elements in order along `dim`, and their positions before: ``(values, indices)``."""
-def split(input: Any, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
+def split(input: Any, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Any:
     """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
 def split_with_sizes(input: Any, split_sizes: Any, dim: Any = ...) -> Any:
     """Consecutive pieces along `dim`, of the sizes listed."""
@@ -980,7 +980,7 @@ def subtract_(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Te
     """`subtract`, written into this tensor, which is returned."""
 def sum(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
-def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
+def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Any:
     """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
 def svd_lowrank(A: Any, q: Any = ..., niter: Any = ..., M: Any = ...) -> Any:
     """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple."""
@@ -1014,7 +1014,7 @@ def tile(input: Any, dims: Any, *more: Any, out: Any = ...) -> Tensor:
     """`repeat`, with missing leading numbers taken as 1."""
 def to(input: Any, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
     """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
-def topk(input: Any, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
+def topk(input: Any, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Any:
     """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
 def trace(input: Any, *, out: Any = ...) -> Tensor:
     """The sum of the diagonal of a matrix; integers add up in int64."""
@@ -1024,7 +1024,7 @@ def trapezoid(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any =
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart."""
 def trapz(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any = ...) -> Tensor:
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart."""
-def triangular_solve(b: Any, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
+def triangular_solve(b: Any, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Any:
     """``solution``, the X with ``A X = b`` for a triangular A (``A^T X = b`` with `transpose`), and a copy of A: `linalg.solve_triangular`."""
 def tril(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
     """The part on and below a diagonal, zeros elsewhere."""
@@ -1048,9 +1048,9 @@ def unbind(input: Any, dim: Any = ...) -> Any:
     """The slices along `dim`, without that axis."""
 def unflatten(input: Any, dim: Any, sizes: Any) -> Tensor:
     """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
-def unique(input: Any, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+def unique(input: Any, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
     """The distinct elements (or slices along `dim`) in order; on request, with positions and counts."""
-def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
     """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
 def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
     """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""

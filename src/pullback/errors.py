@@ -87,6 +87,13 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
     if isinstance(error, np.exceptions.AxisError):
         ndim = error.ndim or 0
+        if not ndim and error.axis in (-1, 0):
+            return IndexError(
+                message(
+                    f"{name}(): Dimension specified as {error.axis} but tensor has no dimensions",
+                    do="give a tensor of 1 dimension or more, e.g. t.reshape(1)",
+                )
+            )
         span = f"[{-max(ndim, 1)}, {max(ndim, 1) - 1}]"
         return IndexError(
             message(f"{name}(): Dimension out of range", expected=f"to be in range of {span}", found=str(error.axis))

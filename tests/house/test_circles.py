@@ -3,7 +3,7 @@
 A room is a folder. A file at the top of the package is a room by itself, and so is the `__init__` of a folder that has
 folders in it: it gathers what lies below, which knows nothing of it. What is imported for the type checker alone counts
 as well, for a reader follows it all the same. Within `table/` that holds for files, too: an entry knows nothing of how
-it is called, recorded or written.
+it is called, recorded or written. Nor does a room use a private name of another.
 """
 
 from __future__ import annotations
@@ -100,6 +100,52 @@ def circles(root: Path, of: Callable[[Path, Path], str] = room) -> list[str]:
         + "; ".join(edges[a][b] for a in sorted(ring) for b in sorted(ring & {*edges[a]}))
         for ring in rings
     )
+
+
+# Names that PyTorch gave an underscore and public code uses: subclasses are asked for by them.
+TORCHS = {"_BatchNorm"}
+
+
+def private_imports(root: Path) -> list[str]:
+    """Where a file imports, or reads, a private name of another room: each room says itself what others may use."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        modules = set()
+        for parts in imports(path, root):
+            other = file_of(parts, root)
+            if room(other, root) == room(path, root):
+                continue
+            if parts[-1:] == (other.stem,):
+                modules.add(parts[-1])
+            elif parts and parts[-1].startswith("_") and not parts[-1].startswith("__") and parts[-1] not in TORCHS:
+                found.append(f"{path.relative_to(root).as_posix()}: {'.'.join(parts)}")
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            of_module = isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules
+            if of_module and node.attr.startswith("_") and not node.attr.startswith("__"):
+                found.append(f"{path.relative_to(root).as_posix()}: {ast.unparse(node)}")
+    return found
+
+
+def test_no_room_uses_a_private_name_of_another() -> None:
+    assert private_imports(LIBRARY) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from ..b.y import _z", ["a/x.py: b.y._z"]),
+        ("from ..b.y import _z as z, public", ["a/x.py: b.y._z"]),
+        ("from ..b import y\nz = y._z", ["a/x.py: y._z"]),
+        ("from package.b.y import _z", ["a/x.py: b.y._z"]),
+        ("def f():\n    from ..b.y import _z", ["a/x.py: b.y._z"]),
+        ("from .own import _z\nfrom ..b.y import public\nfrom .. import __version__", []),
+        ("from ..b import y\nz = y.public, y.__name__", []),
+        ("from ..b.y import _BatchNorm", []),
+    ],
+)
+def test_a_private_name_of_another_room_is_found(tmp_path: Path, source: str, found: list[str]) -> None:
+    plant(tmp_path, {"a/x.py": source, "a/own.py": "", "b/y.py": ""})
+    assert private_imports(tmp_path / "package") == found
 
 
 def test_no_two_rooms_import_each_other() -> None:

@@ -252,7 +252,7 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
 
 
 class Batches:
-    """Holds `func.vmap`, which runs a function of one example for a batch and sets itself here when it is imported."""
+    """Holds `func.vmap`, which runs a function of one example for a batch; `assembly.py` sets it."""
 
     vmap: Callable[..., Any]
 

@@ -26,7 +26,7 @@ from ..tensor.memory import ONE_LOCAL
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Tensor
 from .hooks import fire_around, fire_of_leaf, fire_of_outputs
-from .nesting import is_deep, on_an_empty_stack
+from .inner_passes import is_deep, on_an_empty_stack
 from .node import AccumulateGrad, Node, reachable, retain
 
 Captures = dict[Node, dict[int, Any]]

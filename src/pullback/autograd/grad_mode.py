@@ -43,7 +43,7 @@ def _set(enabled: bool) -> None:
     modes.grad_enabled, modes.grad_asked = enabled and not modes.inference, enabled
 
 
-class _Mode:
+class Mode:
     """A context manager that sets grad mode and then restores it."""
 
     def __init__(self, enabled: bool) -> None:
@@ -107,7 +107,7 @@ class _Mode:
         return errors.called(call, call.__name__)
 
 
-class no_grad(_Mode):  # noqa: N801 - torch's name
+class no_grad(Mode):  # noqa: N801 - torch's name
     """Operations inside are not recorded: their results do not require grad.
 
     >>> import pullback
@@ -125,7 +125,7 @@ class no_grad(_Mode):  # noqa: N801 - torch's name
         return super().__new__(cls) if fn is None else cls()(fn)
 
 
-class enable_grad(_Mode):  # noqa: N801 - torch's name
+class enable_grad(Mode):  # noqa: N801 - torch's name
     """Operations inside are recorded, also within `no_grad`."""
 
     def __init__(self, fn: Callable[..., Any] | None = None) -> None:
@@ -136,7 +136,7 @@ class enable_grad(_Mode):  # noqa: N801 - torch's name
         return super().__new__(cls) if fn is None else cls()(fn)
 
 
-class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
+class set_grad_enabled(Mode):  # noqa: N801 - torch's name
     """Set grad mode now; as a context manager, restore it on leaving; as a decorator, only within the function.
 
     >>> import pullback
@@ -165,7 +165,7 @@ class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
         return set_grad_enabled(self._enabled)
 
 
-class inference_mode(_Mode):  # noqa: N801 - torch's name
+class inference_mode(Mode):  # noqa: N801 - torch's name
     """As `no_grad`, but permanent: writes are not counted, and the results can never be part of a graph.
 
     mode: False leaves the inference mode around it. The results are a little cheaper to make, and ``is_inference()`` is
@@ -208,7 +208,7 @@ class inference_mode(_Mode):  # noqa: N801 - torch's name
         INFERENCES.add(-1)
 
 
-class _Switch(_Mode):
+class _Switch(Mode):
     """One of the other modes, set when this is made; as a context manager, it is restored on leaving."""
 
     _attribute: str  # the name of the thread's mode

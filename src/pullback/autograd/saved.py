@@ -186,7 +186,7 @@ class SavedTensor:
 
 
 class Details:
-    """Details from outside the graph for the errors below. `diagnose` puts its own functions here.
+    """Details from outside the graph for the errors below. `assembly.py` puts functions of `diagnose` here.
 
     of_freed: lines about a node whose saved values were freed. of_written: the variables that hold a saved tensor which
     was written to, and lines about where it was saved and written.

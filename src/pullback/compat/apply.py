@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..ops.index.fill import _copy
+from ..ops.index.fill import copy_into
 from ..ops.make.from_data import tensor
 from ..table.entry import method
 from ..table.writing import refuse_write
@@ -39,7 +39,7 @@ def _each(name: str, call: Callable[..., Any], self: Tensor, *others: Any) -> Te
             errors.message(f"{name}()", expected=f"what broadcasts to {list(self._data.shape)}", found=found)
         ) from error
     made = tensor([call(*elements) for elements in zip(*values, strict=True)], dtype=self.dtype)
-    return _copy(self, made.reshape(self._data.shape))
+    return copy_into(self, made.reshape(self._data.shape))
 
 
 @method("apply_")

@@ -11,7 +11,6 @@ kept, and changes nothing; `is_available()` is False.
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +30,6 @@ def _library(name: str, **settings: Any) -> Any:
     """An importable module for a library that is not used here: it keeps its settings."""
     found = ModuleType(f"pullback.backends.{name}", f"Settings of {name}, without effect.")
     found.__dict__.update(settings)
-    sys.modules[found.__name__] = found
     return found
 
 

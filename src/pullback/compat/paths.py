@@ -1,7 +1,8 @@
 """Public paths of modules that live in another folder, such as `pullback.optim.adam`.
 
-`PATHS` is the whole table. A path is resolved when it is first imported or looked up, by a finder that Python asks
-after its own; so an entry costs nothing until it is used.
+All of them are listed here: `PATHS`, `PARTS` and `WITHIN` are public, `PICKLED` are those of earlier versions. A path
+is resolved when it is first imported or looked up, by a finder that Python asks after its own; so an entry costs
+nothing until it is used.
 """
 
 from __future__ import annotations
@@ -31,6 +32,14 @@ PATHS: dict[str, str] = {
     **{f"optim.{name}": f"optim.algorithms.{name}" for name in _ALGORITHMS.split()},
 }
 """The place of each module (the value), by its public path below `pullback` (the key)."""
+
+PARTS: dict[str, str] = dict.fromkeys(
+    ("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler"), "utils.data"
+)
+"""Paths at which PyTorch has a part of a module (the value) that is one file here; they lead to the whole of it."""
+
+WITHIN = ("backends", "backends.cuda", "nn.modules")
+"""Modules below which others are found that they hold as attributes: no file stands for each of those."""
 
 PUBLIC = [
     "",
@@ -106,20 +115,32 @@ class _Moved:
 
 
 class _Paths:
-    """The finder of the paths in `PATHS` and `PICKLED`."""
+    """The finder of the paths in the tables above."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, below = fullname.partition(".")
-        if package != _PACKAGE or below not in PATHS.keys() | PICKLED.keys():
-            return None
-        return ModuleSpec(fullname, _Moved())  # type: ignore[arg-type] # it need not be an `importlib.abc.Loader`
+        known = below in PATHS or below in PARTS or below in PICKLED or _held(below) is not None
+        return ModuleSpec(fullname, _Moved()) if package == _PACKAGE and known else None  # type: ignore[arg-type]
 
 
 def moved(path: str) -> ModuleType:
     """The module that is public at `path`, or was in an earlier version."""
-    return importlib.import_module(f"{_PACKAGE}.{PATHS.get(path) or PICKLED[path]}")
+    found = _held(path)
+    if found is None:
+        place = PATHS.get(path) or PARTS.get(path) or PICKLED[path]
+        found = importlib.import_module(f"{_PACKAGE}.{place}")
+    if path in WITHIN:
+        vars(found).setdefault("__path__", [])  # Python looks for modules below a module that has a path
+    return found
+
+
+def _held(path: str) -> ModuleType | None:
+    """The module that one of `WITHIN` holds under the last name of `path`."""
+    parent, _, name = path.rpartition(".")
+    found = vars(moved(parent)).get(name) if parent in WITHIN else None
+    return found if isinstance(found, ModuleType) and found.__name__ == f"{_PACKAGE}.{path}" else None
 
 
 sys.meta_path.append(_Paths())

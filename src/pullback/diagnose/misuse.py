@@ -1,7 +1,7 @@
 """Details for two errors of a backward pass: a graph that was used before, a saved tensor that was written to.
 
 They always name operations and the user's variables, and with `record_origins` the lines as well. The errors
-themselves belong to the heart (`autograd/saved.py`), which is given these details.
+themselves belong to the heart (`autograd/saved.py`), which is given these details by `assembly.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
-from ..autograd.saved import Details
 from ..tensor.memory import Version
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
@@ -79,6 +78,3 @@ def _last_writer(node: Any, t: Tensor) -> Any:
     """The node of the recorded write that changed `t` after `node` saved it, if the tensor itself knows it."""
     edge = t._place  # also for a view that has lost its place
     return edge[0] if edge is not None and edge[0]._order < node._order else None
-
-
-Details.of_freed, Details.of_written = of_freed, of_written

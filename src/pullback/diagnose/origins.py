@@ -27,7 +27,7 @@ from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.engine import execute
 from ..autograd.function import Function
-from ..autograd.grad_mode import _Mode, inference_mode, set_grad_enabled
+from ..autograd.grad_mode import Mode, inference_mode, set_grad_enabled
 from ..autograd.node import AccumulateGrad, reachable
 from ..tensor.memory import Version
 from ..tensor.modes import thread
@@ -383,8 +383,8 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (Tensor, "requires_grad", _requiring),
     (FunctionNode, "mark_non_differentiable", _marking),
     (FunctionNode, "_run", _running),
-    (_Mode, "__enter__", _entering),
-    (_Mode, "__exit__", _leaving),
+    (Mode, "__enter__", _entering),
+    (Mode, "__exit__", _leaving),
     (inference_mode, "__enter__", _entering),
     (set_grad_enabled, "__enter__", _entering),
     (set_grad_enabled, "__init__", _setting),

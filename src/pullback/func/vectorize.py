@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..autograd.api import Batches
 from ..interpreters.batched import Vmap
 from ..ops.make.random import get_rng_state, set_rng_state
 from ..tensor.modes import thread
@@ -91,9 +90,6 @@ def vmap(
         return rebuild(out, iter([_joined(c, d) for c, d in zip(columns, where, strict=True)]))
 
     return vectorized
-
-
-Batches.vmap = staticmethod(vmap)
 
 
 def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> Any:

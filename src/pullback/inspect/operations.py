@@ -5,6 +5,7 @@ All of it is read from the entries. To find the dtypes that an operation takes, 
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -75,9 +76,12 @@ def rows(names: Iterable[str] = (), *, dtypes: bool = True) -> list[Row]:
     ('elementwise', 'The sine.', ('sin',))
     """
     wanted = set(names)
-    unknown = wanted - {name for name, _ in public()}
+    known = [name for name, _ in public()]
+    unknown = wanted - {*known}
     if unknown:
-        raise KeyError(f"no operation is called {', '.join(sorted(unknown))}; `rows()` lists all of them")
+        close = {n: difflib.get_close_matches(n, known, 1) for n in sorted(unknown)}
+        said = [n + (f" (did you mean {found[0]}?)" if found else "") for n, found in close.items()]
+        raise KeyError(f"no operation is called {', '.join(said)}; `pullback ops`, or `rows()`, lists all of them")
     return [_row(name, op, dtypes) for name, op in public() if not wanted or name in wanted]
 
 

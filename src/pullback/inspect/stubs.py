@@ -164,8 +164,9 @@ def _function(name: str, call: Callable[..., Any], method: bool = False) -> str:
 
 
 def _gives_more(op: Op) -> bool:
-    annotation = op.forward.__annotations__.get("return") if hasattr(op.forward, "__annotations__") else "Tensor"
-    return str(annotation) not in ("Tensor", "Any", "None") and annotation is not None
+    """Whether a result may be other than one Tensor. A forward gives payloads: there Any stands for one of them."""
+    annotation = getattr(op.forward, "__annotations__", {}).get("return") or "Tensor"
+    return str(annotation) not in (("Tensor",) if op.kind == "composite" else ("Tensor", "Any"))
 
 
 def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:

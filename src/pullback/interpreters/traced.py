@@ -17,7 +17,7 @@ import numpy as np
 from ..autograd.node import edge_of, next_order
 from ..diagnose.places import formatted, user_place
 from ..table.levels import Level, inner, mapped
-from ..table.writing import THROUGH
+from ..table.writing import Through
 from ..tensor.memory import Payload
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, wrap
@@ -256,7 +256,7 @@ class Trace(Level):
             steps.insert(0, (at._view.op, at._view.args))
             at = at._view.parent
         with recording(False):
-            put = THROUGH.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))
+            put = Through.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))
             base._data.assign(put._data)
             for ref in base._share_version().views:
                 other = ref()

@@ -9,7 +9,6 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from ..table import narrow
 from ..table.entry import NAMES as _NAMES
 from ..table.entry import TABLE as _TABLE
 from ..table.nodes import SAVED_NAMES as _SAVED_NAMES
@@ -32,8 +31,8 @@ from .elementwise import (
 from .index import diagonals, fill, gather, index_add, put, scatter, subscripts
 from .linalg import (
     cholesky_qr,
-    common,
     determinants,
+    last_axes,
     ldl,
     leastsquares,
     lowrank,

@@ -18,9 +18,10 @@ from ..tensor.dtypes import NARROW
 from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
-from ..tensor.overrides import ACTIVE, dispatch, overriding
+from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .levels import highest, inner, interpreted, mapped
+from .narrow import in_float32
 from .nodes import OpNode, Plan
 from .op import Op
 from .operands import cast, common_dtype
@@ -141,7 +142,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
     if NARROW.n and not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values())):
-        return NARROW.compute(op, args, kwargs)
+        return in_float32(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
     for a in args:  # the payload, and whether a gradient is wanted, in one pass
         if isinstance(a, Tensor):
@@ -290,7 +291,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     else:
         dtype = common_dtype(op, args, payloads)
         if dtype.kind == "V":
-            return NARROW.compute(op, args, {})
+            return in_float32(op, args, {})
         operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
     try:
         r = op.forward(*operands)
@@ -312,12 +313,9 @@ _plain: Any = Tensor
 _plain_too: Collection[type] = PLAIN
 
 
-def _see_all(wanted: bool) -> None:
+def see_all(wanted: bool) -> None:
     global _plain, _plain_too
     _plain, _plain_too = (None, ()) if wanted else (Tensor, PLAIN)
-
-
-ACTIVE.told.append(_see_all)
 
 
 def unary(op: Op) -> Callable[..., Any]:
@@ -454,7 +452,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
     alike = len({p.dtype for p in payloads}) == 1
     dtype = payloads[0].dtype if alike else dtypes.result_type(payloads)
     if dtype.kind == "V":
-        return NARROW.compute(op, (tensors, dim), {})
+        return in_float32(op, (tensors, dim), {})
     try:
         r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:

@@ -18,7 +18,9 @@ from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor
 from .calls import any_narrow, operand
+from .inplace import write_into
 from .levels import call_body
+from .narrow import in_float32
 from .nodes import under_title
 from .op import SPELLINGS, Op
 from .operands import older_form
@@ -39,17 +41,6 @@ class Titled(NamedTuple):
 
     title: str
     args: tuple[Any, ...]
-
-
-class Writer:
-    """Holds the function that writes a result into the first argument of a computation; `inplace.py` sets it."""
-
-    __slots__ = ("write",)
-
-    write: Callable[[Op, tuple[Any, ...]], Any]
-
-
-WRITER = Writer()
 
 
 def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +68,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
         raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
     tensors = _described(op, checks)
     returned = getattr(op.forward, "__annotations__", {}).get("return", "Any")
-    checks.__annotations__["return"] = "Tensor" if returned == "Any" else returned  # in the public signature
+    checks.__annotations__["return"] = returned.replace("Any", "Tensor")  # in the public signature
 
     def body(*args: Any, **kwargs: Any) -> Any:
         found = checks(*args, **kwargs)
@@ -109,7 +100,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
 
 def _otherwise(op: Op, found: Written | Titled) -> Any:
     """The result where checks asked for more than the computation."""
-    return under_title(op, found.title)(*found.args) if type(found) is Titled else WRITER.write(op, found)
+    return under_title(op, found.title)(*found.args) if type(found) is Titled else write_into(op, found)
 
 
 def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:
@@ -144,7 +135,7 @@ def _unusual(
             raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
         kwargs = named
     if NARROW.n and op.about.narrow not in ("", "itself") and any_narrow((*args, *kwargs.values())):
-        found = NARROW.compute(op, args, kwargs, public=True)
+        found = in_float32(op, args, kwargs, public=True)
         return found if out is None else write_out(op.name, out, found, op.exact)
     for i in tensors:
         if i < len(args) and not isinstance(args[i], Tensor):

@@ -16,7 +16,6 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS
-from .checks import WRITER
 from .op import Op
 from .writing import before_write, put, refuse_write, take_history
 
@@ -57,12 +56,9 @@ def _writer(op: Op) -> Callable[..., Tensor]:
     return twin_of(op, method=op.unchecked)
 
 
-def _write(op: Op, args: tuple[Any, ...]) -> Tensor:
+def write_into(op: Op, args: tuple[Any, ...]) -> Tensor:
     """Write the result of `op` into the first of its arguments, which have been checked."""
     return _writer(op)(*args)
-
-
-WRITER.write = _write
 
 
 def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:

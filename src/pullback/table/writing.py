@@ -8,8 +8,7 @@ again, in the graph, from its base.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,19 +23,12 @@ from .op import Op
 
 
 class Through:
-    """Holds the operation that puts values into a tensor through the steps that lead to a view of it.
+    """The entry that puts values into a tensor through the steps that lead to a view of it; `assembly.py` puts it here.
 
-    It is called as ``put(input, values, steps)``; `op` is its entry.
+    It is called as ``put(input, values, steps)``.
     """
 
-    op: Op
-
-    def hand_over(self, put: Callable[..., Any]) -> None:
-        """Take that operation from the file that enters it."""
-        self.op = put.op  # type: ignore[attr-defined]
-
-
-THROUGH = Through()
+    op: ClassVar[Op]
 
 
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
@@ -112,7 +104,7 @@ def take_history(t: Tensor, result: Tensor) -> None:
     base, way = way_to(t)
     if way:
         mask = 3 if base._requires_grad else 2
-        result = record(THROUGH.op, mask, (base, result, way), base._data)
+        result = record(Through.op, mask, (base, result, way), base._data)
     assert result._edge is not None
     node, nr, _, _ = result._edge
     edge = (node, nr, base._data.shape, base._data.dtype)

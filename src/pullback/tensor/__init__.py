@@ -14,6 +14,7 @@ extend(
         "__init_subclass__": classmethod(overrides._register),
         "as_subclass": overrides._as_subclass,
         "_make_subclass": staticmethod(overrides._make_subclass),
+        "_rebuilt": staticmethod(copying.rebuilt),
         "__reduce_ex__": copying._reduce,
         "__deepcopy__": copying._deepcopy,
         "_bump": views._bump,

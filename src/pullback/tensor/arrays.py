@@ -34,6 +34,13 @@ def wrap_axis(axis: Any, ndim: int) -> int:
     return axis % span
 
 
+def own_axis(axis: Any, ndim: int) -> int:
+    """`axis` counted from 0, for an array of `ndim` axes that must have it: a 0-d array has none."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {axis} but tensor has no dimensions")
+    return wrap_axis(axis, ndim)
+
+
 def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
     """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None for None and (), which mean all."""
     if type(axes) is int:

@@ -12,11 +12,16 @@ from .. import errors
 from .tensor import PLAIN, Tensor, wrap_as
 
 
-def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: dict[str, Any] | None) -> Tensor:
+def rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: dict[str, Any] | None) -> Tensor:
+    """The tensor that a pickle tells of. Pickles name it `pullback.Tensor._rebuilt`."""
     made = wrap_as(cls, payload)
     vars(made).update(attributes or {})
     made.requires_grad = requires_grad
     return made
+
+
+rebuilt.__module__, rebuilt.__qualname__ = "pullback", "Tensor._rebuilt"
+_rebuilt = rebuilt  # the name in pickles of earlier versions
 
 
 def _reduce(self: Tensor, protocol: Any) -> Any:
@@ -29,7 +34,7 @@ def _reduce(self: Tensor, protocol: Any) -> Any:
                     "on what comes back; if that is as it should be, set hook.__torch_unserializable__ = True.",
                     stacklevel=errors.callers_level(),
                 )
-    return _rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
+    return rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
 
 
 def _copied(array: Any, memo: dict[int, Any]) -> Any:

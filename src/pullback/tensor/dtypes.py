@@ -28,6 +28,7 @@ class dtype:  # noqa: N801 - torch's name
     (pullback.float32, 4, True)
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("_numpy", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "name")
 
     def __init__(self, name: str, numpy: Any, kind: str, itemsize: builtins.int) -> None:
@@ -109,13 +110,12 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
 
 
 class Narrow:
-    """Whether bfloat16 was used at all: until then no operation looks for it. compute: runs operations on it."""
+    """Whether bfloat16 was used at all: until then no operation looks for it."""
 
-    __slots__ = ("compute", "n")
+    __slots__ = ("n",)
 
     def __init__(self) -> None:
         self.n = 0
-        self.compute: Any = None
 
 
 NARROW = Narrow()
@@ -298,6 +298,7 @@ class finfo:  # noqa: N801 - torch's name
     1.1920928955078125e-07
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: Any = None) -> None:
@@ -353,6 +354,7 @@ class iinfo:  # noqa: N801 - torch's name
     iinfo(min=-128, max=127, dtype=int8)
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: Any) -> None:
@@ -386,6 +388,7 @@ class device:  # noqa: N801 - torch's name
     (device(type='cpu'), 'cpu')
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("index", "type")
 
     type: str

@@ -48,6 +48,7 @@ ONE_LOCAL, ONE_ELEMENT = _references_of_a_local(), _references_of_an_element()
 class Size(tuple[int, ...]):
     """A shape: a tuple that prints as torch's and counts its elements."""
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ()
 
     def numel(self) -> int:

@@ -90,7 +90,7 @@ class Methods:
         """The largest element over `dim` (default: all); ties share the gradient evenly."""
     def amin(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """The smallest element over `dim` (default: all); ties share the gradient evenly."""
-    def aminmax(self, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    def aminmax(self, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
         """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly."""
     def angle(self, *, out: Any = ...) -> Tensor:
         """The angle of a complex number, from -pi to pi; for a real number 0, or pi below 0. Its derivative at 0 is 0."""
@@ -280,9 +280,9 @@ class Methods:
         """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
     def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
         """Refuse: there is no GPU here."""
-    def cummax(self, dim: Any, *, out: Any = ...) -> Tensor:
+    def cummax(self, dim: Any, *, out: Any = ...) -> Any:
         """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
-    def cummin(self, dim: Any, *, out: Any = ...) -> Tensor:
+    def cummin(self, dim: Any, *, out: Any = ...) -> Any:
         """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     def cumprod(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The running product along `dim`; its derivatives are correct where elements are zero."""
@@ -410,7 +410,7 @@ class Methods:
         """``input - trunc(input)``, with the sign of `input`."""
     def frac_(self, *, out: Any = ...) -> Tensor:
         """`frac`, written into this tensor, which is returned."""
-    def frexp(self, *, out: Any = ...) -> Tensor:
+    def frexp(self, *, out: Any = ...) -> Any:
         """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
     def gather(self, dim: Any, index: Any, *, sparse_grad: Any = ..., out: Any = ...) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each position."""
@@ -424,7 +424,7 @@ class Methods:
         """`ge`, written into this tensor, which is returned."""
     def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
         """Every element the number of tries up to and including the first success, each with probability `p`."""
-    def geqrf(self, *, out: Any = ...) -> Tensor:
+    def geqrf(self, *, out: Any = ...) -> Any:
         """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; it has no derivative. `linalg.householder_product` computes Q from both."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
@@ -456,7 +456,7 @@ class Methods:
         """`heaviside`, written into this tensor, which is returned."""
     def histc(self, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
         """The number of elements in each of `bins` bins of equal width from `min` to `max`."""
-    def histogram(self, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+    def histogram(self, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Any:
         """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
     def hsplit(self, indices_or_sections: Any) -> Any:
         """`tensor_split` along the second axis, or the only one."""
@@ -540,7 +540,7 @@ class Methods:
         """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
     def kron(self, other: Any, *, out: Any = ...) -> Tensor:
         """The Kronecker product: every element of `input` times all of `other`."""
-    def kthvalue(self, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def kthvalue(self, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``."""
     def lcm(self, other: Any, *, out: Any = ...) -> Tensor:
         """The least common multiple of integers."""
@@ -626,7 +626,7 @@ class Methods:
         """``input < other``, elementwise."""
     def lt_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`lt`, written into this tensor, which is returned."""
-    def lu(self, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Tensor:
+    def lu(self, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Any:
         """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from `linalg.lu_factor_ex`."""
     def lu_solve(self, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
         """X with ``A X = b``: `linalg.lu_solve`."""
@@ -654,21 +654,21 @@ class Methods:
         """The exponential of square matrices, ``I + A + A A / 2 + ...``; by scaling and squaring."""
     def matrix_power(self, n: Any, *, out: Any = ...) -> Tensor:
         """The product of n factors: `linalg.matrix_power`."""
-    def max(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    def max(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
         """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`."""
     def maximum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
     def mean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
-    def median(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def median(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
-    def min(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    def min(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
         """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
     def minimum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
     def mm(self, mat2: Any, *, out: Any = ...) -> Tensor:
         """The product of two matrices."""
-    def mode(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def mode(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Axes moved to new places, the others in their order; a view."""
@@ -698,7 +698,7 @@ class Methods:
         """`nan_to_num`, written into this tensor, which is returned."""
     def nanmean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The mean over `dim` of the elements that are not NaN; NaN if all are."""
-    def nanmedian(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def nanmedian(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """`median` of the elements that are not NaN; NaN if all are."""
     def nanquantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
         """`quantile` of the elements that are not NaN; NaN if all are."""
@@ -740,7 +740,7 @@ class Methods:
         """The next number of the dtype after `input`, toward `other`. Its derivative by `input` is 1."""
     def nextafter_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`nextafter`, written into this tensor, which is returned."""
-    def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
+    def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Any:
         """The positions of the elements that are not 0: a row for each or, with `as_tuple`, a tensor for each axis."""
     def nonzero_static(self, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
         """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand."""
@@ -781,7 +781,7 @@ class Methods:
         """`input` with the elements of `source` written at flat positions, or added there if `accumulate`."""
     def put_(self, index: Any, source: Any, accumulate: Any = ...) -> Any:
         """`put`, written into this tensor, which is returned."""
-    def qr(self, some: Any = ..., *, out: Any = ...) -> Tensor:
+    def qr(self, some: Any = ..., *, out: Any = ...) -> Any:
         """``Q`` and ``R``: `linalg.qr`; ``some=False`` is its mode "complete"."""
     def quantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
         """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN."""
@@ -895,17 +895,17 @@ class Methods:
         """`sinh`, written into this tensor, which is returned."""
     def slice_scatter(self, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
-    def slogdet(self, *, out: Any = ...) -> Tensor:
+    def slogdet(self, *, out: Any = ...) -> Any:
         """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
     def softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
-    def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
+    def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Any:
         """The elements in order along `dim`, and their positions before: ``(values, indices)``."""
     def sparse_dim(self, *, out: Any = ...) -> Any:
         """0: the number of axes that sparse indices run over; a dense tensor has none."""
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of a sparse tensor of the same shape (its values are not used); differentiable."""
-    def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
+    def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Any:
         """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: Any, dim: Any = ...) -> Any:
         """Consecutive pieces along `dim`, of the sizes listed."""
@@ -939,7 +939,7 @@ class Methods:
         """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
     def sum_to_size(self, size: Any, *more: Any, out: Any = ...) -> Tensor:
         """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`."""
-    def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
+    def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Any:
         """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
         """`transpose` under NumPy's name."""
@@ -977,7 +977,7 @@ class Methods:
         """The tensor itself: it lies on the CPU."""
     def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., blocksize: Any = ..., dense_dim: Any = ...) -> Any:
         """The nonzero elements as a coalesced sparse tensor; differentiable."""
-    def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
+    def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Any:
         """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
     def trace(self, *, out: Any = ...) -> Tensor:
         """The sum of the diagonal of a matrix; integers add up in int64."""
@@ -985,7 +985,7 @@ class Methods:
         """Axes `dim0` and `dim1` exchanged; a view."""
     def transpose_(self, dim0: Any, dim1: Any) -> Any:
         """`transpose` in place; returns the tensor."""
-    def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
+    def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Any:
         """``solution``, the X with ``A X = b`` for a triangular A (``A^T X = b`` with `transpose`), and a copy of A: `linalg.solve_triangular`."""
     def tril(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
         """The part on and below a diagonal, zeros elsewhere."""
@@ -1015,9 +1015,9 @@ class Methods:
         """Windows of `size` elements along an axis, one every `step` elements, as a new last axis; a view."""
     def uniform_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
         """Every element drawn uniformly from [from, to), by default [0, 1)."""
-    def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+    def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
         """The distinct elements (or slices along `dim`) in order; on request, with positions and counts."""
-    def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+    def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
         """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
     def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`chunk` into pieces that may be written to, as in `unsafe_split`."""

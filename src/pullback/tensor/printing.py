@@ -46,6 +46,11 @@ _PROFILES = {
 _options = _PROFILES["default"]
 
 
+def line_width() -> int:
+    """How many characters a line may have, as `set_printoptions` says."""
+    return _options.linewidth
+
+
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,

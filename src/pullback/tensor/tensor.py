@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import errors
 from . import dtypes, printing
-from .arrays import sized_or_filled, strides_of
+from .arrays import own_axis, sized_or_filled, strides_of
 from .memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
@@ -99,10 +99,7 @@ class Tensor(Methods):
         """The shape, or the length of one axis."""
         if dim is None:
             return self.shape
-        if not -self._data.ndim <= dim < self._data.ndim:
-            n = self._data.ndim
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-        return self._data.shape[dim]
+        return self._data.shape[own_axis(dim, self._data.ndim)]
 
     @property
     def ndim(self) -> int:
@@ -152,7 +149,7 @@ class Tensor(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """How many *elements* lie between neighbours along each axis, or along one."""
         found = strides_of(self._data)
-        return found if dim is None else found[dim]
+        return found if dim is None else found[own_axis(dim, len(found))]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory without gaps, in the order of their indices or of a memory format."""
@@ -551,7 +548,7 @@ class Lifted(Tensor):
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours along each axis of a contiguous tensor of this shape."""
         found = tuple(Size(self._data.shape[i + 1 :]).numel() for i in range(self._data.ndim))
-        return found if dim is None else found[dim]
+        return found if dim is None else found[own_axis(dim, len(found))]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """True: a tensor of a transform is taken to be contiguous."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..autograd.grad_mode import enable_grad
 from ..diagnose.gradcheck import disagreement
-from ..diagnose.gradcheck.checking import Found, _disagreements, _noise, _pair
+from ..diagnose.gradcheck.checking import Found, described_pair, disagreements, noise_cause
 from ..diagnose.gradcheck.problem import Array, Call, Options, Problem, numerical, random_like
 from .findings import Finding, Line
 from .source import Method, described, line_of_error, replaced, shape_of, text
@@ -39,15 +39,15 @@ def compare(subject: Subject, problem: Problem, code: str, given: str = "") -> I
             yield from _constant(subject, Call(problem, constant=True))
             return
         base = call.values()
-        found = _disagreements(call, subject.options, *directions(call))
-        if found and not subject.single and _noise(call):  # the reason is that it computes in float32
+        found = disagreements(call, subject.options, *directions(call))
+        if found and not subject.single and noise_cause(call):  # the reason is that it computes in float32
             subject.coarsen()
-            found = _disagreements(call, subject.options, *directions(call))
+            found = disagreements(call, subject.options, *directions(call))
         for f in found:
             if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
                 yield _not_finite(call, f)
                 continue
-            pair = _pair(call, subject.options, f, found, base, True)
+            pair = described_pair(call, subject.options, f, found, base, True)
             if (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
                 yield _wrong(subject, f, pair, code, given)
             elif code == "wrong-derivative":

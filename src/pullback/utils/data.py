@@ -8,8 +8,9 @@ Random numbers come from `pullback`'s generator, or from a given one, so that `m
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -342,5 +343,11 @@ def default_convert(item: Any) -> Any:
     return item
 
 
-for _path in ("dataloader", "dataset", "sampler"):  # PyTorch keeps these here
-    globals()[_path] = sys.modules[f"{__name__}.{_path}"] = sys.modules[__name__]
+__path__: list[str] = []  # so that Python looks for `dataset` and the like below: PyTorch has these names in four files
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_"):
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

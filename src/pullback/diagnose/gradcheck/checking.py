@@ -331,7 +331,7 @@ class Found:
     wrong: Array
 
 
-def _disagreements(call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]) -> list[Found]:
+def disagreements(call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]) -> list[Found]:
     """The pairs of output and input whose Jacobians, along `vs` and `us`, disagree."""
     by_input = [numerical(call, i, u, vs, options.eps) for i, u in enumerate(us)]
     found = []
@@ -351,7 +351,7 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
     title = f"{call.problem.title}: backward and finite differences disagree."
     if options.fast_mode:
         us, vs = (random_like(tensors, rng, real=True) for tensors in (call.inputs, call.outputs))
-        along = _disagreements(call, options, us, vs)
+        along = disagreements(call, options, us, vs)
         if not along:
             return
         for f in along:
@@ -362,11 +362,11 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
             )
         if max(call.outputs[f.k]._data.size * call.inputs[f.i]._data.size for f in along) > LARGEST_REPORT:
             raise GradcheckError(f"{title}\n  What to do: to see the entries, check smaller inputs.")
-    found = _disagreements(call, options, [None] * len(call.inputs), [None] * len(call.outputs))
+    found = disagreements(call, options, [None] * len(call.inputs), [None] * len(call.outputs))
     if found:
-        cause = _noise(call)
+        cause = noise_cause(call)
         base = call.values()
-        pairs = [_pair(call, options, f, found, base, cause is None) for f in found]
+        pairs = [described_pair(call, options, f, found, base, cause is None) for f in found]
         raise GradcheckError(disagreement.report(title, pairs, cause))
     if options.fast_mode:
         raise GradcheckError(f"{title}\nEntry by entry they agree: the check passes with fast_mode=False.")
@@ -375,7 +375,7 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
 # Reports of failures -------------------------------------------------------------------------------------------------
 
 
-def _noise(call: Call) -> str | None:
+def noise_cause(call: Call) -> str | None:
     """The reason why finite differences of this function cannot be trusted, or None."""
     for label, a, b in zip(call.labels, call.values(), call.values(), strict=True):
         if not np.array_equal(a, b, equal_nan=True):
@@ -398,7 +398,9 @@ def _noise(call: Call) -> str | None:
     return None
 
 
-def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool) -> Pair:
+def described_pair(
+    call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool
+) -> Pair:
     """One disagreement as the report needs it; kinks are `searched` for unless the differences are noise."""
     labels, x = call.problem.labels, np.asarray(call.inputs[f.i]._data)
     none = np.zeros_like(f.wrong)

@@ -7,11 +7,11 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     """As `adaptive_avg_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
     """As `adaptive_avg_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: Any = ...) -> Tensor:
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: Any = ...) -> Any:
     """The largest element in each of `output_size` windows that cover the last axis evenly."""
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: Any = ...) -> Tensor:
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: Any = ...) -> Any:
     """As `adaptive_max_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: Any = ...) -> Tensor:
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: Any = ...) -> Any:
     """As `adaptive_max_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
 def affine_grid(theta: Any, size: Any, align_corners: Any = ...) -> Tensor:
     """The grid for `grid_sample` that affine maps ``(N, 2, 3)`` make of an image of `size` ``(N, C, H, W)``; or in 3D."""
@@ -79,9 +79,9 @@ def feature_alpha_dropout(input: Any, p: Any = ..., training: Any = ..., inplace
     """`alpha_dropout` of whole channels: ``(N, C, ...)``."""
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The sum of columns ``(N, C * kernel, L)`` as images ``(N, C, *output_size)``: the adjoint of `unfold`."""
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Tensor:
+def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Any:
     """The largest element of each of `output_size` windows, or of `output_ratio` times the input's, at random places."""
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Tensor:
+def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Any:
     """As `fractional_max_pool2d`, of volumes."""
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: Any = ..., eps: Any = ..., reduction: Any = ...) -> Tensor:
     """``(log(var) + (input - target)**2 / var) / 2``: a target drawn around `input` with variance `var`."""
@@ -141,11 +141,11 @@ def lp_pool3d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., c
     """As `lp_pool1d`, for windows on volumes."""
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: target 1 if the first should be larger, -1 if the second."""
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`."""
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`."""
 def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
     """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as one exists."""

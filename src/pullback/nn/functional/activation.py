@@ -15,11 +15,12 @@ from ... import errors
 from ...kernels.masks import either, only
 from ...ops.elementwise.analysis import sigmoid, tanh
 from ...ops.elementwise.limits import relu as rectified
-from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
+from ...ops.elementwise.softmax import SHRINKS, leak, outside, sloped
 from ...ops.make.random import uniform
 from ...table.calls import on
-from ...table.checks import WRITER, Written
+from ...table.checks import Written
 from ...table.entry import alias, composite, pointwise, titled
+from ...table.inplace import write_into
 from ...table.op import Op
 from ...table.operands import need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
@@ -45,7 +46,7 @@ def _input_alone() -> Callable[..., Any]:
 def _applied(inplace: bool, call: Callable[..., Any], *args: Any) -> Tensor:
     """The computation of another activation on checked arguments; with `inplace` it is written into the first."""
     op: Op = call.op  # type: ignore[attr-defined]
-    found: Tensor = WRITER.write(op, args) if inplace else op.unchecked(*args)
+    found: Tensor = write_into(op, args) if inplace else op.unchecked(*args)
     return found
 
 
@@ -265,7 +266,7 @@ def rrelu(
         return _applied(inplace, leaky_relu, input, (lower + upper) / 2)
     floating("rrelu", input)
     slopes = uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
-    return _applied(inplace, _prelu, input, slopes)
+    return _applied(inplace, sloped, input, slopes)
 
 
 # Exponentials ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ...table.samples import A, S
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors
-from .primitives import _resample
+from .primitives import resampled
 
 
 def _turned(pad: Any) -> Any:
@@ -93,7 +93,7 @@ def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
         maps.append(_border(mode, n, low, high))
     if 0 in shape[ndim - count - 1 :]:
         raise refuse("pad", f"elements to repeat, with mode={mode!r}", f"an input of size {list(shape)}")
-    call = _resample if mode == "circular" else titled(_resample, f"{_PADDINGS[mode]}Pad{count}DBackward0")
+    call = resampled if mode == "circular" else titled(resampled, f"{_PADDINGS[mode]}Pad{count}DBackward0")
     return call(input, tuple(maps))
 
 

@@ -28,7 +28,7 @@ from ...table.samples import A, Differs, S, V
 from ...tensor.arrays import summing
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
-from .primitives import _from_planes
+from .primitives import picked_from_planes
 
 
 def _check(index: Array, n: int, error: type[Exception]) -> None:
@@ -265,7 +265,7 @@ def _largest(rows: Tensor, bag: Any, bags: int, left_out: Any) -> Tensor:
     if not m:
         return rows.new_zeros(bags, d) + rows.sum()
     place = _first_of_largest(rows, bag, bags, left_out)
-    found = _from_planes(rows.t(), place.clamp(max=m - 1).t(), 1).t()
+    found = picked_from_planes(rows.t(), place.clamp(max=m - 1).t(), 1).t()
     return where(place < m, found, 0)
 
 

@@ -19,7 +19,7 @@ from ...table.samples import A, Differs, S, V, inf, nan
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
 from .moments import _affine, _normalize, _standardize
-from .primitives import _resample
+from .primitives import resampled
 
 
 def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints) -> Tensor:
@@ -318,7 +318,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise refuse("local_response_norm", "size to be at least 1", size)
     first = np.arange(shape[1]) - size // 2
     channels = runs(shape[1], first, first + size, evenly=True)
-    total = _resample(input * input, (channels, *[None] * (len(shape) - 2)))
+    total = resampled(input * input, (channels, *[None] * (len(shape) - 2)))
     mean = total / size if input.is_floating_point() else total.div(size, rounding_mode="trunc")
     return input / (mean * alpha + k).pow(beta)
 

@@ -121,7 +121,7 @@ Frexp = result_type("frexp", "mantissa", "exponent")
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 0.5, 1e30, 1e-30, inf, -inf]))],
     refused=[*NO_UNARY, S(V([1, 2], "int64"))],
 )
-def frexp(input: Any) -> Any:
+def frexp(input: Any) -> tuple[Any, Any]:
     """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``.
 
     >>> import pullback

@@ -145,12 +145,13 @@ def leak(g: Any, input: Any, weight: Any) -> Any:
 
 
 @pointwise(
+    name="_prelu",
     home="nn.functional",
     node="PreluKernelBackward0",
     input=leak,
     weight=lambda g, input: np.multiply(g, only(np.logical_not(np.greater(plain(input), 0)), input)),
 )
-def _prelu(input: Any, weight: Any) -> Any:
+def sloped(input: Any, weight: Any) -> Any:
     return either(np.greater(input, 0), input, np.multiply(input, weight))
 
 
@@ -194,7 +195,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if size != (channels,):
             raise _refused(f"weight to have one element, or one for each of {channels} channels", f"{list(size)}")
         weight = weight.reshape(-1, *[1] * (len(shape) - 2))
-    return _prelu(input, weight.reshape(()) if weight._data.size == 1 else weight)
+    return sloped(input, weight.reshape(()) if weight._data.size == 1 else weight)
 
 
 def _refused(expected: str, found: str) -> RuntimeError:

@@ -39,7 +39,7 @@ def _zero(self: Tensor) -> Tensor:
 
 
 @method("copy_")
-def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`."""
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
         raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))

@@ -13,6 +13,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import composite, special
+from ...table.operands import check_matrix, check_same_dtype, data_of
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
@@ -20,7 +21,7 @@ from ...tensor.arrays import quiet
 from ...tensor.tensor import Tensor
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix, check_same_dtype, data_of
+from .last_axes import adjoint
 from .spectral import eigvalsh, refuse_not_finite, svdvals
 
 LstsqResult = result_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
@@ -306,7 +307,9 @@ def _lstsq_samples() -> list[Sample]:
         )
     ],
 )
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+def lstsq(
+    A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks.
 
     Returns a named tuple of ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",

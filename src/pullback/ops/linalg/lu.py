@@ -15,13 +15,14 @@ from ... import errors
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, linear, special
+from ...table.operands import check_matrix
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor, wrap
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix, transpose
+from .last_axes import adjoint, transpose
 from .solving import EMPTY, SINGULAR, _solve_triangular, check_system, solve_lower, solve_upper
 
 LUResult = result_type("linalg_lu", "P", "L", "U")
@@ -150,7 +151,7 @@ _NO_PIVOT = [*NO_MATRIX, S(M(2, 2), pivot=False), S(M(2, 2), False)]
 
 
 @composite(home="linalg", samples=_rectangles, refused=[*_NO_PIVOT, *SINGULAR], differs=[EMPTY])
-def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
     """The LU factors of A in one matrix, ``LU``, and the exchanges of rows, ``pivots``, which count from 1.
 
     It is meant for `lu_solve`, so a singular matrix raises LinAlgError. The results are those of LAPACK's getrf.
@@ -165,7 +166,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     refused=[*_NO_PIVOT, *(S(*s.args, check_errors=True) for s in SINGULAR)],
     differs=[EMPTY],
 )
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """`lu_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first
     zero on the diagonal of U.
     """
@@ -187,7 +188,7 @@ def _permutation(pivots: Tensor, rows: int, dtype: Any) -> Tensor:
 
 
 @composite(home="linalg", samples=_rectangles, refused=_NO_PIVOT, differs=[EMPTY])
-def lu(A: Tensor, *, pivot: bool = True) -> Any:
+def lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """``A = P L U``: P a permutation, L lower triangular with ones on its diagonal, U upper triangular.
 
     >>> import pullback
@@ -227,7 +228,9 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
         for check in ("gradients", "second")
     ],
 )
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
     """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; a result that is not requested is empty."""
     if LU_data._data.ndim < 2:
         raise RuntimeError(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import errors
 from ...table.entry import composite
+from ...table.operands import check_floating, check_matrix
 from ...table.samples import A as M
 from ...table.samples import D, Differs, S, Sample, V, inf, nan, whole
 from ...tensor import dtypes
@@ -17,7 +18,6 @@ from ..make.conversion import to
 from ..reduce.extremes import amax, amin
 from ..reduce.norm import p_norm
 from .cholesky_qr import NO_MATRIX
-from .common import check_floating, check_matrix
 from .solving import EMPTY, inv_ex
 from .spectral import svdvals
 
@@ -300,7 +300,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
         ),
     ],
 )
-def cond(A: Tensor, p: Any = None) -> Any:
+def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, for any matrix.
 
     It is inf for a singular matrix.
@@ -311,10 +311,12 @@ def cond(A: Tensor, p: Any = None) -> Any:
             errors.message(f"linalg.cond got an invalid norm type: {p}", expected=f"None or one of {[*_NORMS]}")
         )
     if not A._data.size:
-        return np.zeros_like(abs(A).sum((-2, -1)))
+        empty: Any = np.zeros_like(abs(A).sum((-2, -1)))
+        return empty
     if p in (None, 2, -2):
         values = svdvals(A)
         ends = values[..., 0], values[..., -1]
         return ends[1] / ends[0] if p == -2 else ends[0] / ends[1]
     inverse, info = inv_ex(A)
-    return np.where(info != 0, inf, matrix_norm(A, p) * matrix_norm(inverse, p))
+    found: Any = np.where(info != 0, inf, matrix_norm(A, p) * matrix_norm(inverse, p))
+    return found

@@ -14,11 +14,12 @@ from ... import errors
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, special
+from ...table.operands import check_matrix, check_same_dtype, data_of, singular
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor
-from .common import check_matrix, check_same_dtype, data_of, singular, transpose
+from .last_axes import transpose
 
 InvExResult = result_type("linalg_inv_ex", "inverse", "info")
 SolveExResult = result_type("linalg_solve_ex", "result", "info")
@@ -122,7 +123,7 @@ def inv(A: Any) -> Any:
     samples=lambda: [*squares(), S(M(2, 2, domain="regular"), check_errors=True)],
     refused=[*NO_SQUARE, *(S(*s.args, check_errors=True) for s in SINGULAR)],
 )
-def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+def inv_ex(A: Any, *, check_errors: bool = False) -> tuple[Any, Any]:
     """`inv` without an error for a singular matrix, unless `check_errors`: its inverse is then NaN.
 
     Returns a named tuple of ``inverse`` and ``info``: int32, for each matrix 0, or the number of the first zero on the
@@ -308,7 +309,7 @@ def _numpy_solve(a: Any, b: Any) -> Any:
     samples=lambda: [*_systems(), S(M(2, 2, domain="regular"), M(2, 1), check_errors=True)],
     refused=lambda: [*_NO_SYSTEM, *(S(*s.args, check_errors=True) for s in _SINGULAR_SYSTEMS)],
 )
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """`solve` without an error for a singular matrix, unless `check_errors`: its solution is then NaN.
 
     Returns a named tuple of ``result`` and ``info``: int32, for each matrix 0, or the number of the first zero on the

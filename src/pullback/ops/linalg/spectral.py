@@ -16,6 +16,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import special
+from ...table.operands import check_matrix
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import S, Sample
@@ -23,7 +24,7 @@ from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix, conj, diagonal_of, is_complex, scale_columns, scale_rows, with_diagonal
+from .last_axes import adjoint, conj, diagonal_of, is_complex, scale_columns, scale_rows, with_diagonal
 from .solving import EMPTY, NO_SQUARE, _solve_or_nan, squares
 
 SVDResult = result_type("linalg_svd", "U", "S", "Vh")
@@ -165,7 +166,7 @@ def _check_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     ],
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
-def svd(A: Any, full_matrices: bool) -> Any:
+def svd(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A named tuple.
 
     With `full_matrices` U and Vh are square. The gradient exists where the singular values are distinct, for losses
@@ -259,7 +260,7 @@ _NO_UPLO = [*NO_SQUARE, S(M(2, 2), "x"), S(M(2, 2), UPLO=1)]
     refused=_NO_UPLO,
     differs=[EMPTY],
 )
-def eigh(A: Any, UPLO: str = "L") -> Any:
+def eigh(A: Any, UPLO: str = "L") -> tuple[Any, Any]:
     """``A = V diag(L) V^H`` of Hermitian matrices: eigenvalues, real and ascending, and orthonormal eigenvectors.
 
     Only the lower triangle of A is read, or the upper with UPLO "U". Returns a named tuple of ``eigenvalues`` and
@@ -317,7 +318,7 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
     samples=squares,
     refused=NO_SQUARE,
 )
-def eig(A: Any) -> Any:
+def eig(A: Any) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of length 1, ``A V = V diag(L)``, always complex; in no particular order.
 
     Returns a named tuple of ``eigenvalues`` and ``eigenvectors``. The gradient exists where the eigenvalues are

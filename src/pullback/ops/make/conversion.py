@@ -9,7 +9,6 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
-from ...table import narrow
 from ...table.calls import apply
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
@@ -35,6 +34,7 @@ class memory_format:  # noqa: N801 - torch's name
     (24, 1, 8, 2)
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("axes", "name", "order")
 
     def __init__(self, name: str, order: Order) -> None:
@@ -90,13 +90,14 @@ def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
 
 
 @linear(
+    name="_to_copy",
     method=False,
     batch=by(_same_order),
     narrow="itself",
     input=lambda g: g,
     numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype, copy=copy)} if hasattr(np, "astype") else {},
 )
-def _to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
+def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
     return cast(input, dtype, order)
 
 
@@ -226,7 +227,7 @@ def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_fo
     order = order_of(memory_format, input)
     if found == input._data.dtype and not copy and _lies_so(input, memory_format):
         return input
-    return apply(_to_copy.op, (input, found, order), {})
+    return apply(to_copy.op, (input, found, order), {})
 
 
 def _lies_so(t: Tensor, format: memory_format | None) -> bool:
@@ -256,8 +257,8 @@ _conversion("byte", dtypes.uint8)
 _conversion("char", dtypes.int8)
 
 
-@constant(method=False, view=True, batch=by(unchanged))
-def _view_as_dtype(input: Any, dtype: Any) -> Any:
+@constant(name="_view_as_dtype", method=False, view=True, batch=by(unchanged))
+def view_as_dtype(input: Any, dtype: Any) -> Any:
     """The same bytes read as numbers of another dtype: `view` of a dtype."""
     mine, other = input.dtype.itemsize, dtype.itemsize
     names = f"to view {dtypes.BY_NUMPY[input.dtype]} as {dtypes.BY_NUMPY[dtype]} (different element sizes)"
@@ -336,5 +337,3 @@ for _question in (is_nonzero, is_signed):
     METHODS[_question.__name__] = _question
     alias(_question.__name__, _question)
 alias("result_type", result_type)
-
-narrow.converts_with(to, _to_copy)

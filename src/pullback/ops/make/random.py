@@ -43,6 +43,8 @@ class Generator:
     True
     """
 
+    __module__ = "pullback"  # where it is public
+
     def __init__(self, device: Any = "cpu") -> None:
         dtypes.check_device(device)
         self._seed = _FIRST_SEED

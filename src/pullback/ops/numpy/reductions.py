@@ -24,8 +24,7 @@ from ..reduce.differences import diff, gradient_along, trapezoid, widths
 from ..reduce.extremes import amax, amin
 from ..reduce.picking import many_jvp, many_rule
 from ..reduce.quantiles import INTERPOLATIONS, check_probability, quantiles
-from ..reduce.searching import _unique as distinct
-from ..reduce.searching import isin, searchsorted
+from ..reduce.searching import distinct_elements, isin, searchsorted
 from ..reduce.sorting import argsort, sort
 from ..reduce.statistics import corrcoef, cov, std, var
 from ..reduce.sums import mean, nanmean, nansum, prod, sum
@@ -229,7 +228,7 @@ def _unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    values, inverse, counts = distinct(ar, axis, equal_nan)
+    values, inverse, counts = distinct_elements(ar, axis, equal_nan)
     found = [values]
     if return_index:
         found.append(_first_places(inverse, len(counts)))

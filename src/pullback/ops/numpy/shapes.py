@@ -21,7 +21,7 @@ from ..make.of_size import empty_like
 from ..shape.axes import movedim, transpose
 from ..shape.joining import cat, constants, stack
 from ..shape.reshape import broadcast_tensors, expand, flatten, reshape
-from ..shape.slices import _place
+from ..shape.slices import placed
 from ..shape.splitting import tensor_split, unbind
 
 
@@ -160,7 +160,7 @@ def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> T
     if mode == "constant":
         frame = np.pad(np.zeros(shape, array._data.dtype), widths, mode, **how)
         inside = tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))
-        out = _place(array, inside, frame.shape)
+        out = placed(array, inside, frame.shape)
         return out + wrap(frame) if frame.any() else out
     if mode not in ("edge", "reflect", "symmetric", "wrap") or how.get("reflect_type", "even") != "even":
         raise TypeError(

@@ -213,7 +213,9 @@ def _histogram_refused() -> list[Sample]:
         for check in ("gradients", "second", "kinks")
     ],
 )
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(
+    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
+) -> tuple[Tensor, Tensor]:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``.
 
     bins: their number, with equal width over `range` or the range of the elements; or a tensor of their edges. weight:

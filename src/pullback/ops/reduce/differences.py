@@ -10,7 +10,7 @@ from ... import errors
 from ...table.entry import composite
 from ...table.samples import A, S, Sample, V, inf, nan
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axes, wrap_axis
+from ...tensor.arrays import own_axis, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor
 from ..make.conversion import to
 from ..shape.joining import cat
@@ -220,6 +220,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise RuntimeError(errors.message("gradient()", expected="edge_order to be 1 or 2", found=str(edge_order)))
     axes = tuple(range(data.ndim)) if dim is None else wrap_axes(dim, data.ndim) or ()
+    if dim is not None and not data.ndim:
+        own_axis(dim, 0)
     if axes and data.dtype.kind == "b":
         raise RuntimeError(errors.message("gradient()", expected="numbers", found=errors.describe(input)))
     return tuple(

@@ -144,7 +144,7 @@ def _aminmax_rule(g: Any, input: Any, out0: Any, out1: Any, dim: Any, keepdim: A
     ],
     differs=[_NAN],
 )
-def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> Any:
+def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> tuple[Any, Any]:
     """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly.
 
     >>> import pullback

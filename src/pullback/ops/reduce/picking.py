@@ -34,7 +34,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 @linear(
     method=False,
     numbers="",
-    input=lambda g, dim, index, input_shape: on(_unpick, g, dim, index, input_shape, True),
+    input=lambda g, dim, index, input_shape: on(unpick, g, dim, index, input_shape, True),
     batch=_put_in_front,
 )
 def _pick(input: Any, dim: int, index: Any) -> Any:
@@ -42,8 +42,14 @@ def _pick(input: Any, dim: int, index: Any) -> Any:
     return taken_along(input, index, dim) if input.ndim else np.array(input)
 
 
-@linear(method=False, numbers="", input=lambda g, dim, index: on(_pick, g, dim, index), batch=_put_in_front)
-def _unpick(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
+@linear(
+    name="_unpick",
+    method=False,
+    numbers="",
+    input=lambda g, dim, index: on(_pick, g, dim, index),
+    batch=_put_in_front,
+)
+def unpick(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     """Zeros of `shape` with `input` added at positions `index` along `dim`: the adjoint of `_pick`.
 
     repeated: whether a position may occur twice.
@@ -65,7 +71,7 @@ def pick(input: Any, dim: int, index: Any) -> Any:
 
 def place(input: Any, dim: int, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at positions `index` along `dim`, which counts from 0."""
-    return on(_unpick, input, dim, index, shape, True)
+    return on(unpick, input, dim, index, shape, True)
 
 
 # Rules of operations that return values and indices with as many axes as the input ------------------------------------
@@ -73,12 +79,12 @@ def place(input: Any, dim: int, index: Any, shape: Any) -> Any:
 
 def many_rule(g: Any, out1: Any, dim: int, input_shape: Any) -> Any:
     """Cotangents go to the positions of the values, which are all different."""
-    return on(_unpick, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, False)
+    return on(unpick, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, False)
 
 
 def repeated_rule(g: Any, out1: Any, dim: int, input_shape: Any) -> Any:
     """Cotangents go to the positions of the values, and add up there."""
-    return on(_unpick, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, True)
+    return on(unpick, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, True)
 
 
 def many_jvp(tangents: Any, out1: Any, dim: int, input_shape: Any) -> Any:
@@ -93,7 +99,7 @@ def one_rule(g: Any, out1: Any, dim: int, keepdim: bool, input_shape: Any) -> An
     """The cotangent goes to the position of the value."""
     axis = wrap_axis(dim, len(input_shape))
     cotangent, index = (insert_axes(v, (axis,), input_shape, keepdim) for v in (g[0], out1))
-    return on(_unpick, cotangent, axis, index, input_shape, False)
+    return on(unpick, cotangent, axis, index, input_shape, False)
 
 
 def one_jvp(tangents: Any, out1: Any, dim: int, keepdim: bool, input_shape: Any) -> Any:

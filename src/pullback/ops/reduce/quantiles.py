@@ -170,7 +170,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         S(_NO_BOOL.args[0], 1),
     ],
 )
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
     """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``.
 
     >>> import pullback
@@ -218,7 +218,7 @@ def _most_frequent(x: Any, axis: int) -> Any:
     ],
     refused=lambda: [*_not_one(), S(A(0))],
 )
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
     """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
     refuse_unordered("mode", input, kinds="c" * bool(input.ndim and input.size))
     refuse_empty("mode", input, dim)

@@ -197,7 +197,7 @@ def _running_kinks() -> list[Sample]:
 
 
 @special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
-def cummax(input: Any, dim: int) -> Any:
+def cummax(input: Any, dim: int) -> tuple[Any, Any]:
     """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on.
 
     >>> import pullback
@@ -208,7 +208,7 @@ def cummax(input: Any, dim: int) -> Any:
 
 
 @special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
-def cummin(input: Any, dim: int) -> Any:
+def cummin(input: Any, dim: int) -> tuple[Any, Any]:
     """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     return CumminResult(*_running("cummin", np.minimum, input, dim))
 

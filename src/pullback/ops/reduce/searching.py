@@ -263,8 +263,8 @@ def _distinct_rule(g: Any, out1: Any, out2: Any, dim: Any, input_shape: Any) -> 
     return pick(shares, axis, np.broadcast_to(index, input_shape))
 
 
-@special(method=False, batch="refused", said="unique()", shape_from_values=True, input=_distinct_rule)
-def _unique(input: Any, dim: Any, equal_nan: bool = False) -> Any:
+@special(name="_unique", method=False, batch="refused", said="unique()", shape_from_values=True, input=_distinct_rule)
+def distinct_elements(input: Any, dim: Any, equal_nan: bool = False) -> Any:
     """The distinct elements in order, the position of each input element among them, and the count of each."""
     refuse_unordered("unique", input)
     if dim is None:
@@ -296,7 +296,7 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
 
 @special(method=False, batch="refused", said="unique_consecutive()", shape_from_values=True, input=_distinct_rule)
 def _unique_consecutive(input: Any, dim: Any) -> Any:
-    """As `_unique`, for runs of equal elements, in the order of the input."""
+    """As `distinct_elements`, for runs of equal elements, in the order of the input."""
     refuse_unordered("unique_consecutive", input)
     axis = 0 if dim is None else _axis_of_slices("unique_consecutive", input, dim)
     rows = np.reshape(input, -1) if dim is None else np.moveaxis(input, axis, 0)
@@ -362,7 +362,7 @@ def unique(
     >>> pullback.tensor([3, 1, 2, 1]).unique(return_counts=True)
     (tensor([1, 2, 3]), tensor([2, 1, 1]))
     """
-    return _asked_for(_unique(input, dim), return_inverse, return_counts)
+    return _asked_for(distinct_elements(input, dim), return_inverse, return_counts)
 
 
 @composite(

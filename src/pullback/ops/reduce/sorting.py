@@ -79,7 +79,7 @@ def _not_sorted() -> list[Sample]:
     kinks=_kinks,
     refused=_not_sorted,
 )
-def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> tuple[Any, Any]:
     """The elements in order along `dim`, and their positions before: ``(values, indices)``.
 
     It is stable whatever `stable` is: equal elements keep their order, also in descending order.
@@ -173,7 +173,7 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
         S(A(3), 1, nonsense=1),
     ],
 )
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
     """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``.
 
     With ``sorted=False`` they are in no particular order. Among equal elements at the border, any may be chosen.

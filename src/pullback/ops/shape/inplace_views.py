@@ -21,7 +21,7 @@ from ...tensor.tensor import Tensor, wrap
 from .axes import t as _t
 from .axes import transpose
 from .reshape import reshape, squeeze, unsqueeze
-from .strided import _as_strided, as_strided, geometry_of
+from .strided import as_strided, geometry_of, laid_over
 
 
 def _before(t: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | Non
     old = _before(self)
     new = as_strided(old, size, stride, storage_offset)
     strides, offset = geometry_of(old)
-    return _turned(self, old, new, _as_strided.op, tuple(old._data.shape), strides, offset, geometry_of(new))
+    return _turned(self, old, new, laid_over.op, tuple(old._data.shape), strides, offset, geometry_of(new))
 
 
 class SetBackward0(Node):

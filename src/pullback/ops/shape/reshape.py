@@ -19,10 +19,10 @@ from ...table.entry import alias, composite, linear
 from ...table.samples import NO_UNARY, A, D, S
 from ...table.samples import unary as unary_samples
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
+from ...tensor.arrays import broadcasts_to, own_axis, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
 from ...tensor.memory import Size, same_memory
 from ...tensor.tensor import Tensor, wrap
-from ..make.conversion import _view_as_dtype, contiguous_format, laid_out, order_of, preserve_format
+from ..make.conversion import contiguous_format, laid_out, order_of, preserve_format, view_as_dtype
 
 
 def _back_to_shape(g: Any, input_shape: Any) -> Any:
@@ -146,7 +146,7 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
     Given a dtype instead, it reads the same bytes as numbers of that dtype, without a derivative.
     """
     if dtype is not None or isinstance(size, (dtypes.dtype, np.dtype)):
-        return apply(_view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
+        return apply(view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
     if size is None:
         raise TypeError("view() missing required argument 'size', integers or a dtype")
     out = apply(reshape.op, (input, sizes((size, *more))), {})
@@ -227,7 +227,7 @@ def ravel(input: Tensor) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
     shape = input._data.shape
-    axis, lengths = wrap_axis(dim, len(shape)), tuple(sizes)
+    axis, lengths = own_axis(dim, len(shape)), tuple(sizes)
     if not lengths:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod(n for n in lengths if n != -1)
@@ -522,8 +522,15 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
-@linear(method=False, node="CloneBackward0", batch="leading", symbolic=lambda out, input: input, input=lambda g: g)
-def _contiguous(input: Any) -> Any:
+@linear(
+    name="_contiguous",
+    method=False,
+    node="CloneBackward0",
+    batch="leading",
+    symbolic=lambda out, input: input,
+    input=lambda g: g,
+)
+def copied_in_order(input: Any) -> Any:
     return np.array(input, order="C")
 
 
@@ -531,7 +538,7 @@ def _contiguous(input: Any) -> Any:
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     if memory_format is None or memory_format is contiguous_format:
-        return input if input.is_contiguous() else _contiguous(input)
+        return input if input.is_contiguous() else copied_in_order(input)
     if input.is_contiguous(memory_format):
         return input
     if memory_format is preserve_format:

@@ -20,13 +20,14 @@ def _prefixed(shape: Any, index: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @linear(
+    name="_place",
     method=False,
     batch=by(lambda full, index, shape: (*_prefixed(full, index), (full[0], *shape))),
     symbolic="call",
     numbers="",
-    input=lambda g, index: on(_getitem, g, index),
+    input=lambda g, index: on(getitem, g, index),
 )
-def _place(input: Any, index: Any, shape: Any) -> Any:
+def placed(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
     out = np.zeros(shape, dtype=input.dtype)
     out[index] = input
@@ -71,6 +72,7 @@ def outside(error: IndexError, input: Any) -> IndexError:
 
 
 @linear(
+    name="_getitem",
     method=False,
     view=True,
     node=_node_of_getitem,
@@ -83,9 +85,9 @@ def outside(error: IndexError, input: Any) -> IndexError:
     },
     batch=by(_prefixed),
     symbolic=lambda out, input, index: input[(*index, ...) if ... not in index else index],
-    input=lambda g, index, input_shape: on(_place, g, index, input_shape),
+    input=lambda g, index, input_shape: on(placed, g, index, input_shape),
 )
-def _getitem(input: Any, index: Any) -> Any:
+def getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that gives a view."""
     try:
         found = input[index]

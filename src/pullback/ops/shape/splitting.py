@@ -18,10 +18,10 @@ from ...table.calls import apply, as_view, on
 from ...table.entry import composite, method, special, titled
 from ...table.samples import A, S, V
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import own_axis, wrap_axis
 from ...tensor.tensor import Lifted, Tensor
 from .reshape import clone
-from .slices import _getitem
+from .slices import getitem
 
 
 def _cut(dim: int, part: Any) -> tuple[Any, ...]:
@@ -37,9 +37,9 @@ def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: st
     for out, part in zip(outs, parts, strict=True):
         args = (input, _cut(dim, part))
         if not isinstance(input, Lifted):
-            as_view(out, _getitem.op, args, made)
+            as_view(out, getitem.op, args, made)
         elif isinstance(out, Lifted):
-            as_view(out, _getitem.op, args, made, known=True)
+            as_view(out, getitem.op, args, made, known=True)
     return outs
 
 
@@ -393,9 +393,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> pullback.unbind(pullback.tensor([[1, 2], [3, 4]]), 1)
     (tensor([1, 3]), tensor([2, 4]))
     """
-    if not input._data.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    axis = wrap_axis(dim, input._data.ndim)
+    axis = own_axis(dim, input._data.ndim)
     return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]))
 
 

@@ -89,12 +89,12 @@ def _divided(memory: Any, places: Any) -> Any:
 
 
 def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
-    return on(_as_strided, g, size, stride, offset, geometry)
+    return on(laid_over, g, size, stride, offset, geometry)
 
 
 @linear(method=False, numbers="size stride geometry", input=_sum_rule)
 def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
-    """The adjoint of `_as_strided`, for an input of `shape`."""
+    """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
     length = max(_length(size, stride, offset), _length(shape, own, first))
     memory = np.zeros(length, input.dtype)
@@ -123,6 +123,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
 
 
 @linear(
+    name="_as_strided",
     method=False,
     view=True,
     # None if it begins where the input does; in torch, only if no offset was given
@@ -132,7 +133,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
     ),
 )
-def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
+def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
     memory = _memory(input)
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
@@ -217,7 +218,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [2, 3, 4]])
     """
     args = (input, *strided_arguments(input, size, stride, storage_offset))
-    return _viewed(apply(_as_strided.op, args, {}), _as_strided.op, args)
+    return _viewed(apply(laid_over.op, args, {}), laid_over.op, args)
 
 
 # Windows --------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import own_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
 from ..make.conversion import to
@@ -157,9 +157,7 @@ def _axes(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, 
             )
         return tuple(range(ndim - count, ndim)), sizes
     given = _whole("dim", dim)
-    if given and not ndim:
-        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
-    axes = tuple(wrap_axis(d, ndim) for d in given)
+    axes = tuple(own_axis(d, ndim) for d in given)
     if len(set(axes)) != len(axes):
         raise RuntimeError(errors.message("FFT dims must be unique", found=str(dim)))
     if sizes is not None and len(sizes) != len(axes):
@@ -568,7 +566,7 @@ def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:
     axes = tuple(range(input._data.ndim)) if dim is None else _whole("dim", dim)
     if not axes:
         raise RuntimeError(errors.message("fftshift()", expected="at least one axis", found="none"))
-    lengths = [input._data.shape[wrap_axis(a, input._data.ndim)] for a in axes]
+    lengths = [input._data.shape[own_axis(a, input._data.ndim)] for a in axes]
     return roll(input, tuple((n + 1) // 2 if back else n // 2 for n in lengths), axes)
 
 

@@ -18,7 +18,7 @@ from ....table.entry import special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
-from ..primitives import SAVED, _from_planes, _into_planes
+from ..primitives import SAVED, added_into_planes, picked_from_planes
 from .family import family
 
 _BLOCK = 1 << 16  # outputs computed at a time, so that they stay in the processor's cache
@@ -153,8 +153,10 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
     home="nn.functional",
     saved=SAVED,
     batch="leading",
-    jvp=lambda tangents, out1, slide: [on(_from_planes, tangents[0], out1, len(slide.stride)), None],
-    input=lambda g, out1, slide, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])),
+    jvp=lambda tangents, out1, slide: [on(picked_from_planes, tangents[0], out1, len(slide.stride)), None],
+    input=lambda g, out1, slide, input_shape: on(
+        added_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])
+    ),
 )
 def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     """The largest elements, and their flat positions in the image: the first of equals, the last NaN."""
@@ -257,8 +259,8 @@ def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
 @special(
     home="nn.functional",
     batch="leading",
-    jvp=lambda tangents, out1, size: [on(_from_planes, tangents[0], out1, len(size)), None],
-    input=lambda g, out1, size, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(size) :])),
+    jvp=lambda tangents, out1, size: [on(picked_from_planes, tangents[0], out1, len(size)), None],
+    input=lambda g, out1, size, input_shape: on(added_into_planes, g[0], out1, tuple(input_shape[-len(size) :])),
 )
 def _adaptive_max_pool(input: Any, size: Any) -> Any:
     if 0 in size:

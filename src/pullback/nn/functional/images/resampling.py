@@ -1,6 +1,6 @@
 """`interpolate`: images of another size, by the nearest element, by lines, by cubics or by averages.
 
-Along each axis an output is a weighted sum of a few inputs, which depend on the sizes only: `_resample`. With n inputs
+Along each axis an output is a weighted sum of a few inputs, which depend on the sizes only: `resampled`. With n inputs
 and m outputs, output i is at ``(i + 1/2) n / m - 1/2``, as if elements were areas, or, with the corners aligned, at
 ``i (n - 1) / (m - 1)``.
 """
@@ -22,7 +22,7 @@ from ....table.entry import alias, composite, titled
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
-from ..primitives import _resample
+from ..primitives import resampled
 from .averages import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 _AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
@@ -213,7 +213,7 @@ def interpolate(
     ]
     smooth = "Aa" if antialias else ""
     kept = {} if mode.startswith("nearest") else {"align_corners": bool(align_corners)}
-    call = titled(_resample, f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
+    call = titled(resampled, f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
     return call(input, tuple(maps))
 
 

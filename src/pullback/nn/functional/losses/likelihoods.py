@@ -22,7 +22,7 @@ from ....tensor import dtypes
 from ....tensor.tensor import Tensor
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
-from ..primitives import _at_least
+from ..primitives import at_least
 from .reduction import chosen_reduction, reduced
 from .regression import NO_LOSS, REDUCTIONS, both
 
@@ -74,7 +74,7 @@ def gaussian_nll_loss(
     elif found != size and (len(found) != len(size) or [n for n, m in zip(found, size, strict=True) if n != m] != [1]):
         raise refuse("gaussian_nll_loss", f"var of size {list(size)}", list(found), error=ValueError)
     reduction = chosen_reduction("gaussian_nll_loss", reduction)
-    var = _at_least(var, eps)
+    var = at_least(var, eps)
     losses = 0.5 * (var.log() + square(input - target) / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 

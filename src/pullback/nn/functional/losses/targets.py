@@ -8,7 +8,7 @@ import numpy as np
 
 from ....kernels.masks import only
 from ....kernels.positions import within
-from ....ops.reduce.picking import _unpick
+from ....ops.reduce.picking import unpick
 from ....table.calls import on
 from ....table.entry import linear
 from ....table.op import Op
@@ -30,7 +30,7 @@ def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) ->
     counted = np.not_equal(target, ignored)
     shape = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
     g, index = only(counted, np.negative(g)), np.where(counted, target, 0)
-    return on(_unpick, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
+    return on(unpick, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
 
 
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
