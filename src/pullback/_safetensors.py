@@ -99,9 +99,14 @@ def _checked(name: Any, t: Any) -> np.ndarray[Any, Any]:
     return t._data
 
 
-def read(file: Any) -> dict[str, Tensor]:
-    """The tensors of a file, in the order of its header. ValueError, KeyError or TypeError if it is damaged."""
+def read(file: Any, path: str, size: int) -> dict[str, Tensor]:
+    """The tensors of a file of so many bytes, in the order of its header. path: its name in errors.
+
+    ValueError, KeyError or TypeError if it is damaged. Nothing is read that is longer than the file.
+    """
     length = int.from_bytes(_exactly(file, 8), "little")
+    if length > size - 8:
+        raise ValueError(f"it ends {length - (size - 8)} bytes early")
     header = json.loads(_exactly(file, length), object_pairs_hook=_without_duplicates)
     header.pop("__metadata__", None)
     found, end = {}, 0
@@ -112,7 +117,7 @@ def read(file: Any) -> dict[str, Tensor]:
         if dtype is None:
             raise ForeignError(
                 errors.message(
-                    f"load(): tensor {name!r} of a safetensors file",
+                    f"load(): tensor {name!r} of {path}",
                     expected=f"a dtype among {', '.join(_DTYPES)} and BF16",
                     found=str(entry["dtype"]),
                 )
@@ -121,6 +126,8 @@ def read(file: Any) -> dict[str, Tensor]:
             raise ValueError(f"the header gives tensor {name!r} shape {shape} at {start} to {stop}")
         if start != end or stop - start != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"tensor {name!r}, {entry['dtype']} of shape {shape}, cannot lie at {start} to {stop}")
+        if stop > size - 8 - length:
+            raise ValueError(f"it ends {stop - (size - 8 - length)} bytes early")
         found[name] = _array(_exactly(file, stop - start), dtype, shape)
         end = stop
     if file.read(1):

@@ -12,6 +12,7 @@ file is ever executed: reading one is as safe as reading a picture.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -69,6 +70,7 @@ def save(obj: Any, f: File) -> None:
         TypeError: `obj` contains another value. Nothing has been written then.
         ValueError: a container contains itself.
         RuntimeError: the folder does not exist.
+        OSError: the file cannot be written, e.g. because the disk is full; the error names it.
 
     An existing file stays whole until the new one is complete.
 
@@ -89,7 +91,11 @@ def save(obj: Any, f: File) -> None:
         _Writer(obj).write(f)
     else:
         kind = _safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
-        _write_file(f, kind(obj).write)
+        write = kind(obj).write
+        try:
+            _write_file(f, write)
+        except OSError as error:
+            raise _named(error, f) from error
 
 
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
@@ -105,7 +111,9 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 
     Raises:
         FileNotFoundError: there is no such file.
-        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says so.
+        OSError, MemoryError: the file cannot be read, or is larger than memory. These name the file as well.
+        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says so. Memory is used
+            for what a file holds, whatever it says it holds.
 
     >>> import io, pullback
     >>> file = io.BytesIO()
@@ -254,32 +262,44 @@ def _write_file(path: Any, write: Callable[[Any], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _named(error: OSError, f: Any) -> OSError:
+    """An error of a file, with the name of the file."""
+    return error if error.filename is not None else OSError(error.errno, error.strerror or str(error), os.fspath(f))
+
+
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
 def _read(file: Any, name: str) -> Any:
-    start = file.tell()
-    head = file.read(16)
-    file.seek(start)
+    with _damage_reported(name):
+        start = file.tell()
+        head = file.read(16)
+        length = file.seek(0, os.SEEK_END) - start
+        file.seek(start)
     if not isinstance(head, bytes):
         raise TypeError(errors.message("load()", expected="a file opened in binary mode", found="one in text mode"))
     if head[:4] == b"PK\x03\x04":
         with _damage_reported(name):
-            return _read_zip(file, name)
+            return _read_zip(file, name, length)
     if _safetensors.is_one(head):
         with _damage_reported(name):
-            return _safetensors.read(file)
+            return _safetensors.read(file, name, length)
     raise RuntimeError(_not_ours(name, _kind_of(head)))
 
 
 @contextmanager
 def _damage_reported(name: str) -> Iterator[None]:
-    """Turn any error inside into one that says the file is damaged."""
+    """Turn any error inside into one that names the file, and says that it is damaged or why it cannot be read."""
     try:
         yield
-    except (ForeignError, OSError, MemoryError):
+    except ForeignError:
         raise
+    except MemoryError as error:
+        raise MemoryError(f"load(): {name} does not fit into memory: {error}") from error
     except Exception as error:
+        failed = error.__context__ if isinstance(error, zipfile.BadZipFile) else error
+        if isinstance(failed, OSError) and failed.errno not in (None, errno.EINVAL):  # EINVAL: a place before the start
+            raise OSError(failed.errno, f"load(): {name} cannot be read: {failed.strerror}") from error
         detail = f"no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise RuntimeError(
             f"load(): {name} is damaged, or was not written to the end: {detail}.\n"
@@ -311,7 +331,7 @@ def _kind_of(head: bytes) -> tuple[str, str]:
     return f"a file that begins with {head[:8]!r}", ""
 
 
-def _read_zip(file: Any, name: str) -> Any:
+def _read_zip(file: Any, name: str, length: int) -> Any:
     with zipfile.ZipFile(file) as archive:
         members = archive.namelist()
         if _TREE not in members:
@@ -321,9 +341,10 @@ def _read_zip(file: Any, name: str) -> Any:
                 do = "write {key: pullback.from_numpy(array) for key, array in numpy.load(path).items()}"
                 raise ForeignError(_not_ours(name, ("arrays that numpy.savez wrote", do)))
             raise ForeignError(_not_ours(name, ("a ZIP archive of something else", "")))
-        description = json.loads(archive.read(_TREE))
-        if description["format"] != "pullback":
-            raise ValueError(f"its format is {description['format']!r}")
+        _refuse_bombs(archive, length)
+        description = json.loads(archive.read(_TREE), parse_constant=_refuse_constant)
+        if description["format"] != "pullback" or type(description["version"]) is not int:
+            raise ValueError(f"its format is {description['format']!r}, version {description['version']!r}")
         if description["version"] > VERSION:
             raise ForeignError(
                 errors.message(
@@ -334,6 +355,35 @@ def _read_zip(file: Any, name: str) -> Any:
                 )
             )
         return _Reader(archive).decoded(description["tree"])
+
+
+def _refuse_bombs(archive: zipfile.ZipFile, length: int) -> None:
+    """Raise if an archive says it holds more than a file of that length can: nothing has been read then."""
+    members = archive.infolist()
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
+            raise ValueError(f"{member.filename!r} is compressed, which save() never does")
+    if sum(member.file_size for member in members) > length:
+        raise ValueError(f"its members are longer than its {length} bytes")
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _of_type(value: Any, kind: type, what: str) -> Any:
+    """The value, which must be of that type itself."""
+    if type(value) is not kind:
+        raise ValueError(f"{what} is {value!r}, and not of type {kind.__name__}")
+    return value
+
+
+def _lengths(value: Any) -> tuple[int, ...]:
+    """A shape."""
+    found = tuple(_of_type(n, int, "a length") for n in _of_type(value, list, "a size"))
+    if any(n < 0 for n in found):
+        raise ValueError(f"a size is {list(found)}")
+    return found
 
 
 class _Reader:
@@ -366,11 +416,14 @@ class _Reader:
         made: Any = OrderedDict(self._dict(value, tree))
         if "metadata" in tree:
             made._metadata = self.decoded(tree["metadata"])
+            if not isinstance(made._metadata, dict) or not all(isinstance(v, dict) for v in made._metadata.values()):
+                raise ValueError(f"the versions of modules are {made._metadata!r}")
         return made
 
     def _array(self, name: str, tree: Any = None) -> np.ndarray[Any, Any]:
         if name not in self._arrays:
             with self._archive.open(f"{name}.npy") as member:
+                _refuse_other_length(member, self._archive.getinfo(f"{name}.npy").file_size)
                 array = np.lib.format.read_array(member, allow_pickle=False)
             if array.dtype == "V2":  # NumPy's format stores bfloat16, a dtype of another package, under this name
                 array = array.view(dtypes.bfloat16.numpy)
@@ -380,28 +433,28 @@ class _Reader:
         return self._arrays[name]
 
     def _tensor(self, name: str, tree: Any) -> Tensor:
-        return wrap(self._array(name)).requires_grad_(tree.get("requires_grad", False))
+        return wrap(self._array(name)).requires_grad_(_requires_grad(tree))
 
     def _parameter(self, name: str, tree: Any) -> Parameter:
-        return Parameter(wrap(self._array(name)), tree.get("requires_grad", False))
+        return Parameter(wrap(self._array(name)), _requires_grad(tree))
 
     def _sparse(self, names: Any, tree: Any) -> Tensor:
         indices, values = (self._array(name) for name in names)
         return sparse_coo_tensor(
             wrap(indices),
             wrap(values),
-            tuple(tree["size"]),
-            is_coalesced=tree["coalesced"],
-            requires_grad=tree.get("requires_grad", False),
+            _lengths(tree["size"]),
+            is_coalesced=_of_type(tree["coalesced"], bool, "coalesced"),
+            requires_grad=_requires_grad(tree),
         )
 
     _KINDS: ClassVar[dict[str, Callable[[Any, Any, Any], Any]]] = {
-        "float": lambda self, value, tree: float(value),
+        "float": lambda self, value, tree: float(_of_type(value, str, "a float")),
         "complex": _complex,
         "tuple": _tuple,
         "dict": _dict,
         "ordered_dict": _ordered_dict,
-        "size": lambda self, value, tree: Size(value),
+        "size": lambda self, value, tree: Size(_lengths(value)),
         "dtype": lambda self, value, tree: dtypes.NAMES[value],
         "array": _array,
         "scalar": lambda self, value, tree: self._array(value)[()],
@@ -409,3 +462,18 @@ class _Reader:
         "parameter": _parameter,
         "sparse": _sparse,
     }
+
+
+def _requires_grad(tree: Any) -> bool:
+    found: bool = _of_type(tree.get("requires_grad", False), bool, "requires_grad")
+    return found
+
+
+def _refuse_other_length(member: Any, length: int) -> None:
+    """Raise if an array, by its header, is not as long as its member: before memory is taken for it."""
+    version = np.lib.format.read_magic(member)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    shape, _, dtype = read(member)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != length - member.tell():
+        raise ValueError(f"an array of shape {shape} and dtype {dtype} has {length - member.tell()} bytes")
+    member.seek(0)
