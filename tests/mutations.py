@@ -169,7 +169,7 @@ MUTATIONS = [
              "tests/diagnose/test_gradcheck.py"),
     Mutation("assert_close: NaN equals NaN always", "rtol=rtol, atol=atol, equal_nan=rules.equal_nan)",
              "rtol=rtol, atol=atol, equal_nan=True)", _P + "testing/"),
-    Mutation("compiled C: a division upside down", '"divide": "{a} / {b}"', '"divide": "{b} / {a}"',
+    Mutation("compiled C: a division upside down", 'floats="{a} / {b}", cost=4', 'floats="{b} / {a}", cost=4',
              "tests/compile/test_compile_c.py"),
     Mutation("explain: the status of a present gradient", 'return 0 if found.cause == "present" else 1',
              'return 1 if found.cause == "present" else 0', "tests/inspect/test_explain.py"),
