@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.random_programs.comparing import KINDS
 from tests.random_programs.counting import Counts
+from tests.random_programs.still_open import CAUSES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "checks.md"
@@ -29,6 +30,12 @@ def of_counts(counts: Counts) -> str:
     return f"So far {eager} programs were compared with PyTorch, {numpy} in the NumPy form and {c} in C."
 
 
+def of_open(counts: Counts) -> str:
+    """The open differences: how many programs met one, and the causes."""
+    head = f"Of the programs compared with PyTorch, {counts.outcome('eager', 'open'):,} met one of these causes:\n"
+    return "\n".join([head, *(f"- {cause}" for cause in CAUSES)])
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; without a file, only the counts are written."""
     page = PAGE.read_text("utf-8")
@@ -36,7 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
         rows = Path(path).read_text("utf-8").strip()
         head = f"The run of {datetime.date.today()}:\n\n| what | | last line | time |\n| --- | --- | --- | --- |\n"
         page = written(page, "results", head + rows)
-    PAGE.write_text(written(page, "counts", of_counts(Counts(COUNTS))), "utf-8")
+    counts = Counts(COUNTS)
+    page = written(page, "open", of_open(counts))
+    PAGE.write_text(written(page, "counts", of_counts(counts)), "utf-8")
     return 0
 
 

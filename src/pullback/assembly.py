@@ -10,15 +10,16 @@ from .autograd.api import Batches
 from .autograd.saved import Details
 from .diagnose import misuse
 from .func.vectorize import vmap
-from .ops.index.subscripts import put_into_base
+from .ops.index.subscripts import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
 from .table.calls import see_all
 from .table.narrow import Conversion
-from .table.writing import Through
+from .table.writing import Over, Through
 from .tensor.overrides import ACTIVE
 
 Batches.vmap = staticmethod(vmap)
 Details.of_freed, Details.of_written = misuse.of_freed, misuse.of_written
 Conversion.to, Conversion.copied = staticmethod(to), to_copy.op
 Through.op = put_into_base.op
+Over.op = copy_over.op
 ACTIVE.told.append(see_all)

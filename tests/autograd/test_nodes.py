@@ -66,7 +66,7 @@ def test_a_call_makes_gradients_fit() -> None:
 def test_every_operation_names_its_nodes() -> None:
     for op in TABLE.values():
         if op.rules:
-            assert re.search(r"(Backward\d|CopySlices)$", op.plans.node_class.__name__), op.name
+            assert re.search(r"(Backward\d|CopySlices|CopyBackwards)$", op.plans.node_class.__name__), op.name
             assert callable(op.about.node) or isinstance(op.about.node, str), op.name
 
 

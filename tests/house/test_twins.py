@@ -25,6 +25,8 @@ _SHARED = {
     "_index": "x[i] by positions, take under vmap, and entries of sparse tensors",
     "_index_put": "x[i] = y, index_put, put under vmap",
     "_put_through": "x[i] = y, and the operations that replace a view",
+    "_copy_over": "x[...] = y, copy_, fill_, and comparisons in place",
+    "_times": "the factors alpha and beta of sums and of products added to something",
     "_scatter": "scatter with a number or a tensor, and what scatter_reduce starts from",
     "_scatter_combine": "scatter_reduce by products and extremes, of which there are several",
     "_solve": "linalg.solve from either side, and numpy.linalg.solve, which reads vectors in another way",

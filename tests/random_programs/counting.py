@@ -28,6 +28,10 @@ class Counts:
         """How many programs of a kind have been run."""
         return int(self._of(kind)["programs"])
 
+    def outcome(self, kind: str, outcome: str) -> int:
+        """How many programs of a kind had this outcome."""
+        return int(self._of(kind)["outcomes"].get(outcome, 0))
+
     def next(self, kind: str, seed: int) -> int:
         """The number of the next program of a kind under a seed."""
         return int(self._of(kind)["next"].get(str(seed), 0))

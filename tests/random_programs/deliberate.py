@@ -59,7 +59,7 @@ REFUSED_THERE: dict[str, str] = {
 REFUSED_IN_TRANSFORMS: dict[str, str] = {
     r"Expected all (in|out)puts to be real|only .*for real|expected.* real": "transforms work on complex numbers",
     r"batching operators that can support dynamic shape": "`vmap` of a write by mask, whose shape does not change",
-    r"would mutate a captured Tensor": "transforms write to what is outside",
+    r"attempted to call in-place operation": "transforms write to what is outside",
     r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
     r"vmap: inplace arithmetic": "`vmap` of a write of what is larger in the batch only",
     r"stack expects a non-empty TensorList": "the Jacobian of no elements is empty",
@@ -76,7 +76,9 @@ SAVES_LESS = tuple(
     "take gather index_select mse_loss var( std( norm( repeat_interleave topk max( amax sort( cummax scatter_add hypot "
     "logaddexp lerp addcmul lib.outer einsum masked_select layer_norm prod( cumprod( mean(".split()
 )
-_WRITTEN = re.compile("has been modified by an inplace operation|Inference tensors cannot be saved")
+_WRITTEN = re.compile(
+    "has been modified by an inplace operation|is a view and its base or another view of its base has been|Inference tensors cannot be saved"
+)
 
 
 def refused_there(ours: Any, theirs: Any, program: Program, step: Step | None = None) -> bool:
@@ -162,7 +164,7 @@ def share(t: Any, u: Any) -> bool:
 
 _BUT_NOT_SAME = ("{0}[[0]] = ", "{0}.mul_(", "{0} *= ")
 _REPEATED = ("{0}.fill_", "{0}.zero_", "{0}.masked_fill_", "{0}[[0]]", "{0}[{0} > 1]", "{0}.copy_", "{0}[...] =",
-             "{0}.index_fill_", "{0}.index_add_")  # fmt: skip
+             "{0}.index_fill_", "{0}.index_add_", "{0}.tril_")  # fmt: skip
 
 
 @reason("what is read may overlap with what is written")
@@ -190,6 +192,17 @@ def _(case: Case) -> bool:
     if case.step.mode.endswith("no_grad()") and not writes(case.form):
         return False
     return cut_off(case.t) or cut_off(case.u)
+
+
+@reason("integers get no gradient: torch records writes of what requires grad to them, `copy_` aside")
+def _(case: Case) -> bool:
+    t = case.t
+    return writes(case.form) and case.u.requires_grad and not (t.is_floating_point() or t.is_complex())
+
+
+@reason("in place, the sum of bools as integers does not fit: torch says so unless there are no elements")
+def _(case: Case) -> bool:
+    return case.form.startswith("{0}.cumsum_") and str(case.t.dtype).endswith("bool") and not case.t.numel()
 
 
 @reason("in torch an error of dtypes in backward: a real tensor that requires grad is written to a complex one")
@@ -286,5 +299,5 @@ def constant_there(theirs: Machine, name: str) -> bool:
     grad, ones = theirs.lib.autograd.grad, theirs.lib.ones_like(t)
     found = attempt(lambda: grad(t, leaves, ones, retain_graph=True, allow_unused=True))
     if isinstance(found, Refusal):
-        return bool(_WRITTEN.search(found.message))
+        return bool(_WRITTEN.search(found.message)) or "a second time" in found.message
     return all(g is None or not g.any() for g in found)

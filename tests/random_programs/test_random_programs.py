@@ -19,7 +19,7 @@ from pullback.ops.index import subscripts
 from pullback.table import inplace, writing
 from pullback.tensor import views
 from tests.random_programs import __main__ as command
-from tests.random_programs import comparing, compiled, deliberate, workers
+from tests.random_programs import comparing, compiled, deliberate, still_open, workers
 from tests.random_programs.counting import Counts
 from tests.random_programs.running import Machine, quietly
 from tests.random_programs.shrinking import shrunk
@@ -86,7 +86,7 @@ def test_a_program_that_once_went_otherwise_goes_as_in_torch(text: str) -> None:
 def of(kind: str, seed: int, count: int) -> list[str]:
     """The differences that the first programs of a seed show."""
     found = [comparing.one(kind, seed, number)[1] for number in range(count)]
-    return [difference.text for difference in found if difference]
+    return [d.text for d in found if d and not (kind == "eager" and comparing.cause_of(d))]
 
 
 @pytest.mark.torch
@@ -175,6 +175,21 @@ def test_what_differs_on_purpose_is_left_out_for_a_reason() -> None:
         )
     machine.do(0, Step("{0}[0]", ("y",), "row"))
     assert deliberate.of(Step("{0}.add_({1})", ("y", "row")), machine) == left_out["{0}.add_({1})"]
+
+
+@pytest.mark.torch
+def test_an_open_difference_is_known_and_another_is_new() -> None:
+    pytest.importorskip("torch")
+    start = "a = lib.tensor([1.0, 2.0], requires_grad=True); b = lib.tensor([1.0, 3.0])"
+    shown = [(Step("{0}.eq_({1})", ("b", "a"), "c"), True), (Step("{0} + {1}", ("b", "a"), "c"), False)]
+    for step, differs in shown:
+        program = (*written(start), step)
+        what, answers = comparing.between_libraries(program)
+        assert bool(what) == differs
+        if differs:
+            assert "comparison" in still_open.cause_of(what, answers, program)
+    assert still_open.cause_of("values of c", "1  |  2", (*written(start), shown[1][0])) == ""
+    assert "2 x why" in still_open.said({"why": 2})
 
 
 # The command ----------------------------------------------------------------------------------------------------------

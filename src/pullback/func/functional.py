@@ -284,7 +284,7 @@ def _rows(
             def row(v: Tensor, o: Tensor = o, i: int = i) -> tuple[Tensor, ...]:
                 return _gradients([o], leaves, [v], create_graph, strict, of=f"Output {i}")
 
-            if o.is_complex() and not vectorize:
+            if o.is_complex() and not vectorize and o._requires_grad and o.numel():
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {o.dtype}.\n"
                     "  What to do: let the function return pullback.view_as_real(y)."

@@ -200,6 +200,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     See https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html.
     """
+    for p in leaves(primals):
+        if isinstance(p, Tensor) and p._data.dtype.kind not in "fcV":
+            raise ValueError(
+                errors.message("linearize(): Expected primal to be floating point or complex", found=str(p.dtype))
+            )
     value, pull = vjp(_on_copies(func), *primals)
     outputs = list(leaves(value))
     # u -> J^T u is linear, so the vjp of its graph, recorded once, is J v

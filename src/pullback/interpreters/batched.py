@@ -172,14 +172,13 @@ def looped(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
     def one(i: int) -> Any:
         def pick(t: Tensor) -> Tensor:
-            return level.value(t)[i] if level.varies(t) else level.value(t)
+            value = level.value(t)
+            return value if not level.varies(t) else value[i] if level.size else value.sum(0).to(value.dtype)
 
         return op.unchecked(*mapped(pick, args), **{k: mapped(pick, v) for k, v in kwargs.items()})
 
-    if not level.size:
-        raise RuntimeError(
-            f"vmap: {op.name}() over an axis of length 0 is not possible: there is nothing to apply it to"
-        )
+    if not level.size:  # zeros stand for an element: they show what shape and dtype the results would have
+        return mapped(lambda t: t[:0].clone(), _stacked([one(0)], op))
     return _stacked([one(i) for i in range(level.size)], op)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..autograd.engine import fit
+from ..table.calls import as_view
 from ..table.levels import Level, inner, mapped
 from ..table.nodes import conjugated
 from ..table.op import needs
@@ -91,6 +92,8 @@ class Dual(Payload):
 class Jvp(Level):
     """The level of one forward-mode pass. Tensors from outside that joined it become their primals when it ends."""
 
+    differentiates = True
+
     def __init__(self) -> None:
         super().__init__()
         self._taken: list[weakref.ref[Tensor]] = []
@@ -155,7 +158,7 @@ class Jvp(Level):
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals = mapped(self.primal, args)
-        out = op.unchecked(*primals, **{k: mapped(self.primal, v) for k, v in kwargs.items()})
+        out = _tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
         try:
             tangents = self._tangents(op, args, primals, kwargs, out)
         except NotImplementedError as error:
@@ -267,7 +270,18 @@ def _total(terms: list[Tensor]) -> Tensor:
 
 def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
     """The operation with some of its arguments replaced."""
-    return op.unchecked(*(by.get(i, p) for i, p in enumerate(primals)), **kwargs)
+    found: Tensor = _tied(op, [by.get(i, p) for i, p in enumerate(primals)], kwargs)
+    return found
+
+
+def _tied(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The result of an operation, known as a view if it lies in the memory of its first argument."""
+    out = op.unchecked(*args, **kwargs)
+    if op.view and isinstance(out, Tensor) and out._view is None and out is not args[0]:
+        source = args[0]
+        if out._data.size and isinstance(source, Tensor) and same_memory(out._data, source._data):
+            return as_view(out, op, op.padded(tuple(args), kwargs), known=True)
+    return out
 
 
 def _shaped(tangent: Tensor, out: Tensor) -> Tensor:

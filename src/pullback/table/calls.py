@@ -141,7 +141,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         return interpret(op, args, kwargs)
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
-    if NARROW.n and not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values())):
+    if NARROW.n and is_narrow(op, args, kwargs):
         return in_float32(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
     for a in args:  # the payload, and whether a gradient is wanted, in one pass
@@ -192,6 +192,8 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return dispatch(kinds, op.unchecked, args, kwargs)
     level = highest((*args, *kwargs.values()))
     assert level is not None
+    if NARROW.n and level.differentiates and is_narrow(op, args, kwargs):
+        return in_float32(op, args, kwargs)
     if kwargs:
         args, kwargs = op.bind(args, kwargs)
     if op.elementwise:
@@ -221,6 +223,11 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _tracked(value: Any) -> bool:
     return isinstance(value, Tensor) and value._requires_grad
+
+
+def is_narrow(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call is done in float32, and its result rounded."""
+    return not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values()))
 
 
 def any_narrow(values: Iterable[Any]) -> bool:

@@ -15,9 +15,9 @@ from ..tensor import dtypes
 from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
-from .calls import OPERANDS
+from .calls import OPERANDS, record
 from .op import Op
-from .writing import before_write, put, refuse_write, take_history
+from .writing import Over, before_write, put, refuse_write, take_history
 
 
 def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
@@ -42,6 +42,8 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
         result = method(old, *args, **kwargs)
         _check_fit(name, self, result, exact)
         put(self, result)
+        if recorded and result._edge is None and old._requires_grad:  # locally constant: the old values leave no trace
+            result = record(Over.op, 1, (old, result), old._data)
         take_history(self, result)
         return self
 

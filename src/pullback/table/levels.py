@@ -43,6 +43,9 @@ class Level:
         self.open = False
         LEVELS.add(-1)
 
+    differentiates = False
+    """Whether rules run at this level, which cannot take bfloat16."""
+
     shares_graph = False
     """Whether tracked Tensors from below are recorded at this level, together with its own."""
 

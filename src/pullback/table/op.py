@@ -244,7 +244,10 @@ class Op:
 
     @functools.cached_property
     def decides_late(self) -> bool:
-        """Whether only a call shows if it saved tensors: the entry does not say which arguments are numbers."""
+        """Whether only a call shows if it saved tensors: the entry does not say which arguments are numbers, or an
+        argument with a gradient may be one."""
+        if not self._plain.keys().isdisjoint(self.rules):
+            return True
         if self.about.numbers is not None or self.view or self.joins:
             return False
         unsaid = {*self.params} - {*self.rules} - {*self._plain}

@@ -263,3 +263,52 @@ def integers_and_what_is_not_differentiable(lib: Any) -> Any:
     total = (x * x.long() + x.floor()).sum()
     total.backward()
     return [(t.requires_grad, t.grad_fn is None) for t in found], x.grad
+
+
+# nodes that save no tensor --------------------------------------------------------------------------------------------
+
+
+@program
+def what_saved_only_numbers_runs_again(lib: Any) -> Any:
+    def of(x: Any) -> dict[str, Any]:
+        row, one, ones = x.view(1, 2), constant(lib, [[1.0]]), constant(lib, [[1.0, 1.0]])
+        return {
+            "add": lambda: x.add(x, alpha=2),
+            "sub": lambda: x.sub(x, alpha=2),
+            "rsub": lambda: lib.rsub(x, x, alpha=2),
+            "add_": lambda: x.neg().add_(x, alpha=2),
+            "lerp": lambda: lib.lerp(x, x, 0.25),
+            "lerp_": lambda: x.neg().lerp_(x, 0.25),
+            "lerp by a tensor": lambda: lib.lerp(x, x * 1, lib.full_like(x, 0.5)),
+            "addmm": lambda: lib.addmm(row, one, ones, beta=2, alpha=3),
+            "addr": lambda: lib.addr(row, one[0], ones[0], beta=2),
+            "baddbmm": lambda: lib.baddbmm(row[None], one[None], ones[None], beta=2),
+            "copy_": lambda: lib.zeros_like(x.detach()).copy_(x),
+            "fill_": lambda: lib.zeros_like(x.detach()).fill_(x[0]),
+            "a product": lambda: x * 2,
+            "a part": lambda: x.neg().index_fill_(0, lib.tensor([0]), 1.0),
+        }
+
+    found = []
+    for name in of(leaf(lib, [1.0, 2.0])):
+        x = leaf(lib, [1.0, 2.0])
+        y = of(x)[name]().sum()
+        y.backward()
+        found.append((name, refused(y.backward), x.grad))
+    return found
+
+
+@program
+def all_of_a_tensor_is_written(lib: Any) -> Any:
+    def by(write: Any, of: Any) -> Any:
+        x, y = leaf(lib, [1.0, 2.0]), leaf(lib, [3.0, 4.0])
+        t = y.sin() if of else lib.zeros(2, dtype=lib.float64)
+        write(t, x)
+        (t * constant(lib, [1.0, 10.0])).sum().backward()
+        return t.grad_fn, x.grad, y.grad
+
+    return [
+        by(write, of)
+        for write in (lambda t, x: t.copy_(x), lambda t, x: t.__setitem__(..., x), lambda t, x: t.__setitem__(0, x[1]))
+        for of in (False, True)
+    ]

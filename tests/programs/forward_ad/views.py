@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.programs.forward_ad.common import dual_of, fw, tangent_of, within_a_level
-from tests.side_by_side import constant, programs
+from tests.side_by_side import constant, leaf, programs, refused
 
 PROGRAMS, program = programs()
 
@@ -125,3 +125,38 @@ def versions_of_a_dual_and_its_primal(lib: Any) -> Any:
     found = x._version, p._version
     p.mul_(2)
     return found, x._version, p._version, x, p
+
+
+@program
+def a_write_to_a_piece_of_what_comes_from_outside(lib: Any) -> Any:
+    """It is a write to the tensor outside: its version and its history say so."""
+    found = []
+    for cut in (
+        lambda t: t.tensor_split(2, 0)[0],
+        lambda t: t.split(2)[1],
+        lambda t: t.chunk(2)[0],
+        lambda t: t.unbind(0)[3],
+        lambda t: t.view(2, 2).unbind(0)[1],
+        lambda t: t.as_strided((2,), (2,)),
+    ):
+        for outside in (leaf(lib, [1.0, 2.0, 3.0, 4.0]), constant(lib, [1.0, 2.0, 3.0, 4.0])):
+            y = outside * 2
+            before = y._version
+            with fw(lib).dual_level():
+                part = cut(fw(lib).make_dual(y, lib.ones_like(y)))
+                said = refused(lambda part=part: part.mul_(3))
+                tangent = None if said else fw(lib).unpack_dual(part).tangent.detach()
+            gradient = lib.autograd.grad(y.sum(), outside)[0] if y.requires_grad else None
+            found.append((said, tangent, y, y._version > before, gradient))
+    return found
+
+
+@program
+def a_write_to_a_piece_within_vmap_of_jvp(lib: Any) -> Any:
+    def f(t: Any) -> Any:
+        part = t.split(2)[0]
+        part *= 3
+        return t * t
+
+    x = constant(lib, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    return lib.vmap(lambda t: lib.func.jvp(f, (t,), (t * 2,)))(x), x

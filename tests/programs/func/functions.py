@@ -171,3 +171,16 @@ def function_with_tracked_input_in_vmap(lib: Any) -> Any:
     out = lib.vmap(cube(lib, generate_vmap_rule=True).apply)(x)
     out.sum().backward()
     return out, x.grad
+
+
+@program
+def the_maximum_in_half_precision(lib: Any) -> Any:
+    x = lib.tensor([1.0, 2.0, 2.0], dtype=lib.bfloat16)
+    of_max = lib.func.jvp(lambda t: t.max(), (x,), (x * 2,))
+    of_abs = lib.func.jvp(lambda t: t.clone().abs_(), (x[0],), (x[1],))
+    return [t.float() for t in (*of_max, *of_abs, lib.func.jacfwd(lambda t: t.max())(x))]
+
+
+@program
+def linearize_takes_no_integers(lib: Any) -> Any:
+    return lib.func.linearize(lambda t: t * 2, lib.tensor([3]))

@@ -416,3 +416,9 @@ def hessian_forward_without_vectorize(lib: Any) -> Any:
 @program
 def hessian_of_another_strategy(lib: Any) -> Any:
     return fn(lib).hessian(lambda a: (a**4).sum(), one(lib), outer_jacobian_strategy="sideways")
+
+
+@program
+def jacobian_of_a_complex_constant(lib: Any) -> Any:
+    z = lib.tensor([1j, 2.0])
+    return fn(lib).jacobian(lambda x: z, one(lib)), fn(lib).jacobian(lambda x: (x.sum(), z), one(lib))

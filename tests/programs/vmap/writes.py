@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from tests.programs.vmap.common import a_of, b_of
-from tests.side_by_side import constant, leaf, programs
+from tests.side_by_side import constant, leaf, programs, refused
 
 PROGRAMS, program = programs()
 
@@ -253,3 +254,50 @@ def places_in_order(lib: Any) -> Any:
         lib.vmap(lambda x: lib.searchsorted(edges, x, right=True))(a),
         lib.vmap(lambda x, y: lib.searchsorted(x, y), (0, None))(a[0], a[1, 0]),
     )
+
+
+# what fits ------------------------------------------------------------------------------------------------------------
+
+
+@program
+def a_value_with_more_axes_than_its_place(lib: Any) -> Any:
+    def at(index: Any, value: Any) -> Any:
+        def f(t: Any) -> Any:
+            t = t.clone()
+            t[index] = value
+            return t
+
+        return f
+
+    rows, w = a_of(lib), constant(lib, [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    calls = [(0, w), ([0], w[:, None]), ((Ellipsis, 0), w[:, :3]), ((0, 1), w[0])]
+    return [refused(functools.partial(lib.vmap(at(index, value)), rows)) for index, value in calls]
+
+
+@program
+def a_value_with_leading_axes_of_length_1(lib: Any) -> Any:
+    def f(t: Any) -> Any:
+        t = t.clone()
+        t[0] = t[1:2] * 2
+        return t
+
+    return lib.vmap(f)(a_of(lib)), lib.func.jacrev(f)(a_of(lib)[0]).sum((0, 1))
+
+
+@program
+def the_row_written_to_itself(lib: Any) -> Any:
+    def f(t: Any) -> Any:
+        t = t.clone()
+        t[0] = t * t
+        return t
+
+    return lib.vmap(f)(a_of(lib)[:, :1])
+
+
+@program
+def writes_over_an_axis_without_elements(lib: Any) -> Any:
+    def masked(t: Any) -> Any:
+        return t.clone().masked_fill_(t > 1, 3.0)
+
+    empty = a_of(lib)[:0]
+    return [lib.vmap(f)(empty) for f in (masked, lambda t: t.repeat(2, 1, 1), lambda t: t.cumsum(0).long())]

@@ -162,7 +162,8 @@ def whole(op: Op) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with recording(False):
             found = op.unchecked(*_tensors(args), **_tensors(kwargs))
-        return tuple(t._data for t in found) if isinstance(found, (tuple, list)) else found._data
+        parts = found if isinstance(found, (tuple, list)) else (found,)
+        return tuple(t._data for t in parts) if len(parts) > 1 else parts[0]._data
 
     call.__name__ = op.name
     errors.called(call, op.name)

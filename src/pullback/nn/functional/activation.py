@@ -275,7 +275,8 @@ def rrelu(
 def _elu_rule(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
     # in elements that are not chosen, the exponential could overflow
     flat = np.less_equal(plain(input), 0)
-    slope = np.multiply(np.exp(np.multiply(only(flat, input), input_scale)), alpha * scale * input_scale)
+    below = np.less(plain(input), 0)  # at 0 itself the slope counts as constant, as in torch
+    slope = np.multiply(np.exp(np.multiply(only(below, input), input_scale)), alpha * scale * input_scale)
     return either(flat, np.multiply(g, slope), np.multiply(g, scale))
 
 

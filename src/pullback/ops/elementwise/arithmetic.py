@@ -34,12 +34,23 @@ mul = elementwise(
     samples=lambda: [*pairs("real", None, 2, 2.5, True, 1 + 2j), S(2.5, A(3))],
     kinks=lambda: [S(*EDGE_PAIRS)],
 )
+times = elementwise(
+    "_times",
+    np.multiply,
+    "``input * other`` for a number, such as ``alpha``: the node saves no tensor, so it can run again.",
+    method=False,
+    node="MulBackward0",
+    numbers="other",
+    numpy={},
+    input=lambda g, other: g * other,
+    samples=lambda: [S(A(3), 2), S(A(2, 3), 2.5), S(A(2), 1 + 2j)],
+)
 add = elementwise(
     "add",
     np.add,
     "``input + alpha * other``, broadcast.",
     saved={"alpha": lambda: 1},
-    alpha=mul,
+    alpha=times,
     dunder="add radd iadd",
     input=lambda g: g,
     other=lambda g: g,
@@ -59,7 +70,7 @@ sub = elementwise(
     "``input - alpha * other``, broadcast.",
     saved={"alpha": lambda: 1},
     also="subtract",
-    alpha=mul,
+    alpha=times,
     dunder="sub rsub isub",
     input=lambda g: g,
     other=lambda g: -g,
@@ -292,7 +303,12 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """``input + value * tensor1 * tensor2``, broadcast."""
     if (dtype := _in_half(input, tensor1, tensor2)) is not None:
         return to(addcmul(*(to(t, np.float32) for t in (input, tensor1, tensor2)), value=value), dtype)
-    need("addcmul", NUMBERS, (product := tensor1 * tensor2)._data)
+    product = tensor1 * tensor2
+    if product._data.dtype.kind == "b" and input._data.dtype.kind != "b":
+        product = to(product, input.dtype)
+    need("addcmul", NUMBERS, product._data)
+    if type(value) is float and input._data.dtype.kind in "biu" and product._data.dtype.kind in "biu":
+        value = int(value)  # torch cuts it off
     return add(input, product, alpha=value)
 
 
@@ -329,6 +345,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 @special(
     inplace=True,
     batch="leading",
+    numbers="weight",
+    narrow="one dtype",
     input=lambda g, weight: g * (1 - weight),
     end=lambda g, weight: g * weight,
     weight=lambda g, input, end: g * (end - input),

@@ -414,6 +414,21 @@ def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
     return out
 
 
+@linear(
+    name="_copy_over",
+    method=False,
+    node="CopyBackwards",
+    numbers="",
+    input=lambda g: np.zeros_like(g),
+    values=lambda g: g,
+)
+def copy_over(input: Any, values: Any) -> Any:
+    """A copy of `input` with `values` written over all of it. Its node saves nothing, so it can run again."""
+    out = np.array(input)
+    out[...] = values
+    return out
+
+
 def _assign(target: Any, indices: Parts | None, values: Any) -> None:
     target[_WHOLE if indices is None else tuple([_full if p is None else p for p in indices])] = values
 
@@ -458,6 +473,23 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
     return source
 
 
+def _fitting(source: Any, shape: Any, second: Parts | None) -> Any:
+    """The value to write into a view of `shape`, at positions in it, without axes of length 1 that it has too many in
+    front; an error if it does not fit there."""
+    if second is not None:
+        if any(isinstance(p, Tensor) and _is_mask(p) for p in second):
+            return source  # how many positions there are depends on values
+        shape = indexed_shape(shape, second)
+    while source.ndim > len(shape) and source.shape[0] == 1:
+        source = source[0]
+    if not broadcasts_to(source.shape, shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        )
+    return source
+
+
 def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     """``t[index] = value``, recorded where either requires grad. one_value: `value` is one number for all of `t`."""
     first, second = two_steps(index, t._data.shape)
@@ -469,25 +501,20 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     refuse_memory(target if second is None else t._data, one_value, same)
     refuse_turn(t, (value,))
     if LEVELS.n and any_instance((t, source, second or ()), Lifted):
+        source = _fitting(source, np.broadcast_to(0, t._data.shape)[first].shape, second)
         args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
         _write_lifted(t, put_into_base.op if second is None else _index_put.op, args if second else (args[0], steps))
         return
-    source = source._data if isinstance(source, Tensor) else source
-    shape = target.shape if second is None else indexed_shape(target.shape, second)
-    while source.ndim > len(shape) and source.shape[0] == 1:
-        source = source[0]
-    if not broadcasts_to(source.shape, shape):
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
-        )
+    source = _fitting(source._data if isinstance(source, Tensor) else source, target.shape, second)
     _assign(target, second, source)
     base, way = way_to(t)
     mask = 0
-    if thread.modes.grad_enabled:
+    if thread.modes.grad_enabled and t._data.dtype.kind in "fcV":
         mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if not mask:
         t._bump()
+    elif second is None and not way and all(part is Ellipsis or part == _full for part in first):
+        take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
         take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
     else:

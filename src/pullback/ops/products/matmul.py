@@ -18,6 +18,7 @@ from ...table.samples import A, Differs, S, Sample, V, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to
 from ...tensor.tensor import Tensor, wrap
+from ..elementwise.arithmetic import times
 from ..elementwise.limits import where
 from ..make.conversion import to
 
@@ -349,10 +350,10 @@ def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> T
         )
     if dtype.kind == "b":
         beta, alpha = bool(beta), bool(alpha)
-    scaled = product if alpha == 1 else product * alpha
+    scaled = product if alpha == 1 else times(product, alpha)
     if beta == 0:
         return where(wrap(np.asarray(True)), scaled, input)
-    return (input if beta == 1 else input * beta) + scaled
+    return (input if beta == 1 else times(input, beta)) + scaled
 
 
 def _check_dtype(name: str, input: Any, product: Tensor) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.calls import apply, as_view, on
+from ...table.calls import apply, as_view
 from ...table.entry import composite, method, special, titled
 from ...table.samples import A, S, V
 from ...tensor import dtypes
@@ -33,6 +33,9 @@ def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: st
     """The pieces `outs`, tied as views to the given parts of `input` along `dim`.
 
     made: as in `View`; "pieces" if torch makes them in one operation, so that no piece may be written to.
+
+    Inside a transform that holds the values as they are (a primal, or what does not vary), these are tied as well: a
+    write to a piece is a write to what it was cut from.
     """
     for out, part in zip(outs, parts, strict=True):
         args = (input, _cut(dim, part))
@@ -40,7 +43,17 @@ def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: st
             as_view(out, getitem.op, args, made)
         elif isinstance(out, Lifted):
             as_view(out, getitem.op, args, made, known=True)
+    if isinstance(input, Lifted) and (below := _as_it_is(input)) is not None:
+        within = tuple(held for out in outs if isinstance(out, Lifted) and (held := out._data.inside) is not None)
+        if len(within) == len(outs):
+            tied(within, below, dim, parts, made)
     return outs
+
+
+def _as_it_is(t: Lifted) -> Tensor | None:
+    """The tensor inside that of a transform, if it has the same axes."""
+    below = t._data.inside
+    return below if below is not None and below._data.shape == t._data.shape else None
 
 
 def _filled(g: Any, shapes: list[Any]) -> list[Any]:
@@ -66,7 +79,7 @@ def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
     view=True,
     saved={"split_size": lambda lengths: lengths[0], "split_sizes": "lengths"},
     input=_split_rule,
-    jvp=lambda t, lengths, dim: on(_split, t[0], lengths, dim),
+    jvp=lambda t, lengths, dim: _pieces(t[0], lengths, dim, ""),
     batch=_pieces_of_each,
 )
 def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
@@ -358,20 +371,24 @@ def _unbind_rule(g: Any, dim: Any, input_shape: Any) -> Any:
 
 def _slices_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """vmap: as `_pieces_of_each`."""
-    value, axis = level.value(args[0]), args[1] + 1
-    return tied(apply(op, (value, axis), {}), value, axis, range(value._data.shape[axis]), "")
+    return _slices(level.value(args[0]), args[1] + 1, "")
 
 
 @special(
     method=False,
     view=True,
     input=_unbind_rule,
-    jvp=lambda t, dim: on(_unbind, t[0], dim),
+    jvp=lambda t, dim: _slices(t[0], dim, ""),
     batch=_slices_of_each,
 )
 def _unbind(input: Any, dim: int) -> Any:
     # with an Ellipsis, so that a slice without axes is a view, not a number
     return tuple(input[(*_cut(dim, i), Ellipsis)] for i in range(input.shape[dim]))
+
+
+def _slices(input: Tensor, axis: int, made: str = "pieces") -> tuple[Tensor, ...]:
+    """The slices along an axis, as in `_pieces`."""
+    return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]), made)
 
 
 @composite(
@@ -393,8 +410,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> pullback.unbind(pullback.tensor([[1, 2], [3, 4]]), 1)
     (tensor([1, 3]), tensor([2, 4]))
     """
-    axis = own_axis(dim, input._data.ndim)
-    return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]))
+    return _slices(input, own_axis(dim, input._data.ndim))
 
 
 @composite(

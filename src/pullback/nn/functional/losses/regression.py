@@ -12,6 +12,7 @@ import numpy as np
 
 from ....ops.elementwise.powers import square
 from ....ops.reduce import sums
+from ....ops.shape.reshape import broadcast_tensors
 from ....table.entry import composite, pointwise
 from ....table.operands import need_numbers
 from ....table.samples import A, S, V, inf, nan
@@ -48,8 +49,11 @@ NO_LOSS = [S(A(2), A(2), reduction="median"), S(A(2)), S(A(2), A(2), nonsense=1)
 # -----------------------------------------------------------------------------------------------------
 
 
-def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f") -> Tensor:
+def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f", alike: bool = True) -> Tensor:
+    """alike: both count equally in the dtype of the result, even if one of them has no axes."""
     tensors(name, input=input, target=target)
+    if alike and input._data.dtype != target._data.dtype and 0 in (input._data.ndim, target._data.ndim):
+        input, target = broadcast_tensors(input, target)
     if dtypes.result_type([input._data, target._data]).kind not in kinds:
         floating(name, input, target)
     return input - target
@@ -155,7 +159,7 @@ def huber_loss(
     need_numbers("huber_loss", delta=delta)
     if delta <= 0:
         raise refuse("huber_loss", "delta above 0", delta)
-    deviation = _deviation("huber_loss", input, target)
+    deviation = _deviation("huber_loss", input, target, alike=False)
     warn_of_broadcast("huber_loss", input, target)
     losses = _huber(deviation, delta)
     if weight is not None and reduction == "mean":  # torch divides by the number of elements here
