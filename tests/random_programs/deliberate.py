@@ -77,7 +77,8 @@ SAVES_LESS = tuple(
     "logaddexp lerp addcmul lib.outer einsum masked_select layer_norm prod( cumprod( mean(".split()
 )
 _WRITTEN = re.compile(
-    "has been modified by an inplace operation|is a view and its base or another view of its base has been|Inference tensors cannot be saved"
+    "has been modified by an inplace operation|is a view and its base or another view of its base has been|"
+    "Inference tensors cannot be saved"
 )
 
 

@@ -88,6 +88,16 @@ CAUSES: dict[str, Cause] = {
     "batched gradients reach tensors that retain theirs: torch has no rule for it": lambda d: (
         d.does("is_grads_batched") and "Batching rule not implemented for aten::detach" in d.answers
     ),
+    "`alpha` times a tensor of small integers wraps around before it is added to floats": lambda d: (
+        d.does("alpha=") and "int" in str(d.program)
+    ),
+    "in forward mode torch multiplies by values already written, where a tensor is multiplied by itself in place": (
+        lambda d: (
+            d.what.startswith(("values of", "gradients of"))
+            and d.does("jvp", "jacfwd", "forward_mode", "hessian")
+            and d.does("addcmul_(", "*= {", "mul_({")
+        )
+    ),
     "a write by a mask within transforms counts, even if it changes nothing": lambda d: (
         d.what.startswith("writes to ") and d.does("] = 1.0", "masked_fill_") and d.does("lib.func.")
     ),
