@@ -59,6 +59,7 @@ REFUSED_THERE: dict[str, str] = {
 REFUSED_IN_TRANSFORMS: dict[str, str] = {
     r"Expected all (in|out)puts to be real|only .*for real|expected.* real": "transforms work on complex numbers",
     r"batching operators that can support dynamic shape": "`vmap` of a write by mask, whose shape does not change",
+    r"vmap: It looks like you're either": "`vmap` of a write by mask, whose shape does not change",
     r"attempted to call in-place operation": "transforms write to what is outside",
     r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
     r"vmap: inplace arithmetic": "`vmap` of a write of what is larger in the batch only",

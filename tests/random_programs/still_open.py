@@ -77,7 +77,7 @@ CAUSES: dict[str, Cause] = {
     ),
     "the gradient of what is constant piece by piece does not require grad": lambda d: (
         ((d.answers == "False  |  True" and d.what.startswith("requires_grad of ")) or d.what == "hooks")
-        and d.does("lib.func.", "create_graph")
+        and d.does("lib.func.", "create_graph", "forward_mode")
     ),
     "the gradient of `view_as_real` of no elements is refused": lambda d: (
         d.does("view_as_real(") and "view_as_complex()" in d.answers.partition("  |  ")[0]
@@ -97,6 +97,12 @@ CAUSES: dict[str, Cause] = {
             and d.does("jvp", "jacfwd", "forward_mode", "hessian")
             and d.does("addcmul_(", "*= {", "mul_({")
         )
+    ),
+    "the gradients of `layer_norm` cancel where a row has two elements: rounding is all that is left": lambda d: (
+        d.does("layer_norm(") and d.what.startswith("gradients of") and "float64, [" not in d.answers
+    ),
+    "in forward mode torch's result shares its tangent with an argument that is then written to": lambda d: (
+        d.what.startswith("values of") and d.does("jvp", "jacfwd", "forward_mode", "hessian") and d.does("% 1.5")
     ),
     "a write by a mask within transforms counts, even if it changes nothing": lambda d: (
         d.what.startswith("writes to ") and d.does("] = 1.0", "masked_fill_") and d.does("lib.func.")
