@@ -160,12 +160,11 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
 
     evenly: the starts have equal distances.
     """
-    lengths = ends - starts
+    firsts = np.clip(starts, 0, inputs)  # at once, since a window may be longer than memory
+    lengths = np.clip(ends, firsts, inputs) - firsts
     rows = np.repeat(np.arange(starts.size), lengths)
-    groups = np.arange(rows.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    columns = groups + starts[rows]
-    there = (columns >= 0) & (columns < inputs)
-    return Taps(starts.size, inputs, rows[there], columns[there], None, groups[there] if evenly else None)
+    columns = np.arange(rows.size) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[rows]
+    return Taps(starts.size, inputs, rows, columns, None, columns - starts[rows] if evenly else None)
 
 
 def applied(maps: Sequence[Taps | None], values: Array) -> Array:

@@ -233,7 +233,7 @@ def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
     if not args:
         raise TypeError(f"{op.name}() missing required argument {op.public[0]!r}")
     if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
-        return wrap(args[i])
+        return wrap(dtypes.known(args[i]))
     raise TypeError(
         errors.message(
             f"{op.name}()",
@@ -323,33 +323,37 @@ def unary(op: Op) -> Callable[..., Any]:
     fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
 
     def call(input: Any, *, out: Any = None) -> Any:
-        if out is not None:
-            return into(out, op, (input,), {})
-        if type(input) is not _plain and type(input) not in _plain_too:
-            if isinstance(input, Lifted):
-                return interpret(op, (input,), {})
-            if isinstance(input, Tensor):
-                return general(op, (input,))
-            raise TypeError(
-                errors.message(
-                    f"{op.name}()",
-                    expected="a Tensor",
-                    found=errors.describe(input),
-                    do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
-                )
-            )
-        x = input._data
-        if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
-            return general(op, (input,))
         try:
-            r = fn(x)
-        except (ValueError, TypeError) as error:
-            raise errors.translate(op.name, (x,), error) from None
-        if type(r) is not _ndarray and isinstance(r, np.generic):
-            r = np.asarray(r)
-        if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-            return record(op, 1, (input,), r)
-        return wrap(r)
+            if out is not None:
+                return into(out, op, (input,), {})
+            if type(input) is not _plain and type(input) not in _plain_too:
+                if isinstance(input, Lifted):
+                    return interpret(op, (input,), {})
+                if isinstance(input, Tensor):
+                    return general(op, (input,))
+                raise TypeError(
+                    errors.message(
+                        f"{op.name}()",
+                        expected="a Tensor",
+                        found=errors.describe(input),
+                        do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
+                    )
+                )
+            x = input._data
+            if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
+                return general(op, (input,))
+            try:
+                r = fn(x)
+            except (ValueError, TypeError) as error:
+                raise errors.translate(op.name, (x,), error) from None
+            if type(r) is not _ndarray and isinstance(r, np.generic):
+                r = np.asarray(r)
+            if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+                return record(op, 1, (input,), r)
+            return wrap(r)
+        except Exception as error:
+            errors.rename(op.name, error, (input,))
+            raise
 
     return call
 
@@ -364,63 +368,71 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     plans, differentiable = op.plans, op.differentiable
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
-        if out is not None:
-            return into(out, op, (input, other), {})
-        plain = type(input) is _plain or type(input) in _plain_too
-        if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
-            x, y = input._data, other._data
-            if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fcV") or (NARROW.n and x.dtype.kind == "V"):
-                return general(op, (input, other))
-            wanted = other._requires_grad
-            mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
-        elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
-            x, y, mask = input._data, other, 1 if input._requires_grad else 0
-            if reflected:
-                input, other, x, y, mask = other, input, y, x, 2 * mask
-        elif operator and not isinstance(other, OPERANDS):
-            return NotImplemented
-        else:
-            return general(op, (other, input) if reflected else (input, other))
         try:
-            r = fn(x, y)
-        except (ValueError, TypeError) as error:
-            raise errors.translate(op.name, (x, y), error) from None
-        if type(r) is not _ndarray:
-            r = np.asarray(r)  # NumPy returns a number for 0-d operands
-        result = blank()
-        result._data = r
-        result._grad = result._leaf = result._view = result._version_of = None
-        mask &= differentiable
-        if not mask or not thread.modes.grad_enabled:
-            result._edge, result._requires_grad = None, False
-            if INFERENCES.n and thread.modes.inference:
-                result._version_of = INFERENCE
+            if out is not None:
+                return into(out, op, (input, other), {})
+            plain = type(input) is _plain or type(input) in _plain_too
+            if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
+                x, y = input._data, other._data
+                if (
+                    x.dtype is not y.dtype
+                    or (floats and x.dtype.kind not in "fcV")
+                    or (NARROW.n and x.dtype.kind == "V")
+                ):
+                    return general(op, (input, other))
+                wanted = other._requires_grad
+                mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
+            elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
+                x, y, mask = input._data, other, 1 if input._requires_grad else 0
+                if reflected:
+                    input, other, x, y, mask = other, input, y, x, 2 * mask
+            elif operator and not isinstance(other, OPERANDS):
+                return NotImplemented
+            else:
+                return general(op, (other, input) if reflected else (input, other))
+            try:
+                r = fn(x, y)
+            except (ValueError, TypeError) as error:
+                raise errors.translate(op.name, (x, y), error) from None
+            if type(r) is not _ndarray:
+                r = np.asarray(r)  # NumPy returns a number for 0-d operands
+            result = blank()
+            result._data = r
+            result._grad = result._leaf = result._view = result._version_of = None
+            mask &= differentiable
+            if not mask or not thread.modes.grad_enabled:
+                result._edge, result._requires_grad = None, False
+                if INFERENCES.n and thread.modes.inference:
+                    result._version_of = INFERENCE
+                return result
+            plan = plans[mask]
+            which, dtype = plan.from_operands, r.dtype
+            if which < 0 or dtype.kind == "c":
+                return record(op, mask, (input, other), r)
+            # `begin` and `edge_of` are written out, because nothing is called more often.
+            # tests/house/test_fast_is_general.py checks that this does the same as `general`.
+            node = plan.node_class()
+            node._hooks = node.versions = None
+            node.plan = plan
+            node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
+            node.writes = writes = WRITES.n
+            if mask == 1:
+                node._edges = (input._edge or input._leaf or leaf_edge(input),)
+            elif mask == 2:
+                node._edges = (other._edge or other._leaf or leaf_edge(other),)
+            else:
+                node._edges = (
+                    input._edge or input._leaf or leaf_edge(input),
+                    other._edge or other._leaf or leaf_edge(other),
+                )
+            node._order = next_order()
+            result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
+            if writes:
+                seal(node)
             return result
-        plan = plans[mask]
-        which, dtype = plan.from_operands, r.dtype
-        if which < 0 or dtype.kind == "c":
-            return record(op, mask, (input, other), r)
-        # `begin` and `edge_of` are written out, because nothing is called more often.
-        # tests/house/test_fast_is_general.py checks that this does the same as `general`.
-        node = plan.node_class()
-        node._hooks = node.versions = None
-        node.plan = plan
-        node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
-        node.writes = writes = WRITES.n
-        if mask == 1:
-            node._edges = (input._edge or input._leaf or leaf_edge(input),)
-        elif mask == 2:
-            node._edges = (other._edge or other._leaf or leaf_edge(other),)
-        else:
-            node._edges = (
-                input._edge or input._leaf or leaf_edge(input),
-                other._edge or other._leaf or leaf_edge(other),
-            )
-        node._order = next_order()
-        result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
-        if writes:
-            seal(node)
-        return result
+        except Exception as error:
+            errors.rename(op.name, error, (input, other))
+            raise
 
     return call
 
@@ -442,7 +454,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
     if LEVELS.n and interpreted(tensors):
         return interpret(op, (tensors, dim), {})
-    tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
+    tensors = [wrap(dtypes.known(t)) if isinstance(t, np.ndarray) else t for t in tensors]
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .. import errors
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
 from ..tensor.overrides import dispatch, overriding
@@ -49,13 +50,17 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not (kwargs or LEVELS.n or NARROW.n):
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    break
-            else:
-                return body(*args)
-        return _unusual(op, call, body, tensors, args, kwargs)
+        try:
+            if not (kwargs or LEVELS.n or NARROW.n):
+                for i in tensors:
+                    if i < len(args) and not isinstance(args[i], Tensor):
+                        break
+                else:
+                    return body(*args)
+            return _unusual(op, call, body, tensors, args, kwargs)
+        except Exception as error:
+            errors.rename(op.name, error, (*args, *kwargs.values()))
+            raise
 
     return call
 
@@ -82,18 +87,22 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
 
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not (kwargs or LEVELS.n or NARROW.n):
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    break
-            else:
-                found = checks(*args)
-                if type(found) is tuple:
-                    return compute(op, found)
-                if found is None:
-                    return compute(op, args if len(args) == count else op.padded(args, {}))
-                return _otherwise(op, found)
-        return _unusual(op, call, body, tensors, args, kwargs)
+        try:
+            if not (kwargs or LEVELS.n or NARROW.n):
+                for i in tensors:
+                    if i < len(args) and not isinstance(args[i], Tensor):
+                        break
+                else:
+                    found = checks(*args)
+                    if type(found) is tuple:
+                        return compute(op, found)
+                    if found is None:
+                        return compute(op, args if len(args) == count else op.padded(args, {}))
+                    return _otherwise(op, found)
+            return _unusual(op, call, body, tensors, args, kwargs)
+        except Exception as error:
+            errors.rename(op.name, error, (*args, *kwargs.values()))
+            raise
 
     return call
 

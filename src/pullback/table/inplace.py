@@ -39,7 +39,11 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
             old = before_write(self)
             args = tuple([old if a is self else a for a in args])
             kwargs = {key: old if a is self else a for key, a in kwargs.items()}
-        result = method(old, *args, **kwargs)
+        try:
+            result = method(old, *args, **kwargs)
+        except Exception as error:
+            errors.rename(f"{name}_", error, (old, *args, *kwargs.values()))
+            raise
         _check_fit(name, self, result, exact)
         put(self, result)
         take_history(self, result)

@@ -56,6 +56,8 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
                     do="convert it with pullback.tensor(...)",
                 )
             )
+        if isinstance(p, np.ndarray):
+            dtypes.known(p)
     dtype = dtypes.result_type(found)
     if op.floats and dtype.kind in "biu":
         return dtypes.default()

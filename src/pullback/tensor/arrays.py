@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -215,6 +216,12 @@ def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any])
             )
         )
     return np.array(given[0], dtype)
+
+
+def refuse_size(shape: Sequence[int], itemsize: int = 1) -> None:
+    """Refuse a shape whose elements no memory can hold: NumPy makes something else of some of these, or crashes."""
+    if math.prod(shape) * itemsize > sys.maxsize:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:

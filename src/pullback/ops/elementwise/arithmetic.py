@@ -216,7 +216,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     >>> x.div(2), x.div(2, rounding_mode="trunc")
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
     """
-    if rounding_mode not in _ROUNDED:
+    if not isinstance(rounding_mode, (str, type(None))) or rounding_mode not in _ROUNDED:
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}."
         )

@@ -172,6 +172,9 @@ def polygamma(input: Any, n: int) -> Any:
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)
 
 
+_DIMENSIONS = 10**6  # of mvlgamma, a summand for each
+
+
 @composite(
     also="special.multigammaln",
     inplace=True,
@@ -185,8 +188,8 @@ METHODS["polygamma"] = lambda self, n: polygamma(n, self)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate `lgamma`: ``p (p - 1) / 4 log(pi) + sum of lgamma(input - j / 2)`` over j from 0 to p - 1."""
     p = index_of("mvlgamma", "p", p)
-    if p < 1:
-        raise RuntimeError(errors.message("mvlgamma()", expected="p of at least 1", found=str(p)))
+    if not 1 <= p <= _DIMENSIONS:
+        raise RuntimeError(errors.message("mvlgamma()", expected=f"p from 1 to {_DIMENSIONS}", found=str(p)))
     need("mvlgamma", NUMBERS, input._data)
     total = lgamma(input)
     for j in range(1, p):

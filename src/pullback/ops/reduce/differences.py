@@ -81,7 +81,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     parts = [part for part in (prepend, input, append) if part is not None]
     if n and len(parts) > 1:
         input = cat(parts, axis)
-    for _ in range(n):
+    for _ in range(min(n, input._data.shape[axis])):  # then there is nothing left
         ahead, behind = _cut(input, axis, 1, None), _cut(input, axis, None, -1)
         input = np.not_equal(ahead, behind) if input._data.dtype.kind == "b" else ahead - behind  # type: ignore[assignment]
     return input if n else input.clone()

@@ -13,7 +13,7 @@ from ...table.calls import apply, on
 from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
-from ...tensor.arrays import own_axis, sizes, wrap_axes, wrap_axis
+from ...tensor.arrays import own_axis, refuse_size, sizes, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
 from .reshape import clone, flatten
@@ -226,6 +226,7 @@ def repeat(input: Any, repeats: Any) -> Any:
         )
     if min(repeats, default=0) < 0:
         raise RuntimeError(errors.message("repeat()", expected="no negative number", found=str(list(repeats))))
+    refuse_size([n * max(m, 1) for n, m in zip(repeats, (1,) * (len(repeats) - input.ndim) + input.shape, strict=True)])
     return np.array(np.tile(input, repeats))
 
 
