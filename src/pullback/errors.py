@@ -106,7 +106,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         kinds = {a.dtype.kind for a in values if hasattr(a, "dtype")}
         if "boolean" in str(error) or ("loop" in str(error) and "b" in kinds):
             which = _OF_BOOLS.get(name, f"{name}() is not supported on a bool tensor: {error}")
-            return RuntimeError(f"{which}\n  The arguments were: {found}.")
+            return RuntimeError(f"{which}\n  The arguments of {name}() were: {found}.")
         if "not supported for the input types" in str(error):
             return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
         return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")
@@ -183,8 +183,10 @@ def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exce
         return RuntimeError(f"{name}(): Overflow when unpacking an integer: {text}{given}")
     if isinstance(error, IndexError):
         return IndexError(f"{name}(): {text}{given}")
-    if isinstance(error, (KeyError, AttributeError, TypeError, AssertionError)):
-        return TypeError(f"{name}(): an argument is not of a type that it takes ({text}){given}")
+    if isinstance(error, (KeyError, AttributeError, AssertionError)):
+        return TypeError(f"{name}(): an argument is not of a type that it takes{given}")
+    if isinstance(error, TypeError):
+        return TypeError(f"{name}(): {text}{given}")
     if isinstance(error, ValueError):
         return ValueError(f"{name}(): {text}{given}")
     if isinstance(error, (ZeroDivisionError, RecursionError)):

@@ -74,8 +74,8 @@ def test_an_error_of_the_users_own_code_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("raised", "kind", "text"),
     [
-        (KeyError("U"), TypeError, r"fun\(\): an argument is not of a type that it takes \('U'\)\.\n.*: str 'a'\."),
-        (AttributeError("no shape"), TypeError, r"fun\(\): .* \(no shape\)"),
+        (KeyError("U"), TypeError, r"fun\(\): an argument is not of a type that it takes\.\n.*: str 'a'\."),
+        (AttributeError("no shape"), TypeError, r"fun\(\): an argument is not"),
         (AssertionError(), TypeError, r"fun\(\): an argument"),
         (OverflowError("too large"), RuntimeError, r"fun\(\): Overflow when unpacking .*: too large"),
         (MemoryError(), RuntimeError, r"fun\(\): can't allocate memory"),
