@@ -153,7 +153,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = ()) -> None:
         return
     short, text = name.rpartition(".")[2].strip("_"), str(error)
     if type(error) in _KEPT:
-        if short not in text and text:
+        if short not in text and text and not name.rpartition(".")[2].startswith("_"):  # what no user calls has no name
             error.args = (f"{name}(): {_PREFIX.sub('', text, count=1) if _PREFIX.match(text) else text}",)
             if _OF_ARGUMENTS.match(text):
                 error.args = (_OF_ARGUMENTS.sub(f"{name}() ", text, count=1),)
