@@ -100,7 +100,9 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         return IndexError(
             message(f"{name}(): Dimension out of range", expected=f"to be in range of {span}", found=str(error.axis))
         )
-    if isinstance(error, (IndexError, NotImplementedError, MemoryError, RuntimeError)):
+    if isinstance(error, MemoryError) and type(error) not in _KEPT:
+        return _of_another_type(name, error, str(error), found)
+    if isinstance(error, (IndexError, NotImplementedError, RuntimeError)):
         return error
     if isinstance(error, TypeError):
         kinds = {a.dtype.kind for a in values if hasattr(a, "dtype")}

@@ -257,54 +257,58 @@ _NUMBERS = (float, int, bool)
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays, tensors of a transform."""
-    if LEVELS.n and interpreted(args):
-        return interpret(op, args, {})
-    payloads: list[Any] = []
-    mask, bit, promotes, dtype, alike, numbers = 0, 1, op.promotes, None, True, False
-    for a in args:
-        if isinstance(a, Tensor):
-            p = a._data
-            if a._requires_grad:
-                mask |= bit
-            if promotes & bit and (p.dtype is not dtype or type(p) is not _ndarray):
-                dtype, alike = p.dtype, alike and dtype is None and type(p) is _ndarray
-        else:
-            p = a
-            if promotes & bit and not (a is None and op.defaults):  # None: left out
-                if type(a) in _NUMBERS:
-                    numbers = True
-                else:
-                    alike = False
-        payloads.append(p)
-        bit <<= 1
-    operands = payloads
-    if alike and dtype is not None and dtype.kind in "fc":  # the usual case: only numbers are converted
-        if numbers:
-            operands, exact = [*payloads], True
-            for i in op.promoted:
-                if type(n := operands[i]) in _NUMBERS:
-                    # next to half precision, a number keeps its digits, in the rules as well
-                    fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
-                    operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
-            if not exact:
-                args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
-    else:
-        dtype = common_dtype(op, args, payloads)
-        if dtype.kind == "V":
-            return in_float32(op, args, {})
-        operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
     try:
-        r = op.forward(*operands)
-    except (ValueError, TypeError) as error:
-        raise errors.translate(op.name, payloads, error) from None
-    if type(r) is not _ndarray:
-        r = np.asarray(r) if isinstance(r, np.generic) else r
-    if dtype.char == "e" and r.dtype.char == "f":
-        r = r.astype(dtype)
-    mask &= op.differentiable
-    if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-        return record(op, mask, args, r)
-    return wrap(r)
+        if LEVELS.n and interpreted(args):
+            return interpret(op, args, {})
+        payloads: list[Any] = []
+        mask, bit, promotes, dtype, alike, numbers = 0, 1, op.promotes, None, True, False
+        for a in args:
+            if isinstance(a, Tensor):
+                p = a._data
+                if a._requires_grad:
+                    mask |= bit
+                if promotes & bit and (p.dtype is not dtype or type(p) is not _ndarray):
+                    dtype, alike = p.dtype, alike and dtype is None and type(p) is _ndarray
+            else:
+                p = a
+                if promotes & bit and not (a is None and op.defaults):  # None: left out
+                    if type(a) in _NUMBERS:
+                        numbers = True
+                    else:
+                        alike = False
+            payloads.append(p)
+            bit <<= 1
+        operands = payloads
+        if alike and dtype is not None and dtype.kind in "fc":  # the usual case: only numbers are converted
+            if numbers:
+                operands, exact = [*payloads], True
+                for i in op.promoted:
+                    if type(n := operands[i]) in _NUMBERS:
+                        # next to half precision, a number keeps its digits, in the rules as well
+                        fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
+                        operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
+                if not exact:
+                    args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
+        else:
+            dtype = common_dtype(op, args, payloads)
+            if dtype.kind == "V":
+                return in_float32(op, args, {})
+            operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
+        try:
+            r = op.forward(*operands)
+        except (ValueError, TypeError) as error:
+            raise errors.translate(op.name, payloads, error) from None
+        if type(r) is not _ndarray:
+            r = np.asarray(r) if isinstance(r, np.generic) else r
+        if dtype.char == "e" and r.dtype.char == "f":
+            r = r.astype(dtype)
+        mask &= op.differentiable
+        if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+            return record(op, mask, args, r)
+        return wrap(r)
+    except Exception as error:
+        errors.rename(op.name, error, args)
+        raise
 
 
 # The classes of tensors that take the fast paths below. They are globals because nothing else is as fast. While a mode
@@ -368,71 +372,63 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     plans, differentiable = op.plans, op.differentiable
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, op, (input, other), {})
+        plain = type(input) is _plain or type(input) in _plain_too
+        if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
+            x, y = input._data, other._data
+            if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fcV") or (NARROW.n and x.dtype.kind == "V"):
+                return general(op, (input, other))
+            wanted = other._requires_grad
+            mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
+        elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
+            x, y, mask = input._data, other, 1 if input._requires_grad else 0
+            if reflected:
+                input, other, x, y, mask = other, input, y, x, 2 * mask
+        elif operator and not isinstance(other, OPERANDS):
+            return NotImplemented
+        else:
+            return general(op, (other, input) if reflected else (input, other))
         try:
-            if out is not None:
-                return into(out, op, (input, other), {})
-            plain = type(input) is _plain or type(input) in _plain_too
-            if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
-                x, y = input._data, other._data
-                if (
-                    x.dtype is not y.dtype
-                    or (floats and x.dtype.kind not in "fcV")
-                    or (NARROW.n and x.dtype.kind == "V")
-                ):
-                    return general(op, (input, other))
-                wanted = other._requires_grad
-                mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
-            elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
-                x, y, mask = input._data, other, 1 if input._requires_grad else 0
-                if reflected:
-                    input, other, x, y, mask = other, input, y, x, 2 * mask
-            elif operator and not isinstance(other, OPERANDS):
-                return NotImplemented
-            else:
-                return general(op, (other, input) if reflected else (input, other))
-            try:
-                r = fn(x, y)
-            except (ValueError, TypeError) as error:
-                raise errors.translate(op.name, (x, y), error) from None
-            if type(r) is not _ndarray:
-                r = np.asarray(r)  # NumPy returns a number for 0-d operands
-            result = blank()
-            result._data = r
-            result._grad = result._leaf = result._view = result._version_of = None
-            mask &= differentiable
-            if not mask or not thread.modes.grad_enabled:
-                result._edge, result._requires_grad = None, False
-                if INFERENCES.n and thread.modes.inference:
-                    result._version_of = INFERENCE
-                return result
-            plan = plans[mask]
-            which, dtype = plan.from_operands, r.dtype
-            if which < 0 or dtype.kind == "c":
-                return record(op, mask, (input, other), r)
-            # `begin` and `edge_of` are written out, because nothing is called more often.
-            # tests/house/test_fast_is_general.py checks that this does the same as `general`.
-            node = plan.node_class()
-            node._hooks = node.versions = None
-            node.plan = plan
-            node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
-            node.writes = writes = WRITES.n
-            if mask == 1:
-                node._edges = (input._edge or input._leaf or leaf_edge(input),)
-            elif mask == 2:
-                node._edges = (other._edge or other._leaf or leaf_edge(other),)
-            else:
-                node._edges = (
-                    input._edge or input._leaf or leaf_edge(input),
-                    other._edge or other._leaf or leaf_edge(other),
-                )
-            node._order = next_order()
-            result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
-            if writes:
-                seal(node)
-            return result
+            r = fn(x, y)
         except Exception as error:
-            errors.rename(op.name, error, (input, other))
-            raise
+            raise errors.translate(op.name, (x, y), error) from None
+        if type(r) is not _ndarray:
+            r = np.asarray(r)  # NumPy returns a number for 0-d operands
+        result = blank()
+        result._data = r
+        result._grad = result._leaf = result._view = result._version_of = None
+        mask &= differentiable
+        if not mask or not thread.modes.grad_enabled:
+            result._edge, result._requires_grad = None, False
+            if INFERENCES.n and thread.modes.inference:
+                result._version_of = INFERENCE
+            return result
+        plan = plans[mask]
+        which, dtype = plan.from_operands, r.dtype
+        if which < 0 or dtype.kind == "c":
+            return record(op, mask, (input, other), r)
+        # `begin` and `edge_of` are written out, because nothing is called more often.
+        # tests/house/test_fast_is_general.py checks that this does the same as `general`.
+        node = plan.node_class()
+        node._hooks = node.versions = None
+        node.plan = plan
+        node.saved = (other,) if which == 2 else (input,) if which == 1 else (input, other) if which else ()
+        node.writes = writes = WRITES.n
+        if mask == 1:
+            node._edges = (input._edge or input._leaf or leaf_edge(input),)
+        elif mask == 2:
+            node._edges = (other._edge or other._leaf or leaf_edge(other),)
+        else:
+            node._edges = (
+                input._edge or input._leaf or leaf_edge(input),
+                other._edge or other._leaf or leaf_edge(other),
+            )
+        node._order = next_order()
+        result._edge, result._requires_grad = (node, 0, r.shape, dtype), True
+        if writes:
+            seal(node)
+        return result
 
     return call
 
