@@ -100,7 +100,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         return IndexError(
             message(f"{name}(): Dimension out of range", expected=f"to be in range of {span}", found=str(error.axis))
         )
-    if isinstance(error, MemoryError) and type(error) not in _KEPT:
+    if isinstance(error, MemoryError) and not isinstance(error, OutOfMemoryError):
         return _of_another_type(name, error, str(error), found)
     if isinstance(error, (IndexError, NotImplementedError, RuntimeError)):
         return error
