@@ -18,7 +18,8 @@ from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask
 from ...tensor import dtypes
-from ...tensor.arrays import sizes, summing, wrap_axis
+from ...tensor.adding import summing
+from ...tensor.arrays import sizes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to

@@ -22,7 +22,8 @@ from ...table.calls import apply, on, record
 from ...table.entry import linear, method
 from ...table.writing import THROUGH, before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to, summing
+from ...tensor.adding import summing
+from ...tensor.arrays import broadcasts_to
 from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
