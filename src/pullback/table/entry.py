@@ -95,25 +95,31 @@ class About:
     function. method: whether it is a method of Tensor (None: if it is a function of `pullback` itself).
 
     inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
-    result of another dtype than the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
-    result, "converted" if the result is converted to its dtype (None: a single result is converted, several are not).
-    older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
+    result of another dtype than the tensor's; a function: what the twin computes, where it is not the operation. out:
+    "exact" if a tensor given as ``out=`` must have the dtype of the result, "converted" if the result is converted to
+    its dtype (None: a single result is converted, several are not). older: whether its keyword-only numbers may stand
+    among the tensors, as in torch's older form of the call.
 
-    view: whether it may share memory with its first argument. numbers: the arguments named by rules that are never
-    tensors, only numbers, strings or tuples of them: a node that saved nothing else can run again, as in torch. Leave
-    out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: each call
-    is looked at. shape_from_values: whether the shape of the result depends on values, or a function of the arguments
-    that says so.
+    view: whether it may share memory with its first argument. contiguous: whether its results lie in memory in the
+    order of their axes, however the operands lie (None: all but elementwise operations and views do); if not, they
+    lie as NumPy makes them, those of elementwise operations as the operands do. numbers: the arguments named by rules
+    that are never tensors, only numbers, strings or tuples of them: a node that saved nothing else can run again, as
+    in torch. Leave out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch`
+    names. None: each call is looked at. shape_from_values: whether the shape of the result depends on values, or a
+    function of the arguments that says so.
 
     node: torch's name of its nodes, where that does not follow from the name of the entry, or a function from the node
     to the name. saved: torch's names of saved values (the part after ``_saved_``), each with our name, or with a
     function whose parameters name the saved values it needs.
 
-    fits: a function that refuses a number among operands of integers, given its place, its value and their dtype (None:
-    the number wraps around, as in torch's arithmetic). narrow: how bfloat16 is handled. "one dtype": its floating point
-    tensors must have the same dtype. "itself": it reads bfloat16 directly, without conversion to float32. A function:
-    from the given arguments by name to the arguments of the computation in float32. A composite with "" is left to its
-    parts; otherwise, also with "whole", it is computed in float32 as a whole.
+    fits: a function that refuses a number among operands of integers, given its place, its value and their dtype
+    (None: the number wraps around, as in torch's arithmetic). rounds: whether a number beside tensors of half
+    precision has their precision, as bounds have in torch (a number that is computed with keeps its digits).
+    narrow: how bfloat16 is handled. "one dtype": its floating point tensors must have the same dtype. "as the
+    first": the result is bfloat16 as its first tensor is, whatever the dtype of the others. "itself": it reads
+    bfloat16 directly, without conversion to float32. A function: from the given arguments by name to the arguments
+    of the computation in float32. A composite with "" is left to its parts; otherwise, also with "whole", it is
+    computed in float32 as a whole.
 
     jvp: the forward-mode rule, where it is better than the one that follows from the kind. Its parameters are named as
     a rule's, but the first is the tuple of tangents: one for each differentiable argument, None where there is none.
@@ -141,15 +147,17 @@ class About:
     numpy: Any = None
     function: bool = True
     method: bool | None = None
-    inplace: bool | str | None = None
+    inplace: bool | str | Callable[..., Any] | None = None
     out: bool | str | None = None
     older: bool = False
     view: bool = False
+    contiguous: bool | None = None
     numbers: str | None = None
     shape_from_values: bool | Callable[..., bool] = False
     node: Any = ""
     saved: Any = ()
     fits: Callable[[int, int, np.dtype[Any]], None] | None = None
+    rounds: bool = False
     narrow: str | Callable[[dict[str, Any]], dict[str, Any]] = ""
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
@@ -214,6 +222,8 @@ class Op:
         self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
+        kept = about.view or kind == "composite" if about.contiguous is None else not about.contiguous
+        self.contiguous = not kept
         self.joins = False  # whether the first argument is a sequence of tensors
         self.defaults: tuple[Any, ...] = ()
         self.keyword_only: tuple[str, ...] = ()
@@ -496,7 +506,7 @@ def elementwise(
         about.samples = functools.partial(unary_samples, domain) if count == 1 else functools.partial(pairs, domain)
     about.refused = about.refused or (NO_UNARY if count == 1 else NO_PAIR)
     op = Op(name, "elementwise" if rules else "constant", forward, params, rules, about, floats=floats)
-    op.elementwise = True
+    op.elementwise, op.contiguous = True, bool(about.contiguous)
 
     def made(op: Op) -> Callable[..., Any]:
         call = unary(op) if count == 1 else binary(op)
@@ -559,7 +569,7 @@ def pointwise(**given: Any) -> Any:
 
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, given)
-        op.elementwise = True
+        op.elementwise, op.contiguous = True, bool(op.about.contiguous)
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)

@@ -113,6 +113,19 @@ def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
     dtypes.refuse_overflow(value, dtype)
 
 
+def refuse_infinite(value: Any, found: Any) -> None:
+    """Refuse a finite number that half precision cannot hold."""
+    if np.isinf(found) and np.isfinite(value):
+        raise RuntimeError(
+            errors.message(
+                "value cannot be converted to type Half without overflow",
+                expected=f"a number of at most {np.finfo(found.dtype).max}",
+                found=str(value),
+                do="pass an infinite number, or convert the tensor with .float()",
+            )
+        )
+
+
 def cast(p: Any, dtype: np.dtype[Any]) -> Any:
     """A payload or a number as an operand of `dtype`."""
     if not hasattr(p, "dtype"):

@@ -129,6 +129,7 @@ SHRINKS = [S(A(2, 3), 1.1), S(A(2, 3), lambd=0)]
     also="hardshrink",
     method=True,
     inplace=False,
+    rounds=True,
     input=outside,
     samples=lambda: on_one(*SHRINKS),
     kinks=CORNERS,

@@ -29,6 +29,7 @@ def _check_flip(input: Tensor, dims: Any, *more: Any) -> Any:
 
 
 @linear(
+    contiguous=False,
     checks=_check_flip,
     batch=by(_flip_all),
     numbers="dims",
