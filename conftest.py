@@ -31,6 +31,17 @@ OPTIONAL = ("torch", "jax", "cupy", "mpi4py")
 MISSING = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--low-thresholds`: run the code for large arrays on the small arrays of the tests."""
+    parser.addoption("--low-thresholds", action="store_true", help="lower every size of tests/thresholds.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lower the thresholds, in every process of the run, before a test is collected."""
+    if config.getoption("--low-thresholds"):
+        importlib.import_module("tests.thresholds").lower()
+
+
 def pytest_report_header() -> str:
     """Say what the run depends on."""
     oracle = "not installed" if "torch" in MISSING else importlib.import_module("torch").__version__

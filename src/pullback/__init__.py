@@ -3,7 +3,7 @@ NumPy.
 
 The names are torch's: ``import pullback as torch`` runs code written for `torch.autograd`. Operations come from the
 table in `pullback.ops` and are listed there. Everything else is imported below, or, if a plain program of automatic
-differentiation does not need it, named in `_LATER` and loaded on first use.
+differentiation does not need it, listed in `_LATER` and loaded on first use.
 """
 
 import importlib as _importlib
@@ -13,6 +13,7 @@ from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from . import array_api, autograd, fft, func, linalg, ops, special
+from . import assembly as _assembly
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -39,7 +40,6 @@ from .compat.typed import (
     ShortTensor,
 )
 from .compile import compile, get_num_threads, set_num_threads
-from .diagnose import misuse as _misuse
 from .func import forward_ad as _forward_ad
 from .func import functional as _functional
 from .func import vmap
@@ -116,7 +116,7 @@ from .tensor.memory import Size
 from .tensor.printing import printoptions, set_printoptions
 from .tensor.tensor import Tensor
 
-_enter_methods()  # of the operations that `compat` and `array_api` have entered
+_enter_methods()  # the names of operations that `compat` and `array_api` entered
 
 __version__ = "0.1.0"
 
@@ -152,7 +152,7 @@ _LATER = {
     "utils": "",
 }
 
-# Advice for parts of PyTorch that have no place here, and for functions that PyTorch itself has removed.
+# Advice about parts of PyTorch that are not here, and about functions that PyTorch itself has removed.
 _GPU = "leave it out: tensors lie on the CPU"
 _INSTEAD = {
     "accelerator": _GPU,
@@ -185,7 +185,7 @@ def __getattr__(name: str) -> _Any:
             globals()[name] = found = loaded if name == module else getattr(loaded, name)
             return found
     public = [] if name.startswith("_") and name != "__all__" else __dir__()
-    if name == "__all__":  # what `from pullback import *` asks for
+    if name == "__all__":  # the names for `from pullback import *`
         return public
     if name in public:
         return globals().setdefault(name, ops.NAMES[""][name])

@@ -45,15 +45,15 @@ from .serialization import save as save
 from . import testing as testing
 from . import utils as utils
 def abs(input: Any, *, out: Any = ...) -> Tensor:
-    """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+    """The absolute value; for complex numbers the modulus, a real tensor. The derivative at 0 is 0."""
 def abs_(input: Any, *, out: Any = ...) -> Tensor:
     """`abs`, written into this tensor, which is returned."""
 def absolute(input: Any, *, out: Any = ...) -> Tensor:
-    """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+    """The absolute value; for complex numbers the modulus, a real tensor. The derivative at 0 is 0."""
 def absolute_(input: Any, *, out: Any = ...) -> Tensor:
     """`absolute`, written into this tensor, which is returned."""
 def acos(input: Any, *, out: Any = ...) -> Tensor:
-    """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
+    """The inverse of the cosine, from 0 to pi; NaN outside [-1, 1]."""
 def acos_(input: Any, *, out: Any = ...) -> Tensor:
     """`acos`, written into this tensor, which is returned."""
 def acosh(input: Any, *, out: Any = ...) -> Tensor:
@@ -91,7 +91,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...,
 def addr_(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
     """`addr`, written into this tensor, which is returned."""
 def adjoint(input: Any) -> Tensor:
-    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if it is real."""
+    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if real."""
 def all(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
 def allclose(input: Any, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
@@ -100,14 +100,14 @@ def amax(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> T
     """The largest element over `dim` (default: all); ties share the gradient evenly."""
 def amin(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """The smallest element over `dim` (default: all); ties share the gradient evenly."""
-def aminmax(input: Any, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+def aminmax(input: Any, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
     """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly."""
 def angle(input: Any, *, out: Any = ...) -> Tensor:
-    """The angle of a complex number, from -pi to pi; of a real one 0, or pi below 0. Its derivative at 0 is 0."""
+    """The angle of a complex number, from -pi to pi; for a real number 0, or pi below 0. Its derivative at 0 is 0."""
 def any(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
     """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
 def arccos(input: Any, *, out: Any = ...) -> Tensor:
-    """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
+    """The inverse of the cosine, from 0 to pi; NaN outside [-1, 1]."""
 def arccos_(input: Any, *, out: Any = ...) -> Tensor:
     """`arccos`, written into this tensor, which is returned."""
 def arccosh(input: Any, *, out: Any = ...) -> Tensor:
@@ -115,7 +115,7 @@ def arccosh(input: Any, *, out: Any = ...) -> Tensor:
 def arccosh_(input: Any, *, out: Any = ...) -> Tensor:
     """`arccosh`, written into this tensor, which is returned."""
 def arcsin(input: Any, *, out: Any = ...) -> Tensor:
-    """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
+    """The inverse of the sine, from -pi/2 to pi/2; NaN outside [-1, 1]."""
 def arcsin_(input: Any, *, out: Any = ...) -> Tensor:
     """`arcsin`, written into this tensor, which is returned."""
 def arcsinh(input: Any, *, out: Any = ...) -> Tensor:
@@ -131,7 +131,7 @@ def arctan2_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def arctan_(input: Any, *, out: Any = ...) -> Tensor:
     """`arctan`, written into this tensor, which is returned."""
 def arctanh(input: Any, *, out: Any = ...) -> Tensor:
-    """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
+    """The inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
 def arctanh_(input: Any, *, out: Any = ...) -> Tensor:
     """`arctanh`, written into this tensor, which is returned."""
 def argmax(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -151,7 +151,7 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: Any = ...) -> Any:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied."""
 def asin(input: Any, *, out: Any = ...) -> Tensor:
-    """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
+    """The inverse of the sine, from -pi/2 to pi/2; NaN outside [-1, 1]."""
 def asin_(input: Any, *, out: Any = ...) -> Tensor:
     """`asin`, written into this tensor, which is returned."""
 def asinh(input: Any, *, out: Any = ...) -> Tensor:
@@ -167,14 +167,14 @@ def atan2_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def atan_(input: Any, *, out: Any = ...) -> Tensor:
     """`atan`, written into this tensor, which is returned."""
 def atanh(input: Any, *, out: Any = ...) -> Tensor:
-    """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
+    """The inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
 def atanh_(input: Any, *, out: Any = ...) -> Tensor:
     """`atanh`, written into this tensor, which is returned."""
-def atleast_1d(*tensors: Any) -> Tensor:
+def atleast_1d(*tensors: Any) -> Any:
     """The tensor; if it is 0-d, with one axis of length 1. A tuple for several tensors or a sequence of them."""
-def atleast_2d(*tensors: Any) -> Tensor:
+def atleast_2d(*tensors: Any) -> Any:
     """The tensor with two axes or more, new ones in front. A tuple for several tensors or a sequence of them."""
-def atleast_3d(*tensors: Any) -> Tensor:
+def atleast_3d(*tensors: Any) -> Any:
     """The tensor with three axes or more: new ones before and after a vector's axis, and after a matrix's axes."""
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ...) -> Tensor:
     """The average of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
@@ -189,7 +189,7 @@ def bernoulli(input: Any, p: Any = ..., *, generator: Any = ..., out: Any = ...)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = ...) -> Tensor:
     """``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``."""
 def bincount(input: Any, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
-    """How often each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there."""
+    """The counts of 0, 1, 2... in `input`, a vector of integers; or the sums of the `weights` there."""
 def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input & other``, of bools and integers."""
 def bitwise_and_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -227,7 +227,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 def broadcast_to(input: Any, size: Any, *more: Any) -> Tensor:
     """`expand` under NumPy's name."""
 def bucketize(input: Any, boundaries: Any, *, out_int32: Any = ..., right: Any = ..., out: Any = ...) -> Tensor:
-    """The bucket of each element: how many of the sorted `boundaries` are smaller (``right=True``: not larger)."""
+    """The bucket of each element: the number of sorted `boundaries` that are smaller (``right=True``: not larger)."""
 def cartesian_prod(*tensors: Any, out: Any = ...) -> Tensor:
     """All choices of one element from each tensor, as rows; for a single tensor, the tensor itself."""
 def cat(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -235,7 +235,7 @@ def cat(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
 def cdist(x1: Any, x2: Any, p: Any = ..., compute_mode: Any = ..., *, out: Any = ...) -> Tensor:
     """The p-norms of the differences of every row of `x1` and every row of `x2`, p >= 0; batches broadcast."""
 def ceil(input: Any, *, out: Any = ...) -> Tensor:
-    """The smallest integer not below."""
+    """The smallest integer from `input` on."""
 def ceil_(input: Any, *, out: Any = ...) -> Tensor:
     """`ceil`, written into this tensor, which is returned."""
 def celu(input: Any, alpha: Any = ..., inplace: Any = ...) -> Tensor:
@@ -243,7 +243,7 @@ def celu(input: Any, alpha: Any = ..., inplace: Any = ...) -> Tensor:
 def celu_(input: Any, *args: Any, **kwargs: Any) -> Any:
     """`celu`, written into `input`, which is returned."""
 def chain_matmul(*matrices: Any, out: Any = ...) -> Tensor:
-    """The product of matrices, in the cheapest order; an older form of `linalg.multi_dot`."""
+    """The product of matrices, in the cheapest order; the older form of `linalg.multi_dot`."""
 def channel_shuffle(input: Any, groups: Any) -> Tensor:
     """The channels (the second axis) divided into groups, and taken from each group in turn."""
 def cholesky(input: Any, upper: Any = ..., *, out: Any = ...) -> Tensor:
@@ -271,7 +271,7 @@ def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tenso
 def clip_(input: Any, min: Any = ..., max: Any = ...) -> Tensor:
     """`clip`, written into this tensor, which is returned."""
 def clone(input: Any, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
-    """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
+    """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
 def column_stack(tensors: Any, *, out: Any = ...) -> Tensor:
     """As `hstack`, but a tensor with at most one axis is a column."""
 def combinations(input: Any, r: Any = ..., with_replacement: Any = ..., *, out: Any = ...) -> Tensor:
@@ -283,7 +283,7 @@ def concat(tensors: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
 def concatenate(tensors: Any, axis: Any = ..., *, out: Any = ...) -> Tensor:
     """`cat` under NumPy's name."""
 def conj(input: Any, *, out: Any = ...) -> Tensor:
-    """The complex conjugate, in memory of its own; a real tensor is returned itself."""
+    """The complex conjugate, in new memory; a real tensor is returned unchanged."""
 def conj_physical(input: Any, *, out: Any = ...) -> Tensor:
     """The complex conjugate, as `conj`."""
 def conj_physical_(input: Any) -> Tensor:
@@ -319,17 +319,17 @@ def cosh_(input: Any, *, out: Any = ...) -> Tensor:
 def cosine_similarity(x1: Any, x2: Any, dim: Any = ..., eps: Any = ...) -> Tensor:
     """The cosine of the angle between vectors along `dim`: ``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))``."""
 def count_nonzero(input: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """How many elements are nonzero, over `dim` (default: of all); int64, no derivative."""
+    """The number of nonzero elements, over `dim` (default: all elements); int64, no derivative."""
 def cov(input: Any, *, correction: Any = ..., fweights: Any = ..., aweights: Any = ..., out: Any = ...) -> Tensor:
-    """The covariances of variables (the rows of `input`) over observations (its columns); of a vector, the variance."""
+    """The covariances of variables (the rows of `input`) over observations (its columns); for a vector, the variance."""
 def cross(input: Any, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
     """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
-def cummax(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
+def cummax(input: Any, dim: Any, *, out: Any = ...) -> Any:
     """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
-def cummin(input: Any, dim: Any, *, out: Any = ...) -> Tensor:
+def cummin(input: Any, dim: Any, *, out: Any = ...) -> Any:
     """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
 def cumprod(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """The running product along `dim`; its derivatives are right where elements are zero."""
+    """The running product along `dim`; its derivatives are correct where elements are zero."""
 def cumprod_(input: Any, dim: Any, *, dtype: Any = ...) -> Tensor:
     """`cumprod`, written into this tensor, which is returned."""
 def cumsum(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
@@ -337,7 +337,7 @@ def cumsum(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
 def cumsum_(input: Any, dim: Any, *, dtype: Any = ...) -> Tensor:
     """`cumsum`, written into this tensor, which is returned."""
 def cumulative_trapezoid(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any = ...) -> Tensor:
-    """The integral up to each of the samples `y` but the first; see `trapezoid`."""
+    """The integral up to each sample of `y` but the first; see `trapezoid`."""
 def deg2rad(input: Any, *, out: Any = ...) -> Tensor:
     """Degrees to radians."""
 def deg2rad_(input: Any, *, out: Any = ...) -> Tensor:
@@ -365,7 +365,7 @@ def digamma(input: Any, *, out: Any = ...) -> Tensor:
 def digamma_(input: Any, *, out: Any = ...) -> Tensor:
     """`digamma`, written into this tensor, which is returned."""
 def dist(input: Any, other: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
-    """The p-norm of the difference, ``norm(input - other, p)``. Between equal tensors it and its gradient are 0."""
+    """The p-norm of the difference, ``norm(input - other, p)``. For equal tensors, it and its gradient are 0."""
 def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
     """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
 def div_(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
@@ -383,15 +383,15 @@ def dstack(tensors: Any, *, out: Any = ...) -> Tensor:
 def einsum(*args: Any, out: Any = ...) -> Tensor:
     """The sum of products that an equation describes: ``einsum("ij,jk->ik", a, b)`` is the matrix product."""
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
-    """Uninitialised memory of shape `size`, in which the axes lie in the order `physical_layout`, outermost first."""
+    """Uninitialised memory of shape `size`, with the axes in the order `physical_layout`, outermost first."""
 def empty_strided(size: Any, stride: Any, *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
-    """Uninitialised memory of shape `size`, in which neighbours along each axis lie `stride` elements apart."""
+    """Uninitialised memory of shape `size`, with neighbours along each axis `stride` elements apart."""
 def eq(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input == other``, elementwise."""
 def eq_(input: Any, other: Any) -> Any:
     """`eq`, written into this tensor, which is returned."""
 def equal(input: Any, other: Any, *, out: Any = ...) -> Any:
-    """Whether two tensors have the same shape and the same elements; NaN equals nothing."""
+    """Whether two tensors have the same shape and the same elements; NaN equals no number."""
 def erf(input: Any, *, out: Any = ...) -> Tensor:
     """``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`."""
 def erf_(input: Any, *, out: Any = ...) -> Tensor:
@@ -437,7 +437,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
 def float_power_(input: Any, exponent: Any) -> Tensor:
     """`float_power`, written into this tensor, which is returned."""
 def floor(input: Any, *, out: Any = ...) -> Tensor:
-    """The largest integer not above."""
+    """The largest integer up to `input`."""
 def floor_(input: Any, *, out: Any = ...) -> Tensor:
     """`floor`, written into this tensor, which is returned."""
 def floor_divide(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -445,9 +445,9 @@ def floor_divide(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 def floor_divide_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`floor_divide`, written into this tensor, which is returned."""
 def fmax(input: Any, other: Any, *, out: Any = ...) -> Tensor:
-    """The larger of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient."""
+    """The larger of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient."""
 def fmin(input: Any, other: Any, *, out: Any = ...) -> Tensor:
-    """The smaller of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient."""
+    """The smaller of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient."""
 def fmod(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input - trunc(input / other) * other``; takes the sign of `input`."""
 def fmod_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
@@ -456,7 +456,7 @@ def frac(input: Any, *, out: Any = ...) -> Tensor:
     """``input - trunc(input)``, with the sign of `input`."""
 def frac_(input: Any, *, out: Any = ...) -> Tensor:
     """`frac`, written into this tensor, which is returned."""
-def frexp(input: Any, *, out: Any = ...) -> Tensor:
+def frexp(input: Any, *, out: Any = ...) -> Any:
     """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: Any = ...) -> Any:
     """A tensor on the memory of another library's tensor, by the DLPack protocol."""
@@ -472,8 +472,8 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input >= other``, elementwise."""
 def ge_(input: Any, other: Any) -> Any:
     """`ge`, written into this tensor, which is returned."""
-def geqrf(input: Any, *, out: Any = ...) -> Tensor:
-    """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
+def geqrf(input: Any, *, out: Any = ...) -> Any:
+    """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; it has no derivative. `linalg.householder_product` computes Q from both."""
 def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
 def get_device(input: Any, *, out: Any = ...) -> Any:
@@ -507,10 +507,10 @@ def heaviside(input: Any, values: Any, *, out: Any = ...) -> Tensor:
 def heaviside_(input: Any, values: Any) -> Tensor:
     """`heaviside`, written into this tensor, which is returned."""
 def histc(input: Any, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
-    """How many elements lie in each of `bins` bins of equal width from `min` to `max`."""
-def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+    """The number of elements in each of `bins` bins of equal width from `min` to `max`."""
+def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Any:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
-def histogramdd(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+def histogramdd(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Any:
     """As `histogram`, for points with coordinates along the last axis of `input`: a bin is a box in D dimensions."""
 def hsplit(input: Any, indices_or_sections: Any) -> Any:
     """`tensor_split` along the second axis, or the only one."""
@@ -545,7 +545,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: Any = ..., *, o
 def index_put_(self: Any, indices: Any, values: Any, accumulate: Any = ...) -> Any:
     """`index_put`, written into this tensor, which is returned."""
 def index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-    """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, only with each other. See `scatter_reduce`."""
+    """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, only among themselves. See `scatter_reduce`."""
 def index_select(input: Any, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
     """The slices of `input` along `dim` at the positions in `index`, a 1-D tensor of integers that are not negative."""
 def initial_seed() -> Any:
@@ -575,7 +575,7 @@ def isclose(input: Any, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan:
 def isfinite(input: Any, *, out: Any = ...) -> Tensor:
     """Whether it is neither infinite nor NaN."""
 def isin(elements: Any, test_elements: Any, *, assume_unique: Any = ..., invert: Any = ..., out: Any = ...) -> Tensor:
-    """Whether each of `elements` is among `test_elements` (``invert=True``: is not). One of them may be a number."""
+    """Whether each of `elements` is among `test_elements` (``invert=True``: is not). Either argument may be a number."""
 def isinf(input: Any, *, out: Any = ...) -> Tensor:
     """Whether it is infinite."""
 def isnan(input: Any, *, out: Any = ...) -> Tensor:
@@ -585,14 +585,14 @@ def isneginf(input: Any, *, out: Any = ...) -> Tensor:
 def isposinf(input: Any, *, out: Any = ...) -> Tensor:
     """Whether it is positive infinity."""
 def isreal(input: Any, *, out: Any = ...) -> Tensor:
-    """Whether its imaginary part is 0, as that of every real number."""
+    """Whether its imaginary part is 0; True for every real number."""
 def istft(input: Any, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., normalized: Any = ..., onesided: Any = ..., length: Any = ..., return_complex: Any = ..., *, out: Any = ...) -> Tensor:
     """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
 def kaiser_window(window_length: Any, periodic: Any = ..., beta: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``I0(beta sqrt(1 - (2 x - 1)**2)) / I0(beta)`` for x from 0 to 1; I0 is the modified Bessel function."""
 def kron(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The Kronecker product: every element of `input` times all of `other`."""
-def kthvalue(input: Any, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def kthvalue(input: Any, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``."""
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axes, which have `normalized_shape`."""
@@ -678,12 +678,12 @@ def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input < other``, elementwise."""
 def lt_(input: Any, other: Any) -> Any:
     """`lt`, written into this tensor, which is returned."""
-def lu(A: Any, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Tensor:
-    """The LU factors in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: of `linalg.lu_factor_ex`."""
+def lu(A: Any, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Any:
+    """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from `linalg.lu_factor_ex`."""
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
     """X with ``A X = b``: `linalg.lu_solve`."""
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: Any = ..., unpack_pivots: Any = ..., *, out: Any = ...) -> Tensor:
-    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; those not asked for are empty."""
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: Any = ..., unpack_pivots: Any = ..., *, out: Any = ...) -> Any:
+    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; a result that is not requested is empty."""
 def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
     """`input` with `value`, a number or a 0-d tensor, wherever `mask`, a bool tensor broadcast with it, is True."""
 def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = ...) -> Tensor:
@@ -696,29 +696,29 @@ def matrix_exp(A: Any, *, out: Any = ...) -> Tensor:
     """The exponential of square matrices, ``I + A + A A / 2 + ...``; by scaling and squaring."""
 def matrix_power(input: Any, n: Any, *, out: Any = ...) -> Tensor:
     """The product of n factors: `linalg.matrix_power`."""
-def max(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+def max(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
     """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`."""
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`."""
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`."""
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
 def mean(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
-def median(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def median(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
 def meshgrid(*tensors: Any, indexing: Any = ...) -> Any:
-    """The coordinates of a grid: each tensor's elements along an axis of their own; "xy" exchanges the first two axes."""
-def min(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    """The coordinates of a grid: each tensor's elements along a separate axis; "xy" exchanges the first two axes."""
+def min(input: Any, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
     """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
 def minimum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
 def mm(input: Any, mat2: Any, *, out: Any = ...) -> Tensor:
     """The product of two matrices."""
-def mode(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+def mode(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
 def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to new places, the others in their order; a view."""
@@ -747,8 +747,8 @@ def nan_to_num(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ...,
 def nan_to_num_(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
     """`nan_to_num`, written into this tensor, which is returned."""
 def nanmean(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """The mean over `dim` of the elements that are not NaN; NaN where all are."""
-def nanmedian(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    """The mean over `dim` of the elements that are not NaN; NaN if all are."""
+def nanmedian(input: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
     """`median` of the elements that are not NaN; NaN if all are."""
 def nanquantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
     """`quantile` of the elements that are not NaN; NaN if all are."""
@@ -757,7 +757,7 @@ def nansum(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., 
 def narrow(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
     """`length` slices along `dim` from `start`; a view."""
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Tensor:
-    """`narrow`, in memory of its own."""
+    """`narrow`, as a copy in new memory."""
 def ne(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input != other``, elementwise."""
 def ne_(input: Any, other: Any) -> Any:
@@ -774,14 +774,14 @@ def nextafter(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The next number of the dtype after `input`, toward `other`. Its derivative by `input` is 1."""
 def nextafter_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`nextafter`, written into this tensor, which is returned."""
-def nonzero(input: Any, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
-    """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
+def nonzero(input: Any, *, as_tuple: Any = ..., out: Any = ...) -> Any:
+    """The positions of the elements that are not 0: a row for each or, with `as_tuple`, a tensor for each axis."""
 def nonzero_static(input: Any, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
     """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand."""
 def norm(input: Any, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
     """The p-norm ``(sum |x|^p)^(1/p)`` over `dim` (default: all); ``"fro"`` is p = 2, `inf` the largest modulus."""
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any = ..., dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
-    """``mean + std * z`` with z standard normal: of tensors, elementwise; of two numbers, of shape `size`."""
+    """``mean + std * z`` with z standard normal: elementwise for tensors; of shape `size` for two numbers."""
 def not_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input != other``, elementwise."""
 def not_equal_(input: Any, other: Any) -> Any:
@@ -825,11 +825,11 @@ def pow_(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
 def prelu(input: Any, weight: Any) -> Tensor:
     """`input` where it is positive, else ``weight * input``; one weight for all, or one for each channel (axis 1)."""
 def prod(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+    """The product over one axis, or of all elements; its derivatives are correct where elements are zero."""
 def put(input: Any, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the elements of `source` written at flat positions, or added there if `accumulate`."""
-def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Tensor:
-    """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
+def qr(input: Any, some: Any = ..., *, out: Any = ...) -> Any:
+    """``Q`` and ``R``: `linalg.qr`; ``some=False`` is its mode "complete"."""
 def quantile(input: Any, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
     """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN."""
 def rad2deg(input: Any, *, out: Any = ...) -> Tensor:
@@ -839,9 +839,9 @@ def rad2deg_(input: Any, *, out: Any = ...) -> Tensor:
 def range(start: Any, end: Any, step: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """The numbers from `start` to `end`, both included. Deprecated in torch, since Python's range excludes its end."""
 def ravel(input: Any) -> Tensor:
-    """All elements in one contiguous row; a view if they already lie so in memory."""
+    """All elements in one contiguous row; a view if the memory is already in this order."""
 def real(input: Any) -> Tensor:
-    """The real part, a view; a real tensor is returned itself."""
+    """The real part, a view; a real tensor is returned unchanged."""
 def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
     """``1 / input``."""
 def reciprocal_(input: Any, *, out: Any = ...) -> Tensor:
@@ -877,7 +877,7 @@ def roll(input: Any, shifts: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:
 def rot90(input: Any, k: Any = ..., dims: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
 def round(input: Any, decimals: Any = ..., *, out: Any = ...) -> Tensor:
-    """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds."""
+    """The nearest number with `decimals` decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
 def round_(input: Any, decimals: Any = ...) -> Tensor:
     """`round`, written into this tensor, which is returned."""
 def row_stack(tensors: Any, *, out: Any = ...) -> Tensor:
@@ -899,7 +899,7 @@ def scatter(input: Any, dim: Any, index: Any, src: Any = ..., *, value: Any = ..
 def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = ...) -> Tensor:
     """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, starting with `input`; positions may repeat."""
 def scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-    """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, where there are any."""
+    """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, if there are any."""
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: Any = ..., right: Any = ..., side: Any = ..., sorter: Any = ..., out: Any = ...) -> Tensor:
     """The position at which to insert each of `input` in a sorted sequence (or in its rows, for the rows of `input`)."""
 def seed() -> Any:
@@ -927,7 +927,7 @@ def sign(input: Any, *, out: Any = ...) -> Tensor:
 def sign_(input: Any, *, out: Any = ...) -> Tensor:
     """`sign`, written into this tensor, which is returned."""
 def signbit(input: Any, *, out: Any = ...) -> Tensor:
-    """Whether the sign bit is set: of negative numbers, and of -0.0."""
+    """Whether the sign bit is set: for negative numbers and -0.0."""
 def sin(input: Any, *, out: Any = ...) -> Tensor:
     """The sine."""
 def sin_(input: Any, *, out: Any = ...) -> Tensor:
@@ -942,13 +942,13 @@ def sinh_(input: Any, *, out: Any = ...) -> Tensor:
     """`sinh`, written into this tensor, which is returned."""
 def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
     """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
-def slogdet(input: Any, *, out: Any = ...) -> Tensor:
+def slogdet(input: Any, *, out: Any = ...) -> Any:
     """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
 def softmax(input: Any, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
-def sort(input: Any, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
+def sort(input: Any, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Any:
     """The elements in order along `dim`, and their positions before: ``(values, indices)``."""
-def split(input: Any, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
+def split(input: Any, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Any:
     """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
 def split_with_sizes(input: Any, split_sizes: Any, dim: Any = ...) -> Any:
     """Consecutive pieces along `dim`, of the sizes listed."""
@@ -969,7 +969,7 @@ def std(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, 
 def std_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Any:
     """The standard deviation and the mean over `dim`; see `std`."""
 def stft(input: Any, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: Any = ..., normalized: Any = ..., onesided: Any = ..., return_complex: Any = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
-    """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: how a signal's spectrum changes in time."""
+    """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: the spectrum of a signal over time."""
 def sub(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
     """``input - alpha * other``, broadcast."""
 def sub_(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
@@ -980,7 +980,7 @@ def subtract_(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Te
     """`subtract`, written into this tensor, which is returned."""
 def sum(input: Any, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
     """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
-def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
+def svd(input: Any, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Any:
     """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
 def svd_lowrank(A: Any, q: Any = ..., niter: Any = ..., M: Any = ...) -> Any:
     """U, S and V of rank `q` with ``U diag(S) V^H`` near A, or near ``A - M``: a tuple."""
@@ -993,7 +993,7 @@ def t(input: Any) -> Tensor:
 def take(input: Any, index: Any, *, out: Any = ...) -> Tensor:
     """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
 def take_along_dim(input: Any, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor."""
+    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, from the flattened tensor."""
 def tan(input: Any, *, out: Any = ...) -> Tensor:
     """The tangent."""
 def tan_(input: Any, *, out: Any = ...) -> Tensor:
@@ -1014,7 +1014,7 @@ def tile(input: Any, dims: Any, *more: Any, out: Any = ...) -> Tensor:
     """`repeat`, with missing leading numbers taken as 1."""
 def to(input: Any, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
     """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
-def topk(input: Any, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
+def topk(input: Any, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Any:
     """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
 def trace(input: Any, *, out: Any = ...) -> Tensor:
     """The sum of the diagonal of a matrix; integers add up in int64."""
@@ -1024,8 +1024,8 @@ def trapezoid(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any =
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart."""
 def trapz(y: Any, x: Any = ..., *, dx: Any = ..., dim: Any = ..., out: Any = ...) -> Tensor:
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart."""
-def triangular_solve(b: Any, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
-    """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A: `linalg.solve_triangular`."""
+def triangular_solve(b: Any, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Any:
+    """``solution``, the X with ``A X = b`` for a triangular A (``A^T X = b`` with `transpose`), and a copy of A: `linalg.solve_triangular`."""
 def tril(input: Any, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
     """The part on and below a diagonal, zeros elsewhere."""
 def tril_indices(row: Any, col: Any, offset: Any = ..., *, dtype: Any = ..., device: Any = ..., out: Any = ...) -> Tensor:
@@ -1043,21 +1043,21 @@ def trunc(input: Any, *, out: Any = ...) -> Tensor:
 def trunc_(input: Any, *, out: Any = ...) -> Tensor:
     """`trunc`, written into this tensor, which is returned."""
 def typename(obj: Any) -> Any:
-    """The name of an object's type: of a tensor `Tensor.type`, else the type with its module."""
+    """The name of an object's type: `Tensor.type` for a tensor, otherwise the type with its module."""
 def unbind(input: Any, dim: Any = ...) -> Any:
     """The slices along `dim`, without that axis."""
 def unflatten(input: Any, dim: Any, sizes: Any) -> Tensor:
     """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
-def unique(input: Any, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
-    """The distinct elements (or slices along `dim`) in order; if asked for, with positions and counts."""
-def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+def unique(input: Any, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
+    """The distinct elements (or slices along `dim`) in order; on request, with positions and counts."""
+def unique_consecutive(input: Any, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
     """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
 def unravel_index(indices: Any, shape: Any, *, out: Any = ...) -> Any:
     """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`chunk` into pieces that may be written to, as in `unsafe_split`."""
 def unsafe_split(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: it is not checked."""
+    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
     """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
 def unsqueeze(input: Any, dim: Any) -> Tensor:
@@ -1071,7 +1071,7 @@ def var_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ...
 def vdot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
 def view_as_complex(input: Any) -> Tensor:
-    """Pairs of real numbers as complex ones, a view; a pair lies side by side along a last axis of length 2."""
+    """Pairs of real numbers as complex ones, a view; a pair lies along a last axis of length 2."""
 def view_as_real(input: Any) -> Tensor:
     """The real and imaginary parts along a new last axis, a view."""
 def vsplit(input: Any, indices_or_sections: Any) -> Any:

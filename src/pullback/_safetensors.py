@@ -40,7 +40,7 @@ _LONGEST_HEADER = 100_000_000  # the format's own bound
 
 
 class ForeignError(RuntimeError):
-    """A file that is whole, but holds something that pullback does not have."""
+    """An intact file with content that pullback does not have."""
 
 
 def is_one(head: bytes) -> bool:
@@ -49,7 +49,7 @@ def is_one(head: bytes) -> bool:
 
 
 class Writer:
-    """Lays out a dict of tensors as a file. Whatever cannot be written is refused when the writer is made."""
+    """Lays out a dict of tensors as a file. A value that cannot be written is refused when the writer is made."""
 
     def __init__(self, tensors: Any) -> None:
         if not isinstance(tensors, dict):
@@ -61,7 +61,7 @@ class Writer:
         self._arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))
         ends = accumulate(array.nbytes for array in self._arrays.values())
         places = {name: [end - self._arrays[name].nbytes, end] for name, end in zip(self._arrays, ends, strict=True)}
-        # readers that ask which library wrote a file shall treat it like PyTorch's
+        # so that readers that check for the library treat the file like PyTorch's
         self._header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
         for name, array in arrays.items():
             self._header[name] = {
@@ -99,9 +99,14 @@ def _checked(name: Any, t: Any) -> np.ndarray[Any, Any]:
     return t._data
 
 
-def read(file: Any) -> dict[str, Tensor]:
-    """The tensors of a file, in the order of its header. ValueError, KeyError or TypeError where it is damaged."""
+def read(file: Any, path: str, size: int) -> dict[str, Tensor]:
+    """The tensors of a file of so many bytes, in the order of its header. path: its name in errors.
+
+    ValueError, KeyError or TypeError if it is damaged. Nothing is read that is longer than the file.
+    """
     length = int.from_bytes(_exactly(file, 8), "little")
+    if length > size - 8:
+        raise ValueError(f"it ends {length - (size - 8)} bytes early")
     header = json.loads(_exactly(file, length), object_pairs_hook=_without_duplicates)
     header.pop("__metadata__", None)
     found, end = {}, 0
@@ -112,7 +117,7 @@ def read(file: Any) -> dict[str, Tensor]:
         if dtype is None:
             raise ForeignError(
                 errors.message(
-                    f"load(): tensor {name!r} of a safetensors file",
+                    f"load(): tensor {name!r} of {path}",
                     expected=f"a dtype among {', '.join(_DTYPES)} and BF16",
                     found=str(entry["dtype"]),
                 )
@@ -121,6 +126,8 @@ def read(file: Any) -> dict[str, Tensor]:
             raise ValueError(f"the header gives tensor {name!r} shape {shape} at {start} to {stop}")
         if start != end or stop - start != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"tensor {name!r}, {entry['dtype']} of shape {shape}, cannot lie at {start} to {stop}")
+        if stop > size - 8 - length:
+            raise ValueError(f"it ends {stop - (size - 8 - length)} bytes early")
         found[name] = _array(_exactly(file, stop - start), dtype, shape)
         end = stop
     if file.read(1):
@@ -129,7 +136,7 @@ def read(file: Any) -> dict[str, Tensor]:
 
 
 def _array(data: bytes, dtype: np.dtype[Any], shape: list[int]) -> np.ndarray[Any, Any]:
-    """An array of its own, in native byte order."""
+    """A separate array in native byte order."""
     if dtype is _BFLOAT16:
         found = (np.frombuffer(data, dtype).astype(np.uint32) << 16).view(np.float32)
     elif dtype.kind == "b":

@@ -2,8 +2,8 @@
 
 Libraries written to the standard work on Tensors through it, and can be differentiated. NumPy is such a namespace
 itself, and its functions find their rules when they are called on Tensors: so most functions here are NumPy's own.
-Defined below are functions that make new arrays or deal with dtypes, that NumPy calls by another name, or that mean
-something else in PyTorch.
+The functions defined below make new arrays or deal with dtypes, have another name in NumPy, or have another meaning in
+PyTorch.
 
 Tensors themselves follow PyTorch's contract, which differs from the standard in a few places: ``x.size`` is a method
 (use ``x.numel()``), operators promote differently from functions (``xp.add(x, y)``), a slice has no negative step (use
@@ -15,7 +15,7 @@ https://data-apis.org/array-api/2024.12/
 
 from __future__ import annotations
 
-import builtins  # some of whose names mean the standard's functions here
+import builtins  # some of these names are the standard's functions here
 import functools
 from collections import namedtuple
 from types import SimpleNamespace
@@ -186,7 +186,7 @@ def _default() -> _dtypes.dtype:
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    """A Tensor of anything that can be one; it shares memory unless a copy is needed or `copy` is True."""
+    """A Tensor from any object that can become one; it shares memory unless a copy is needed or `copy` is True."""
     return from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
@@ -271,7 +271,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> _dtypes.dtype:
-    """The dtype to which arrays, dtypes and Python numbers promote together; only the dtype of an array counts."""
+    """The dtype that arrays, dtypes and Python numbers promote to together; only the dtype of an array counts."""
     found = [_dtype_of(v) for v in arrays_and_dtypes]
     kind = functools.reduce(_promoted, (d for d in found if isinstance(d, _dtypes.dtype)))
     numbers = [n for n in found if not isinstance(n, _dtypes.dtype)]
@@ -279,7 +279,7 @@ def result_type(*arrays_and_dtypes: Any) -> _dtypes.dtype:
 
 
 def _promoted(a: _dtypes.dtype, b: _dtypes.dtype) -> _dtypes.dtype:
-    """The dtype to which two promote: PyTorch's, or NumPy's for pairs of unsigned integers that PyTorch refuses."""
+    """The promotion of two dtypes: PyTorch's, or NumPy's for pairs of unsigned integers that PyTorch refuses."""
     if isdtype(a, ("bool", "integral")) and isdtype(b, ("bool", "integral")):
         return _dtypes.BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
     return _dtypes.promote_types(a, b)
@@ -326,7 +326,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """The quotients, rounded down; where a quotient or divisor is infinite, those of true division, rounded down."""
+    """The quotients, rounded down; if a quotient or divisor is infinite, those of true division, rounded down."""
     x1, x2 = _together((x1, x2))
     found = _np.floor_divide(x1, x2)
     if not found.dtype.is_floating_point:
@@ -379,13 +379,13 @@ UniqueInverse = namedtuple("UniqueInverse", ["values", "inverse_indices"])
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements, where each occurs first, the index of each element among them, and their counts."""
+    """The distinct elements, the first position of each, the index of each element among them, and their counts."""
     _, indices, inverse, counts = np.unique(x.detach().numpy(), True, True, True)
     return UniqueAll(x.reshape(-1)[wrap(indices)], wrap(indices), wrap(inverse.reshape(x.shape)), wrap(counts))
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct elements, and how often each occurs."""
+    """The distinct elements and their counts."""
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
@@ -435,7 +435,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
 
 
 class _Info:
-    """What the namespace can do."""
+    """The capabilities of the namespace."""
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean masks as indices, results whose shape depends on values, and up to 64 dimensions."""
@@ -465,7 +465,7 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:  # noqa: N807 - the standard's name
-    """What the namespace can do."""
+    """The capabilities of the namespace."""
     return _Info()
 
 
@@ -502,7 +502,7 @@ __all__ = [
     "uint64",
 ]
 
-# What this file needs, and is no part of the standard.
+# Names that this file needs and that are not a part of the standard.
 _OWN = """Any NAMES SimpleNamespace Tensor UniqueAll UniqueCounts UniqueInverse annotations builtins conversion errors
 from_data functools namedtuple np of_size wrap""".split()
 

@@ -20,7 +20,7 @@ class LinAlgError(RuntimeError, np.linalg.LinAlgError):
 
 
 def message(where: str, *, expected: str = "", found: str = "", do: str = "") -> str:
-    """The text of an error: ``where: expected ..., found ...`` and, on a line of its own, what to do.
+    """The text of an error: ``where: expected ..., found ...`` and, on a separate line, what to do.
 
     >>> print(message("sum()", expected="dim in [-2, 1]", found="dim 5", do="count the axes from 0"))
     sum(): expected dim in [-2, 1], found dim 5.
@@ -39,7 +39,7 @@ def describe(value: Any) -> str:
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
     if shape is not None and dtype is not None and not isinstance(value, type):
-        # to the author of the function, a tensor of a transform is a Tensor
+        # to the author of the function, a transform's tensor is a Tensor
         name = type(value).__name__.replace("Lifted", "Tensor")
         return f"{name} of {str(dtype).removeprefix('pullback.')}{list(shape)}"
     if isinstance(value, (bool, int, float, complex, str)):
@@ -79,7 +79,7 @@ def final(error: Exception) -> Exception:
 
 
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
-    """The exception PyTorch would raise where NumPy raised `error` inside operation `name` on `args`."""
+    """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final"):
         return error
     values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
@@ -87,6 +87,13 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
     if isinstance(error, np.exceptions.AxisError):
         ndim = error.ndim or 0
+        if not ndim and error.axis in (-1, 0):
+            return IndexError(
+                message(
+                    f"{name}(): Dimension specified as {error.axis} but tensor has no dimensions",
+                    do="give a tensor of 1 dimension or more, e.g. t.reshape(1)",
+                )
+            )
         span = f"[{-max(ndim, 1)}, {max(ndim, 1) - 1}]"
         return IndexError(
             message(f"{name}(): Dimension out of range", expected=f"to be in range of {span}", found=str(error.axis))
@@ -111,23 +118,23 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
 
 
 class Called(NamedTuple):
-    """What is known of a function by its code: its name in messages, and whether it acts on each element alone."""
+    """The notes about a function, by its code: its name in messages, and whether it acts on each element alone."""
 
     name: str
     elementwise: bool
 
 
 CALLED: dict[CodeType, Called] = {}
-"""The functions that another function made, by their code: what `called` was told of them."""
+"""The notes that `called` made about functions, by their code."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def called(function: F, name: str, *, elementwise: bool = False) -> F:
-    """Have messages, tracebacks and profilers call a function `name`, and return it.
+    """Give a function the name `name` in messages, tracebacks and profilers, and return it.
 
-    For a function that another one made, as all operations are: they share one name and one code, so each gets a code
-    of its own here. elementwise: it is an operation that acts on each element alone.
+    It is for functions made by another function, as all operations are: they share one name and one code, so each gets
+    a separate code here. elementwise: the function is an operation that acts on each element alone.
     """
     code = function.__code__.replace(co_name=name, co_qualname=name)
     function.__code__ = code
@@ -136,7 +143,7 @@ def called(function: F, name: str, *, elementwise: bool = False) -> F:
 
 
 def callers_level() -> int:
-    """The `stacklevel` with which a warning given by the calling function points at the code that uses the library."""
+    """The `stacklevel` for a warning of the calling function to point at the code that uses the library."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
         frame, level = frame.f_back, level + 1

@@ -4,7 +4,7 @@ from .tensor.tensor import Tensor
 from .errors import LinAlgError as LinAlgError
 def cholesky(A: Any, *, upper: Any = ..., out: Any = ...) -> Tensor:
     """The lower triangular L with a positive diagonal and ``A = L L^H``, or the upper one with ``A = U^H U``."""
-def cholesky_ex(A: Any, *, upper: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
+def cholesky_ex(A: Any, *, upper: Any = ..., check_errors: Any = ..., out: Any = ...) -> Any:
     """`cholesky` without an error for a matrix that is not positive-definite, unless `check_errors`."""
 def cond(A: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
     """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, for any matrix."""
@@ -14,33 +14,33 @@ def det(A: Any, *, out: Any = ...) -> Tensor:
     """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also for singular ones."""
 def diagonal(A: Any, *, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., out: Any = ...) -> Tensor:
     """The diagonals of matrices, `offset` above the main one, as the last axis; a view, like `pullback.diagonal`."""
-def eig(A: Any, *, out: Any = ...) -> Tensor:
+def eig(A: Any, *, out: Any = ...) -> Any:
     """Eigenvalues and eigenvectors of length 1, ``A V = V diag(L)``, always complex; in no particular order."""
-def eigh(A: Any, UPLO: Any = ..., *, out: Any = ...) -> Tensor:
+def eigh(A: Any, UPLO: Any = ..., *, out: Any = ...) -> Any:
     """``A = V diag(L) V^H`` of Hermitian matrices: eigenvalues, real and ascending, and orthonormal eigenvectors."""
 def eigvals(A: Any, *, out: Any = ...) -> Tensor:
     """The eigenvalues, always complex, in no particular order. ``dL = diag(V^-1 dA V)``."""
 def eigvalsh(A: Any, UPLO: Any = ..., *, out: Any = ...) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending. ``dL = diag(V^H dA V)``, also where some of them are equal."""
+    """The eigenvalues of Hermitian matrices, ascending. ``dL = diag(V^H dA V)``, even if some of them are equal."""
 def householder_product(A: Any, tau: Any, *, out: Any = ...) -> Tensor:
     """The first columns of a product of reflections ``H_i = I - tau_i v_i v_i^H``, as LAPACK's geqrf leaves them."""
 def inv(A: Any, *, out: Any = ...) -> Tensor:
     """The inverse of square matrices; LinAlgError if one is singular. ``dX = -X dA X``."""
-def inv_ex(A: Any, *, check_errors: Any = ..., out: Any = ...) -> Tensor:
+def inv_ex(A: Any, *, check_errors: Any = ..., out: Any = ...) -> Any:
     """`inv` without an error for a singular matrix, unless `check_errors`: its inverse is then NaN."""
-def ldl_factor(A: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
+def ldl_factor(A: Any, *, hermitian: Any = ..., out: Any = ...) -> Any:
     """The factors of symmetric matrices, or of Hermitian ones if `hermitian`, for `ldl_solve`: ``LD`` and ``pivots``."""
-def ldl_factor_ex(A: Any, *, hermitian: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
+def ldl_factor_ex(A: Any, *, hermitian: Any = ..., check_errors: Any = ..., out: Any = ...) -> Any:
     """`ldl_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first zero on the diagonal of D."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: Any = ..., out: Any = ...) -> Tensor:
-    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
-def lstsq(A: Any, B: Any, rcond: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
+    """X with ``A X = B``, from `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
+def lstsq(A: Any, B: Any, rcond: Any = ..., *, driver: Any = ..., out: Any = ...) -> Any:
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks."""
-def lu(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:
+def lu(A: Any, *, pivot: Any = ..., out: Any = ...) -> Any:
     """``A = P L U``: P a permutation, L lower triangular with ones on its diagonal, U upper triangular."""
-def lu_factor(A: Any, *, pivot: Any = ..., out: Any = ...) -> Tensor:
+def lu_factor(A: Any, *, pivot: Any = ..., out: Any = ...) -> Any:
     """The LU factors of A in one matrix, ``LU``, and the exchanges of rows, ``pivots``, which count from 1."""
-def lu_factor_ex(A: Any, *, pivot: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
+def lu_factor_ex(A: Any, *, pivot: Any = ..., check_errors: Any = ..., out: Any = ...) -> Any:
     """`lu_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first zero on the diagonal of U."""
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: Any = ..., adjoint: Any = ..., out: Any = ...) -> Tensor:
     """X with ``A X = B``, or ``X A = B`` if not `left`, from the factors of `lu_factor`; with `adjoint`, A^H for A."""
@@ -60,20 +60,20 @@ def norm(input: Any, ord: Any = ..., dim: Any = ..., keepdim: Any = ..., *, dtyp
     """`vector_norm` over one dim, `matrix_norm` over two; without dim, the number of axes of the tensor decides."""
 def pinv(A: Any, rcond: Any = ..., hermitian: Any = ..., *, atol: Any = ..., rtol: Any = ..., out: Any = ...) -> Tensor:
     """The pseudoinverse (Moore and Penrose); singular values up to ``max(atol, rtol * S[0])`` count as 0."""
-def qr(A: Any, mode: Any = ..., *, out: Any = ...) -> Tensor:
+def qr(A: Any, mode: Any = ..., *, out: Any = ...) -> Any:
     """``A = Q R``: the columns of Q are orthonormal, R is upper triangular; a named tuple of ``Q`` and ``R``."""
-def slogdet(A: Any, *, out: Any = ...) -> Tensor:
+def slogdet(A: Any, *, out: Any = ...) -> Any:
     """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf if A is singular."""
 def solve(A: Any, B: Any, *, left: Any = ..., out: Any = ...) -> Tensor:
     """X with ``A X = B``, or with ``X A = B`` if not `left`. ``dX = A^-1 (dB - dA X)``; LinAlgError if A is singular."""
-def solve_ex(A: Any, B: Any, *, left: Any = ..., check_errors: Any = ..., out: Any = ...) -> Tensor:
+def solve_ex(A: Any, B: Any, *, left: Any = ..., check_errors: Any = ..., out: Any = ...) -> Any:
     """`solve` without an error for a singular matrix, unless `check_errors`: its solution is then NaN."""
 def solve_triangular(A: Any, B: Any, *, upper: Any, left: Any = ..., unitriangular: Any = ..., out: Any = ...) -> Tensor:
     """X with ``A X = B``, or ``X A = B`` if not `left`; only the upper or the lower triangle of A is read."""
-def svd(A: Any, full_matrices: Any = ..., *, driver: Any = ..., out: Any = ...) -> Tensor:
+def svd(A: Any, full_matrices: Any = ..., *, driver: Any = ..., out: Any = ...) -> Any:
     """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A named tuple."""
 def svdvals(A: Any, *, driver: Any = ..., out: Any = ...) -> Tensor:
-    """The singular values, descending. ``dS = Re(diag(U^H dA V))``, also where some of them are equal."""
+    """The singular values, descending. ``dS = Re(diag(U^H dA V))``, even if some of them are equal."""
 def tensorinv(A: Any, ind: Any = ..., *, out: Any = ...) -> Tensor:
     """The inverse of A as a matrix whose rows are its first `ind` axes."""
 def tensorsolve(A: Any, B: Any, dims: Any = ..., *, out: Any = ...) -> Tensor:

@@ -1,4 +1,4 @@
-"""The types of results that have names, e.g. ``x.max(dim=0)`` is a `return_types.max` of ``values`` and ``indices``.
+"""The named tuples that operations return: ``x.max(dim=0)`` is a `return_types.max` of ``values`` and ``indices``.
 
 >>> import pullback
 >>> pullback.tensor([1.0, 3.0, 2.0]).max(dim=0)

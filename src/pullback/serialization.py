@@ -1,17 +1,18 @@
 """Saving tensors to files and loading them: `save` and `load`.
 
 A file is a ZIP archive that `numpy.load` can read as well: an `.npy` member for each array, none pickled, and a member
-`pullback.json` that says how they belong together:
+`pullback.json` that describes their structure:
 
     {"format": "pullback", "version": 1, "tree": ...}
 
-In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. Anything
-else is an object with one key that names its kind (`_Writer`), and further keys that describe it. Nothing in a file is
-ever executed: reading one is as safe as reading a picture.
+In the tree None, bools, integers, strings and finite floats stand for themselves, and a JSON array for a list. Any
+other value is an object with one key that names its kind (`_Writer`), and further keys that describe it. Nothing in a
+file is ever executed: reading one is as safe as reading a picture.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -54,20 +55,22 @@ def save(obj: Any, f: File) -> None:
     """Write tensors, and dicts, lists and tuples of them, to a file.
 
     Args:
-        obj: what `load` is to give back: tensors, Parameters, NumPy arrays and scalars, numbers, strings, bools, None,
+        obj: the object that `load` shall return: tensors, Parameters, NumPy arrays and scalars, numbers, strings,
+        bools, None,
             dtypes, sizes; and dicts, OrderedDicts, lists and tuples of these. A module or an optimiser is saved by its
             ``state_dict()``.
         f: a path, or a binary file to write to. With a path that ends in ``.safetensors`` the file is of that format,
-            and `obj` must be a dict of dense tensors by name; which of them are Parameters or require grad is not kept
-            then.
+            and `obj` must be a dict of dense tensors by name; the file does not keep which of them are Parameters or
+            require grad.
 
     Tensors on the same memory, of the same shape and strides, are stored once and share memory again when loaded;
     tensors that merely overlap are stored separately. Gradients and places in a graph are not stored.
 
     Raises:
-        TypeError: `obj` contains something else. Nothing has been written then.
+        TypeError: `obj` contains another value. Nothing has been written then.
         ValueError: a container contains itself.
-        RuntimeError: the folder is not there.
+        RuntimeError: the folder does not exist.
+        OSError: the file cannot be written, e.g. because the disk is full; the error names it.
 
     An existing file stays whole until the new one is complete.
 
@@ -88,7 +91,11 @@ def save(obj: Any, f: File) -> None:
         _Writer(obj).write(f)
     else:
         kind = _safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
-        _write_file(f, kind(obj).write)
+        write = kind(obj).write
+        try:
+            _write_file(f, write)
+        except OSError as error:
+            raise _named(error, f) from error
 
 
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
@@ -104,7 +111,9 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 
     Raises:
         FileNotFoundError: there is no such file.
-        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says so.
+        OSError, MemoryError: the file cannot be read, or is larger than memory. These name the file as well.
+        RuntimeError: the file is damaged, of a newer version, or of another kind; the message says so. Memory is used
+            for what a file holds, whatever it says it holds.
 
     >>> import io, pullback
     >>> file = io.BytesIO()
@@ -131,12 +140,12 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 class _Writer:
     """Turns an object into a tree of JSON's types, and collects the arrays.
 
-    Whatever cannot be written is refused when the writer is made.
+    A value that cannot be written is refused when the writer is made.
     """
 
     def __init__(self, obj: Any) -> None:
         self._arrays: dict[str, np.ndarray[Any, Any]] = {}
-        self._names: dict[Any, str] = {}  # members of the archive, by where their arrays lie in memory
+        self._names: dict[Any, str] = {}  # members of the archive, by the memory of their arrays
         self._within: set[int] = set()
         self._tree = self.encoded(obj, "obj")
 
@@ -230,12 +239,12 @@ class _Writer:
 
 
 def _write_file(path: Any, write: Callable[[Any], None]) -> None:
-    """Have `write` make the file at `path`, which appears or changes only when it is complete."""
+    """Let `write` make the file at `path`, which appears or changes only when it is complete."""
     target = Path(os.path.realpath(path))  # write through a link, do not replace it
     if not target.parent.is_dir():
         raise RuntimeError(f"Parent directory {target.parent} does not exist.")
     if target.exists() and not target.is_file():  # a pipe or a device is written to; a folder is the error of open()
-        whole = BytesIO()  # an archive needs a file that says where it stands
+        whole = BytesIO()  # an archive needs a file that knows its position
         write(whole)
         with open(target, "wb") as file:
             file.write(whole.getbuffer())
@@ -253,32 +262,44 @@ def _write_file(path: Any, write: Callable[[Any], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _named(error: OSError, f: Any) -> OSError:
+    """An error of a file, with the name of the file."""
+    return error if error.filename is not None else OSError(error.errno, error.strerror or str(error), os.fspath(f))
+
+
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
 def _read(file: Any, name: str) -> Any:
-    start = file.tell()
-    head = file.read(16)
-    file.seek(start)
+    with _damage_reported(name):
+        start = file.tell()
+        head = file.read(16)
+        length = file.seek(0, os.SEEK_END) - start
+        file.seek(start)
     if not isinstance(head, bytes):
         raise TypeError(errors.message("load()", expected="a file opened in binary mode", found="one in text mode"))
     if head[:4] == b"PK\x03\x04":
         with _damage_reported(name):
-            return _read_zip(file, name)
+            return _read_zip(file, name, length)
     if _safetensors.is_one(head):
         with _damage_reported(name):
-            return _safetensors.read(file)
+            return _safetensors.read(file, name, length)
     raise RuntimeError(_not_ours(name, _kind_of(head)))
 
 
 @contextmanager
 def _damage_reported(name: str) -> Iterator[None]:
-    """Turn any error inside into one that says the file is damaged."""
+    """Turn any error inside into one that names the file, and says that it is damaged or why it cannot be read."""
     try:
         yield
-    except (ForeignError, OSError, MemoryError):
+    except ForeignError:
         raise
+    except MemoryError as error:
+        raise MemoryError(f"load(): {name} does not fit into memory: {error}") from error
     except Exception as error:
+        failed = error.__context__ if isinstance(error, zipfile.BadZipFile) else error
+        if isinstance(failed, OSError) and failed.errno not in (None, errno.EINVAL):  # EINVAL: a place before the start
+            raise OSError(failed.errno, f"load(): {name} cannot be read: {failed.strerror}") from error
         detail = f"no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise RuntimeError(
             f"load(): {name} is damaged, or was not written to the end: {detail}.\n"
@@ -300,7 +321,7 @@ _FROM_TORCH = "load it in torch and save it as safetensors: safetensors.torch.sa
 
 
 def _kind_of(head: bytes) -> tuple[str, str]:
-    """What a file that begins with these bytes is, and what to do with it."""
+    """The kind of a file that begins with these bytes, and the advice about it."""
     if not head:
         return "an empty file", ""
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
@@ -310,7 +331,7 @@ def _kind_of(head: bytes) -> tuple[str, str]:
     return f"a file that begins with {head[:8]!r}", ""
 
 
-def _read_zip(file: Any, name: str) -> Any:
+def _read_zip(file: Any, name: str, length: int) -> Any:
     with zipfile.ZipFile(file) as archive:
         members = archive.namelist()
         if _TREE not in members:
@@ -320,9 +341,10 @@ def _read_zip(file: Any, name: str) -> Any:
                 do = "write {key: pullback.from_numpy(array) for key, array in numpy.load(path).items()}"
                 raise ForeignError(_not_ours(name, ("arrays that numpy.savez wrote", do)))
             raise ForeignError(_not_ours(name, ("a ZIP archive of something else", "")))
-        description = json.loads(archive.read(_TREE))
-        if description["format"] != "pullback":
-            raise ValueError(f"its format is {description['format']!r}")
+        _refuse_bombs(archive, length)
+        description = json.loads(archive.read(_TREE), parse_constant=_refuse_constant)
+        if description["format"] != "pullback" or type(description["version"]) is not int:
+            raise ValueError(f"its format is {description['format']!r}, version {description['version']!r}")
         if description["version"] > VERSION:
             raise ForeignError(
                 errors.message(
@@ -333,6 +355,35 @@ def _read_zip(file: Any, name: str) -> Any:
                 )
             )
         return _Reader(archive).decoded(description["tree"])
+
+
+def _refuse_bombs(archive: zipfile.ZipFile, length: int) -> None:
+    """Raise if an archive says it holds more than a file of that length can: nothing has been read then."""
+    members = archive.infolist()
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
+            raise ValueError(f"{member.filename!r} is compressed, which save() never does")
+    if sum(member.file_size for member in members) > length:
+        raise ValueError(f"its members are longer than its {length} bytes")
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _of_type(value: Any, kind: type, what: str) -> Any:
+    """The value, which must be of that type itself."""
+    if type(value) is not kind:
+        raise ValueError(f"{what} is {value!r}, and not of type {kind.__name__}")
+    return value
+
+
+def _lengths(value: Any) -> tuple[int, ...]:
+    """A shape."""
+    found = tuple(_of_type(n, int, "a length") for n in _of_type(value, list, "a size"))
+    if any(n < 0 for n in found):
+        raise ValueError(f"a size is {list(found)}")
+    return found
 
 
 class _Reader:
@@ -365,13 +416,16 @@ class _Reader:
         made: Any = OrderedDict(self._dict(value, tree))
         if "metadata" in tree:
             made._metadata = self.decoded(tree["metadata"])
+            if not isinstance(made._metadata, dict) or not all(isinstance(v, dict) for v in made._metadata.values()):
+                raise ValueError(f"the versions of modules are {made._metadata!r}")
         return made
 
     def _array(self, name: str, tree: Any = None) -> np.ndarray[Any, Any]:
         if name not in self._arrays:
             with self._archive.open(f"{name}.npy") as member:
+                _refuse_other_length(member, self._archive.getinfo(f"{name}.npy").file_size)
                 array = np.lib.format.read_array(member, allow_pickle=False)
-            if array.dtype == "V2":  # NumPy's format stores bfloat16, a dtype of another package, like this
+            if array.dtype == "V2":  # NumPy's format stores bfloat16, a dtype of another package, under this name
                 array = array.view(dtypes.bfloat16.numpy)
             if not dtypes.is_known(array.dtype):
                 raise ValueError(f"{name!r} has the dtype {array.dtype}")
@@ -379,28 +433,28 @@ class _Reader:
         return self._arrays[name]
 
     def _tensor(self, name: str, tree: Any) -> Tensor:
-        return wrap(self._array(name)).requires_grad_(tree.get("requires_grad", False))
+        return wrap(self._array(name)).requires_grad_(_requires_grad(tree))
 
     def _parameter(self, name: str, tree: Any) -> Parameter:
-        return Parameter(wrap(self._array(name)), tree.get("requires_grad", False))
+        return Parameter(wrap(self._array(name)), _requires_grad(tree))
 
     def _sparse(self, names: Any, tree: Any) -> Tensor:
         indices, values = (self._array(name) for name in names)
         return sparse_coo_tensor(
             wrap(indices),
             wrap(values),
-            tuple(tree["size"]),
-            is_coalesced=tree["coalesced"],
-            requires_grad=tree.get("requires_grad", False),
+            _lengths(tree["size"]),
+            is_coalesced=_of_type(tree["coalesced"], bool, "coalesced"),
+            requires_grad=_requires_grad(tree),
         )
 
     _KINDS: ClassVar[dict[str, Callable[[Any, Any, Any], Any]]] = {
-        "float": lambda self, value, tree: float(value),
+        "float": lambda self, value, tree: float(_of_type(value, str, "a float")),
         "complex": _complex,
         "tuple": _tuple,
         "dict": _dict,
         "ordered_dict": _ordered_dict,
-        "size": lambda self, value, tree: Size(value),
+        "size": lambda self, value, tree: Size(_lengths(value)),
         "dtype": lambda self, value, tree: dtypes.NAMES[value],
         "array": _array,
         "scalar": lambda self, value, tree: self._array(value)[()],
@@ -408,3 +462,18 @@ class _Reader:
         "parameter": _parameter,
         "sparse": _sparse,
     }
+
+
+def _requires_grad(tree: Any) -> bool:
+    found: bool = _of_type(tree.get("requires_grad", False), bool, "requires_grad")
+    return found
+
+
+def _refuse_other_length(member: Any, length: int) -> None:
+    """Raise if an array, by its header, is not as long as its member: before memory is taken for it."""
+    version = np.lib.format.read_magic(member)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    shape, _, dtype = read(member)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != length - member.tell():
+        raise ValueError(f"an array of shape {shape} and dtype {dtype} has {length - member.tell()} bytes")
+    member.seek(0)

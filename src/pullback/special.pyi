@@ -88,7 +88,7 @@ def polygamma(n: Any, input: Any, *, out: Any = ...) -> Tensor:
 def psi(input: Any, *, out: Any = ...) -> Tensor:
     """The derivative of `lgamma`."""
 def round(input: Any, decimals: Any = ..., *, out: Any = ...) -> Tensor:
-    """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds."""
+    """The nearest number with `decimals` decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
 def scaled_modified_bessel_k0(input: Any, *, out: Any = ...) -> Tensor:
     """``exp(x) modified_bessel_k0(x)``, which does not underflow."""
 def scaled_modified_bessel_k1(input: Any, *, out: Any = ...) -> Tensor:

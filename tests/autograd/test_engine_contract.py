@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
@@ -360,10 +361,30 @@ def test_what_is_computed_of_a_tensor_that_escaped_from_a_transform_is_tracked()
     assert (escaped[0] * 3).requires_grad
 
 
-def test_a_function_has_no_methods_that_it_does_not_define() -> None:
+def test_methods_that_a_function_does_not_define_say_so() -> None:
     doubled = function(pullback, lambda ctx, x: x * 2, lambda ctx, g: g * 2)
-    assert not hasattr(doubled, "vmap")
-    assert not hasattr(doubled, "jvp")
+    for cls in (Function, doubled):
+        with pytest.raises(NotImplementedError, match="override the vmap staticmethod or set generate_vmap_rule=True"):
+            cls.vmap(None, (0,), pullback.ones(1))
+        with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
+            cls.jvp(None, pullback.ones(1))
+        with pytest.raises(NotImplementedError, match="setup_context is not implemented"):
+            cls.setup_context(None, (), None)
+    with pytest.raises(NotImplementedError, match="You must implement the forward function"):
+        Function.forward(None)
+    for name in ("backward", "vjp"):
+        with pytest.raises(NotImplementedError, match="must implement either the backward or the vjp method"):
+            getattr(Function, name)(None, pullback.ones(1))
+
+
+@pytest.mark.parametrize("wrong", [1, "x", [1.0], np.ones(2)])
+def test_save_for_forward_takes_tensors(wrong: Any) -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_forward(None, x, wrong)
+        return x * 2
+
+    with pytest.raises(AssertionError, match="save_for_forward expects all arguments to be tensors"):
+        function(pullback, forward, lambda ctx, g: g).apply(pullback.ones(2))
 
 
 def test_requires_grad_cannot_be_deleted() -> None:

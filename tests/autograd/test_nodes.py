@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pullback.autograd.graph import GradientEdge, get_gradient_edge
 
 import pullback
 from pullback.autograd import AccumulateGrad, Node
 from pullback.autograd.function import BackwardCFunction
-from pullback.autograd.graph import GradientEdge, get_gradient_edge
 from pullback.ops import TABLE
 from tests.programs.graph.common import double_of
 from tests.side_by_side import constant, leaf
@@ -66,7 +66,7 @@ def test_a_call_makes_gradients_fit() -> None:
 def test_every_operation_names_its_nodes() -> None:
     for op in TABLE.values():
         if op.rules:
-            assert re.search(r"(Backward\d|CopySlices)$", op.node_class.__name__), op.name
+            assert re.search(r"(Backward\d|CopySlices)$", op.plans.node_class.__name__), op.name
             assert callable(op.about.node) or isinstance(op.about.node, str), op.name
 
 

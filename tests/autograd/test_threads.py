@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.autograd import Function, backward, grad, nesting
+from pullback.autograd import Function, backward, grad, inner_passes
 from tests.programs.engine.threads import around, together
 from tests.side_by_side import constant, leaf
 
@@ -158,7 +158,7 @@ def test_a_nested_pass_that_is_interrupted_ends_before_its_thread_goes_on() -> N
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            nesting.on_an_empty_stack(work)
+            inner_passes.on_an_empty_stack(work)
         assert ran == [True]  # so it writes to the modes of this thread no more
     finally:
         signal.signal(signal.SIGINT, before)

@@ -81,6 +81,21 @@ def test_a_wrong_command_line_exits_with_2(
     assert words in captured.err
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["sinn"], "no operation is called sinn (did you mean sin?); `pullback ops`, or `rows()`, lists all of them"),
+        (["linalg.dett", "cos"], "no operation is called linalg.dett (did you mean linalg.det?)"),
+        (["qqqqqq"], "no operation is called qqqqqq; `pullback ops`"),
+    ],
+)
+def test_a_misspelt_operation_is_told_the_nearest_one(
+    names: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["ops", *names]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_python_dash_m() -> None:
     done = python("import runpy; sys.argv = ['pullback', '--help']; runpy.run_module('pullback', run_name='__main__')")
     assert done.returncode == 0, done.stderr

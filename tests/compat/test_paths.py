@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import importlib
+import operator
 import pickle
-from types import ModuleType
+import pickletools
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -198,6 +201,109 @@ _SHOWN = {
 @pytest.mark.parametrize("what", _OLD_PICKLES)
 def test_a_pickle_of_an_earlier_version_is_read(what: str) -> None:
     assert repr(pickle.loads(base64.b64decode(_OLD_PICKLES[what]))) == _SHOWN[what]
+
+
+def globals_in(pickled: bytes) -> set[tuple[str, str]]:
+    """The modules and names that a pickle of protocol 4 looks up."""
+    strings: list[str] = []
+    memo: list[Any] = []
+    found = set()
+    for op, arg, _ in pickletools.genops(pickled):
+        if "UNICODE" in op.name:
+            strings.append(str(arg))
+        elif op.name in ("BINGET", "LONG_BINGET"):
+            strings.append(memo[int(arg)])  # type: ignore[arg-type]
+        elif op.name == "MEMOIZE":
+            memo.append(strings[-1] if strings else "")
+        elif op.name == "STACK_GLOBAL":
+            found.add((strings[-2], strings[-1]))
+    return found
+
+
+def _made() -> dict[str, Any]:
+    """What is at the bottom of whatever is pickled."""
+    x = pullback.tensor([[1.0, 2.0], [0.0, 4.0]], requires_grad=True)
+    of_sparse = pullback.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2), requires_grad=True)
+    values = {
+        "a tensor": x,
+        "a parameter": pullback.nn.Parameter(x.detach()),
+        "a sparse tensor": of_sparse,
+        "a coalesced one": x.detach().to_sparse(),
+        "named results": pullback.max(x.detach(), 0),
+        "a state": pullback.nn.BatchNorm1d(2).state_dict(),
+        "sizes": [x.shape, x.dtype, pullback.complex64, x.device, x.layout, of_sparse.layout],
+        "memory formats": [pullback.channels_last, pullback.preserve_format],
+        "limits": [pullback.finfo(pullback.float32), pullback.iinfo(pullback.int8)],
+        "a generator": pullback.Generator().manual_seed(3),
+        "operations": [pullback.sin, pullback.linalg.det, pullback.nn.functional.relu],
+        "packed": pullback.nn.utils.rnn.pack_sequence([x.detach()]),
+    }
+    values["an attribute"] = x.clone().detach()
+    values["an attribute"].note = ["kept"]
+    return values
+
+
+@pytest.mark.parametrize("what", _made())
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_names_public_modules_alone(what: str, protocol: int) -> None:
+    value = _made()[what]
+    names = globals_in(pickle.dumps(value, 4))
+    public = {f"pullback.{path}".rstrip(".") for path in paths.PUBLIC}
+    assert {module for module, _ in names if module.startswith("pullback")} <= public
+    assert any(module.startswith("pullback") for module, _ in names)
+    found = pickle.loads(pickle.dumps(value, protocol))
+    if what == "a generator":
+        assert pullback.equal(pullback.rand(3, generator=found), pullback.rand(3, generator=value))
+    elif what == "limits":
+        assert [v.max for v in found] == [v.max for v in value]
+    else:
+        assert repr(found) == repr(value)
+    if what == "an attribute":
+        assert found.note == ["kept"]
+    if what in ("sizes", "memory formats"):  # all but shapes and devices are one object each
+        assert all(a is b for a, b in zip(found, value, strict=True) if not isinstance(a, (tuple, pullback.device)))
+
+
+class _Found:
+    """The names of a module; None for those that it does not have."""
+
+    def __init__(self, home: str) -> None:
+        self._home = importlib.import_module(home)
+
+    def __getattr__(self, name: str) -> Any:
+        return vars(self._home).get(name)
+
+
+def inner_names() -> set[str]:
+    """The public classes and functions whose pickles name a module that is not public, which may move."""
+    public = {f"pullback.{path}".rstrip(".") for path in paths.PUBLIC}
+    found = set()
+    for path in paths.PUBLIC:
+        module = importlib.import_module(f"pullback.{path}".rstrip("."))
+        for name in module.__all__:
+            value = getattr(module, name)
+            home = getattr(value, "__module__", None)
+            if not isinstance(value, type | FunctionType) or not str(home).startswith("pullback.") or home in public:
+                continue
+            if "<" not in value.__qualname__ and operator.attrgetter(value.__qualname__)(_Found(home)) is value:
+                found.add(f"{home}:{value.__qualname__}")  # otherwise no pickle can name it
+    return found
+
+
+_RECORDED = Path(__file__).with_name("pickled_names.txt")
+
+
+def test_what_a_pickle_names_today_is_found_there_later() -> None:
+    """Each name that pickles have been made with is recorded; where a module moves, `PICKLED` has its former path."""
+    recorded = _RECORDED.read_text("utf-8").split()
+    assert recorded == sorted({*recorded})
+    assert sorted(inner_names() - {*recorded}) == [], f"add these lines to {_RECORDED.name}"
+    for line in recorded:
+        path, _, name = line.partition(":")
+        found: Any = importlib.import_module(path)
+        for part in name.split("."):
+            found = getattr(found, part)
+        assert found.__qualname__ == name
 
 
 def test_every_path_of_an_earlier_version_leads_to_a_module() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 import threading
 import warnings
 import weakref
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 import pullback
 from pullback import Tensor, nn
 from pullback.compile.backends import c, cache
+from pullback.compile.plan import plan
 from pullback.interpreters.traced import TraceError
 
 numpy_backend = functools.partial(pullback.compile, backend="numpy")
@@ -514,7 +516,7 @@ def test_a_module_keeps_its_attributes() -> None:
 
 
 def test_c_without_a_compiler_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(c, "unavailable", lambda: "no cc here")
+    monkeypatch.setattr(c, "failure", lambda: cache.NoCompilerError("no cc here"))
     with pytest.raises(RuntimeError, match="no cc here"):
         pullback.compile(swish, backend="c")(randn(3))
     close(pullback.compile(swish)(randn(3)), swish(randn(3)))
@@ -524,11 +526,13 @@ def test_a_loop_that_the_compiler_refuses_runs_in_numpy(monkeypatch: pytest.Monk
     def refuse(loop: Any, threads: int) -> Any:
         raise cache.CompilerError("no")
 
-    monkeypatch.setattr(c, "unavailable", lambda: None)
+    monkeypatch.setattr(c, "failure", lambda: None)
     monkeypatch.setattr(c, "build", refuse)
+    monkeypatch.setattr(plan, "_told", set())
     x = randn(3)
     compiled = pullback.compile(swish)
-    close(compiled(x), swish(x))
+    with pytest.warns(UserWarning, match=r"run as NumPy, .*: no$"):
+        close(compiled(x), swish(x))
     assert "numpy (no)" in compiled.explain()
     with pytest.raises(cache.CompilerError):
         pullback.compile(swish, backend="c")(x)
@@ -1069,3 +1073,37 @@ def test_random_programs(steps: Any, results: int) -> None:
         return tuple(values[-results:])
 
     same_as_eager(program, (3, 3), (3, 3))
+
+
+@pytest.mark.parametrize("kind", [float, complex, np.float32, np.float64, np.complex64])
+def test_a_nan_is_one_signature_and_the_sign_of_a_zero_another(kind: type) -> None:
+    compiled = numpy_backend(lambda x, c: x * c)
+    x = pullback.tensor([1.0, -2.0])
+    for _ in range(5):
+        assert compiled(x, kind("nan")).isnan().all()
+    assert len(compiled._entries) == 1
+    plus, minus = compiled(x, kind(0.0)), compiled(x, -kind(0.0))
+    assert len(compiled._entries) == 3
+    np.testing.assert_array_equal(np.signbit(plus.real.numpy()), np.signbit((x * kind(0.0)).real.numpy()))
+    np.testing.assert_array_equal(np.signbit(minus.real.numpy()), np.signbit((x * -kind(0.0)).real.numpy()))
+
+
+def test_a_static_nan_is_one_signature() -> None:
+    compiled = pullback.compile(lambda x, c: x * c[0], backend="numpy", static=("c",))
+    for _ in range(5):
+        assert compiled(pullback.ones(2), c=(1.5,)).tolist() == [1.5, 1.5]
+    assert len(compiled._entries) == 1
+    compiled = pullback.compile(lambda x, c: x * c, backend="numpy", static=("c",))
+    for _ in range(5):
+        assert compiled(pullback.ones(2), c=float("nan")).isnan().all()
+    assert len(compiled._entries) == 1
+
+
+def test_programs_are_kept_for_a_bounded_number_of_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["pullback.compile.compiled"], "_MOST", 5)
+    compiled = numpy_backend(lambda x, n: x * n)
+    for n in range(12):
+        assert compiled(pullback.ones(2), n).tolist() == [n, n]
+    assert len(compiled._entries) == 5
+    assert compiled(pullback.ones(2), 0).tolist() == [0, 0]
+    assert len(compiled._entries) == 5

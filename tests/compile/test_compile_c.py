@@ -7,6 +7,8 @@ functions to a few units in the last place.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gc
 import math
 import multiprocessing
@@ -16,8 +18,10 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +29,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import pullback
 from pullback.compile.backends import c, cache
 from pullback.compile.backends.c_source import source
-from pullback.compile.backends.c_steps import BOOL, FLOAT, INTEGER
 from pullback.compile.backends.loop import Access, Loop, Output, Step
+from pullback.compile.backends.steps import STEPS
+from pullback.compile.plan import plan
 
 special = pytest.importorskip("scipy.special")
 
@@ -214,8 +220,7 @@ def signatures(name, dtype):
 
 
 def operations(dtype):
-    table = {"b": BOOL, "i": INTEGER, "u": INTEGER, "f": FLOAT}[dtype.kind]
-    for name in table:
+    for name in [name for name, known in STEPS.items() if known.expression(dtype) and name != "where"]:
         found = signatures(name, dtype)
         if found is not None and not (name == "power" and dtype.kind == "i"):
             yield name, *found
@@ -881,6 +886,7 @@ import sys
 import numpy as np
 from pullback.compile.backends import c
 from pullback.compile.backends.loop import Access, Loop, Output, Step
+from pullback.compile.backends.steps import STEPS
 f = np.dtype("float64")
 steps = (Step("load", (), f, 0), Step("const", (), f, 2.0), Step("multiply", (0, 1), f))
 loop = Loop((3,), (Access(f, (True,)),), steps, (Output(2, f),))
@@ -1001,6 +1007,196 @@ def test_the_flags_are_tried_once(folder, monkeypatch):
     cache._find.cache_clear()
     cache.compiler()
     assert given, "a damaged note is made anew"
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda text: text.replace("-O3", "-O3 -ffast-math"),
+        lambda text: text.replace('"-O3"', '"-O3", "-ffast-math"'),
+        lambda text: text.replace('"-fwrapv", ', ""),
+        lambda text: "[" * 100_000,
+        lambda text: '["-O3", "-ffast-math", "-shared", "-fPIC"]',
+        lambda text: '{"flags": 1, "checksum": 2}',
+    ],
+)
+def test_altered_flags_are_not_used_and_are_repaired(folder, alter):
+    wanted = cache.compiler().flags
+    (note,) = folder.glob("flags-*.json")
+    text = note.read_text()
+    assert alter(text) != text
+    note.write_text(alter(text))
+    cache._find.cache_clear()
+    assert cache.compiler().flags == wanted
+    assert note.read_text() == text
+
+
+# -- whatever goes wrong with the compiler or the cache, the function runs, and one warning says why -------------------
+
+
+@pytest.fixture
+def afresh(folder, monkeypatch):
+    """Nothing is known of any compiler, and nothing was told, before and after."""
+    monkeypatch.setattr(plan, "_told", set())
+    monkeypatch.setattr(cache, "_temporaries", {})
+    cache._find.cache_clear()
+    yield folder
+    cache._find.cache_clear()
+
+
+def no_space(*args, **kwargs):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def a_program(folder, name, text):
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def hangs(folder, patch):
+    patch.setenv("CC", a_program(folder, "hanging", "sleep 100 & sleep 100"))
+    patch.setattr(cache, "TIME_LIMIT", 0.2)
+
+
+def belongs_to_others(folder, patch):
+    folder.mkdir(mode=0o700)
+    patch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+
+
+def a_link_of_others(folder, patch):
+    (folder.parent / "real").mkdir(mode=0o700)
+    folder.symlink_to(folder.parent / "real")
+    own = folder.lstat().st_uid
+    if own == 0:
+        os.chown(folder, 12345, -1, follow_symlinks=False)
+    else:
+        lstat = Path.lstat
+        theirs = os.stat_result((*lstat(folder)[:4], own + 1, *lstat(folder)[5:]))
+        patch.setattr(Path, "lstat", lambda path: theirs if path == folder else lstat(path))
+
+
+TROUBLES = {
+    "a compiler that hangs": hangs,
+    "CC that no shell reads": lambda folder, patch: patch.setenv("CC", "cc 'half"),
+    "CC that is not there": lambda folder, patch: patch.setenv("CC", "no-such-compiler"),
+    "CC that fails": lambda folder, patch: patch.setenv("CC", "false"),
+    "a full disk": lambda folder, patch: patch.setattr(Path, "write_text", no_space),
+    "no room for a folder": lambda folder, patch: patch.setattr(tempfile, "mkdtemp", no_space),
+    "a folder that others may write": lambda folder, patch: (folder.mkdir(), folder.chmod(0o777)),
+    "a folder of another user": belongs_to_others,
+    "a link of another user": a_link_of_others,
+    "a file instead of a folder": lambda folder, patch: folder.write_text(""),
+}
+OF_COMPILERS = list(TROUBLES)[:4]
+
+
+def warned(function, *args):
+    """The result of a call, and the warnings."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = function(*args)
+    return result, [w for w in found if "compile" in str(w.message)]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("trouble", "later"),
+    [(name, later) for name in TROUBLES for later in (False, True) if not (later and name in OF_COMPILERS)],
+)
+def test_trouble_ends_in_numpy_with_one_warning(trouble, later, afresh, monkeypatch):
+    """later: a compiler was found, and the cache is another."""
+    x = pullback.tensor([1.0, 2.0])
+    if later:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PULLBACK_CACHE", str(afresh.parent / "sound"))
+            found = cache.compiler()
+        monkeypatch.setattr(cache, "compiler", lambda: found)
+    TROUBLES[trouble](afresh, monkeypatch)
+    first, said = warned(pullback.compile(lambda x: x.exp() * 2), x)
+    np.testing.assert_allclose(first.numpy(), 2 * np.exp(x.numpy()), rtol=1e-6)
+    (warning,) = said
+    assert "run as NumPy" in str(warning.message)
+    assert warning.filename == __file__
+    again, said = warned(pullback.compile(lambda x: x.sin() * 3), x)
+    np.testing.assert_allclose(again.numpy(), 3 * np.sin(x.numpy()), rtol=1e-6)
+    assert said == []
+
+
+def test_where_there_is_simply_no_compiler_nothing_is_said(afresh, monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(afresh))
+    result, said = warned(pullback.compile(lambda x: x.exp() * 2), pullback.tensor([0.0]))
+    assert (result.tolist(), said) == ([2.0], [])
+
+
+@needs_compiler
+def test_a_compiler_that_hangs_is_stopped_with_what_it_started(afresh, monkeypatch):
+    text = f"echo $$ > {afresh}/pid; sleep 100 & sleep 100"
+    monkeypatch.setenv("CC", a_program(afresh, "hanging", text))
+    monkeypatch.setattr(cache, "TIME_LIMIT", 0.5)
+    with pytest.raises(cache.CompilerError, match=r"not come to an end within 0.5 seconds(.|\n)*NumPy"):
+        cache.compiler()
+    group = int((afresh / "pid").read_text())
+    for _ in range(100):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-group, os.WNOHANG)
+        if not any(f" {group} " in line and " Z " not in line for line in _processes()):
+            break
+    else:
+        raise AssertionError("what the compiler started is still running")
+
+
+def _processes():
+    """The lines of all processes, as the kernel has them."""
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            yield place.read_text()
+
+
+@needs_compiler
+def test_without_a_home_the_process_has_a_directory_of_its_own(afresh, monkeypatch):
+    for name in ("PULLBACK_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def nobody(uid):
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)  # a container that runs with any number as its user
+    own = cache.directory()
+    assert own.name.startswith("pullback-")
+    assert cache.directory() == own
+    result, said = warned(pullback.compile(lambda x: x.exp() * 2), pullback.tensor([0.0]))
+    assert (result.tolist(), said) == ([2.0], [])
+
+
+@needs_compiler
+def test_a_forked_child_has_a_temporary_directory_of_its_own(afresh, monkeypatch):
+    """That of the parent goes with the parent, and that of the child with the child."""
+    monkeypatch.delenv("PULLBACK_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(afresh.parent / "file" / "below"))
+    (afresh.parent / "file").write_text("")
+    parents = cache.directory()
+    here, there = multiprocessing.Pipe()
+
+    def in_child(pipe):
+        shutil.rmtree(parents)  # the parent has ended
+        found = pullback.compile(lambda x: x.exp() * 2)(pullback.tensor([0.0]))
+        pipe.send((str(cache.directory()), cache.directory().is_dir(), found.tolist()))
+
+    child = multiprocessing.get_context("fork").Process(target=in_child, args=(there,))
+    child.start()
+    assert here.poll(60)
+    childs, was_there, found = here.recv()
+    child.join()
+    assert child.exitcode == 0
+    assert (was_there, found) == (True, [2.0])
+    assert childs != str(parents)
+    assert not Path(childs).exists()
+    assert cache.directory().is_dir()
 
 
 @needs_compiler

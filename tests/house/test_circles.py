@@ -2,13 +2,14 @@
 
 A room is a folder. A file at the top of the package is a room by itself, and so is the `__init__` of a folder that has
 folders in it: it gathers what lies below, which knows nothing of it. What is imported for the type checker alone counts
-as well, for a reader follows it all the same.
+as well, for a reader follows it all the same. Within `table/` that holds for files, too: an entry knows nothing of how
+it is called, recorded or written. Nor does a room use a private name of another.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,13 +61,18 @@ def file_of(parts: tuple[str, ...], root: Path) -> Path:
     return root / "__init__.py"
 
 
-def graph(root: Path) -> Graph:
+def file(path: Path, root: Path) -> str:
+    """A file as a room of its own."""
+    return path.relative_to(root).as_posix()
+
+
+def graph(root: Path, of: Callable[[Path, Path], str] = room) -> Graph:
     """Which rooms of a package import which."""
     found: Graph = {}
     for path in sorted(root.rglob("*.py")):
-        home = room(path, root)
+        home = of(path, root)
         for parts in imports(path, root):
-            other = room(file_of(parts, root), root)
+            other = of(file_of(parts, root), root)
             if other != home:
                 found.setdefault(home, {}).setdefault(other, f"{path.relative_to(root).as_posix()}: {'.'.join(parts)}")
     return found
@@ -84,9 +90,9 @@ def reached(start: str, edges: Graph) -> set[str]:
     return found
 
 
-def circles(root: Path) -> list[str]:
+def circles(root: Path, of: Callable[[Path, Path], str] = room) -> list[str]:
     """The imports by which rooms are tied in a circle, those of one circle in one line."""
-    edges = graph(root)
+    edges = graph(root, of)
     below = {name: reached(name, edges) for name in edges}
     rings = {frozenset(b for b in below[a] if a in below.get(b, ())) | {a} for a in edges if a in below[a]}
     return sorted(
@@ -96,9 +102,65 @@ def circles(root: Path) -> list[str]:
     )
 
 
+# Names that PyTorch gave an underscore and public code uses: subclasses are asked for by them.
+TORCHS = {"_BatchNorm"}
+
+
+def private_imports(root: Path) -> list[str]:
+    """Where a file imports, or reads, a private name of another room: each room says itself what others may use."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        modules = set()
+        for parts in imports(path, root):
+            other = file_of(parts, root)
+            if room(other, root) == room(path, root):
+                continue
+            if parts[-1:] == (other.stem,):
+                modules.add(parts[-1])
+            elif parts and parts[-1].startswith("_") and not parts[-1].startswith("__") and parts[-1] not in TORCHS:
+                found.append(f"{path.relative_to(root).as_posix()}: {'.'.join(parts)}")
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            of_module = isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules
+            if of_module and node.attr.startswith("_") and not node.attr.startswith("__"):
+                found.append(f"{path.relative_to(root).as_posix()}: {ast.unparse(node)}")
+    return found
+
+
+def test_no_room_uses_a_private_name_of_another() -> None:
+    assert private_imports(LIBRARY) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from ..b.y import _z", ["a/x.py: b.y._z"]),
+        ("from ..b.y import _z as z, public", ["a/x.py: b.y._z"]),
+        ("from ..b import y\nz = y._z", ["a/x.py: y._z"]),
+        ("from package.b.y import _z", ["a/x.py: b.y._z"]),
+        ("def f():\n    from ..b.y import _z", ["a/x.py: b.y._z"]),
+        ("from .own import _z\nfrom ..b.y import public\nfrom .. import __version__", []),
+        ("from ..b import y\nz = y.public, y.__name__", []),
+        ("from ..b.y import _BatchNorm", []),
+    ],
+)
+def test_a_private_name_of_another_room_is_found(tmp_path: Path, source: str, found: list[str]) -> None:
+    plant(tmp_path, {"a/x.py": source, "a/own.py": "", "b/y.py": ""})
+    assert private_imports(tmp_path / "package") == found
+
+
 def test_no_two_rooms_import_each_other() -> None:
     assert len(graph(LIBRARY)) > 20
     assert circles(LIBRARY) == []
+
+
+def test_no_two_files_of_the_table_import_each_other() -> None:
+    assert [ring for ring in circles(LIBRARY, file) if "table/" in ring] == []
+
+
+def test_a_circle_of_files_is_found(tmp_path: Path) -> None:
+    plant(tmp_path, {"table/a.py": "from .b import x\n", "table/b.py": "if TYPE_CHECKING:\n    from .a import y\n"})
+    (found,) = circles(tmp_path / "package", file)
+    assert "table/a.py, table/b.py import each other" in found
 
 
 def plant(tmp_path: Path, files: dict[str, str]) -> list[str]:

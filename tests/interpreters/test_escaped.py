@@ -83,6 +83,12 @@ def test_it_is_refused(transform: str, use: str) -> None:
         USES[use](t)
 
 
+def test_it_is_refused_by_a_function_while_another_transform_runs() -> None:
+    t = _escaped("jvp")
+    with pytest.raises(RuntimeError, match="may have escaped from inside a function being"):
+        func.vmap(lambda x: x * _function(t))(pullback.ones(2))
+
+
 @pytest.mark.parametrize("transform", ["jvp", "vmap"])
 def test_it_can_be_looked_at(transform: str) -> None:
     t = _escaped(transform)

@@ -19,7 +19,7 @@ import pullback
 from pullback import nn
 from tests.programs.nn.common import affine, net, words_of
 from tests.programs.nn.containers import content, letters, named
-from tests.programs.nn.hooks import watched
+from tests.programs.nn.module_hooks import watched
 from tests.side_by_side import constant, leaf
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import pullback
-from tests.random_programs import deliberate, making
+from tests.random_programs import compiled, deliberate, making
 from tests.random_programs.running import Machine, Refusal, alike, difference, quietly
 from tests.random_programs.shrinking import shrunk
 from tests.random_programs.steps import Program, Step, forms_of, text_of
@@ -64,8 +64,9 @@ def run(program: Program) -> tuple[Machine, set[int]]:
     return machine, left_out
 
 
-def _quiet(machine: Machine) -> frozenset[str]:
-    return frozenset(name for name, t in machine.tensors().items() if deliberate.cut_off(t))
+def _quiet(ours: Machine, theirs: Machine) -> frozenset[str]:
+    here = {name for name, t in ours.tensors().items() if deliberate.cut_off(t)}
+    return frozenset(name for name in here if deliberate.cut_off_there(theirs.names[name], theirs.lib))
 
 
 def between_libraries(program: Program, ours: Machine | None = None) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
         if number not in left_out:
             theirs.do(number, step)
         mine, other = ours.refusals.get(number), theirs.refusals.get(number)
-        if deliberate.refused_there(mine, other, program) or _constant_here(mine, other, theirs, step):
+        if deliberate.refused_there(mine, other, program, step) or _constant_here(mine, other, theirs, step):
             return between_libraries(program[:number] + program[number + 1 :])
         if "NameError" in (getattr(mine, "kind", ""), getattr(other, "kind", "")):
             return "", ""  # it is no program
@@ -97,7 +98,7 @@ def _constant_here(ours: Refusal | None, theirs: Refusal | None, machine: Machin
 def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple[str, str]:
     """What differs at the end of a program."""
     meant = functools.partial(deliberate.refused_there, program=program)
-    quiet, hidden = _quiet(ours), ours.hidden() | theirs.hidden()
+    quiet, hidden = _quiet(ours, theirs), ours.hidden() | theirs.hidden()
     if any(step.is_function or "autograd" in step.form for step in program):
         lost = [k for k, t in theirs.tensors().items() if t.requires_grad and not ours.names[k].requires_grad]
         quiet |= {name for name in lost if deliberate.constant_there(theirs, name)}
@@ -116,32 +117,46 @@ def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple
     return difference(*(machine.gradients(quiet, second) for machine in (ours, theirs)), meant, half)
 
 
-def eager(rng: random.Random) -> tuple[str, Difference | None]:
-    """Make a program, run it in both libraries; what became of it: "same" or "differs"."""
+# Kinds ----------------------------------------------------------------------------------------------------------------
+
+Found = tuple[str, Difference | None]
+
+
+def _eager(rng: random.Random) -> Found:
+    """Make a program, run it in both libraries."""
     with quietly():
         program, machine = making.eager(rng)
         what, answers = between_libraries(program, machine)
     if not what:
         return "same", None
-    return _found(program, what, answers, between_libraries)
 
-
-def _found(
-    program: Program, what: str, answers: str, compare: Callable[[Program], tuple[str, str]], seconds: float = 2.0
-) -> tuple[str, Difference | None]:
-    """The smallest program that shows the same sort of difference."""
-    sort = what.split(" of ")[0].split(":")[0]
-
-    def shows(candidate: Program) -> bool:
+    def again(candidate: Program) -> tuple[str, str]:
         with quietly():
-            return compare(candidate)[0].split(" of ")[0].split(":")[0] == sort
+            return between_libraries(candidate)
 
-    if not shows(program):  # what was done to make it is part of it
+    if not again(program)[0]:  # what was tried while it was made is part of it
         return "differs", Difference(f"{what} (only as it is made)", answers, program)
-    program = shrunk(program, shows, seconds)
-    with quietly():
-        what, answers = compare(program)
-    return "differs", Difference(what, answers, program)
+    return _smallest(program, again, 2.0)
+
+
+def _compiled(rng: random.Random, backend: str) -> Found:
+    """Make a program, run it as it is written and compiled."""
+    program = compiled.program(rng)
+    outcome = compiled.between_forms(program, backend)[0]
+    if outcome != "differs":
+        return outcome, None
+    return _smallest(program, lambda candidate: compiled.between_forms(candidate, backend)[1:], 2.0)
+
+
+def _smallest(program: Program, compare: Callable[[Program], tuple[str, str]], seconds: float) -> Found:
+    """The smallest program that shows the same sort of difference."""
+
+    def sort(what: str) -> str:
+        return re.split(" of |:|\\(", what)[0]
+
+    what = sort(compare(program)[0])
+    program = shrunk(program, lambda candidate: sort(compare(candidate)[0]) == what, seconds)
+    return "differs", Difference(*compare(program), program)
 
 
 def _random(kind: str, seed: int, number: int) -> random.Random:
@@ -150,13 +165,15 @@ def _random(kind: str, seed: int, number: int) -> random.Random:
 
 def made(kind: str, seed: int, number: int) -> str:
     """The text of the program of this kind with this number under this seed."""
+    rng = _random(kind, seed, number)
     with quietly():
-        return text_of(making.eager(_random(kind, seed, number))[0])
+        return text_of(making.eager(rng)[0] if kind == "eager" else compiled.program(rng))
 
 
-def one(kind: str, seed: int, number: int) -> tuple[str, Difference | None]:
+def one(kind: str, seed: int, number: int) -> Found:
     """Run the program of this kind with this number under this seed; what became of it."""
-    return eager(_random(kind, seed, number))
+    rng = _random(kind, seed, number)
+    return _eager(rng) if kind == "eager" else _compiled(rng, kind)
 
 
 def about(found: Difference) -> str:
@@ -164,4 +181,4 @@ def about(found: Difference) -> str:
     forms = sorted(
         {re.sub(r"-?\d+(\.\d+)?", "0", form) for form in forms_of(found.program) if "lib.tensor(" not in form}
     )
-    return f"{found.what.split(' of ')[0]}: {forms}"
+    return f"{re.split(' of |:', found.what)[0]}: {forms}"

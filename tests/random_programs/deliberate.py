@@ -48,39 +48,50 @@ def reason(text: str) -> Callable[[Reason], Reason]:
 
 # What torch refuses and pullback does on purpose, by torch's words: such a step is left out in both.
 REFUSED_THERE: dict[str, str] = {
-    r"Expected all (in|out)puts to be real|only .*for real|expected.* real": "transforms work on complex numbers",
     r"aten::floor_divide": "`floor_divide` has the gradient 0",
     r"not implemented for '": "torch has no kernel for this dtype",
     r"Could this error message be improved": "torch fails within, in the gradient of real and complex operands",
-    r"batching operators that can support dynamic shape": "`vmap` of a write by mask, whose shape does not change",
-    r"attempted to call in-place operation .* that would mutate a captured Tensor": "transforms write to what is outside",
-    r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
-    r"INTERNAL ASSERT FAILED": "torch fails within",
-    r"vmap: inplace arithmetic": "`vmap` of a write of what is larger in the batch only",
-    r"accessing `data` under vmap": "`vmap` reads `data`",
-    r"stack expects a non-empty TensorList|index 0 out of range for tensor of size \[0": "the Jacobian of an empty tensor is empty",
-    r"Can't detach views in-place|Output 0 of \w+ is a view and is being|is a view and its base or another view": "what a pass or a transform returns is no view",
-    r"more than one element of the written-to tensor refers": "nor does it repeat elements in memory",
     r"passed to _will_engine_execute_node": "hooks on several gradients, leaves among them, under `autograd.grad`",
-    r"a leaf Variable that requires grad is being used in an in-place": "transforms write to what comes from outside",
-    r"A view was created in no_grad mode": "what a pass or a transform returns is no view",
+    r"Subtraction, the `-` operator, with a bool tensor": "of bool and others, a difference is computed",
 }
+# The same of steps that transform a function.
+REFUSED_IN_TRANSFORMS: dict[str, str] = {
+    r"Expected all (in|out)puts to be real|only .*for real|expected.* real": "transforms work on complex numbers",
+    r"batching operators that can support dynamic shape": "`vmap` of a write by mask, whose shape does not change",
+    r"would mutate a captured Tensor": "transforms write to what is outside",
+    r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
+    r"vmap: inplace arithmetic": "`vmap` of a write of what is larger in the batch only",
+    r"stack expects a non-empty TensorList": "the Jacobian of no elements is empty",
+    r"index 0 out of range for tensor of size": "the Jacobian of no elements is empty",
+    r"a leaf Variable that requires grad is being used in an in-place": "transforms write to what comes from outside",
+    r"more than one element of the written-to tensor refers": "results do not repeat elements in memory",
+    r"ComplexHalf": "there is no complex32",
+}
+
 
 # Of operations that save less than torch's do, a gradient is still right after a write to what torch saved; so it is of
 # half precision, of which what is saved is a conversion.
-SAVES_LESS = ("take", "gather", "index_select", "mse_loss", "var(", "std(", "norm(", "repeat_interleave", "topk", "max(",
-              "amax", "sort(", "cummax", "scatter_add", "hypot", "logaddexp", "lerp", "addcmul", "lib.outer", "einsum",
-              "masked_select", "layer_norm", "prod(", "cumprod(", "mean(")  # fmt: skip
+SAVES_LESS = tuple(
+    "take gather index_select mse_loss var( std( norm( repeat_interleave topk max( amax sort( cummax scatter_add hypot "
+    "logaddexp lerp addcmul lib.outer einsum masked_select layer_norm prod( cumprod( mean(".split()
+)
 _WRITTEN = re.compile("has been modified by an inplace operation|Inference tensors cannot be saved")
 
 
-def refused_there(ours: Any, theirs: Any, program: Program = ()) -> bool:
-    """Whether torch cannot do on purpose what pullback did."""
+def refused_there(ours: Any, theirs: Any, program: Program, step: Step | None = None) -> bool:
+    """Whether torch refuses what pullback does on purpose: in a step, or in what is asked for at the end."""
     if not isinstance(theirs, Refusal):
         return False
     if _WRITTEN.search(theirs.message):
         return any(words in form for form in forms_of(program) for words in (*SAVES_LESS, "float16"))
-    return any(re.search(words, theirs.message) for words in REFUSED_THERE)
+    transforms = step is not None and any(name.startswith("f") for name in step.names)
+    known = {**REFUSED_THERE, **REFUSED_IN_TRANSFORMS} if transforms else REFUSED_THERE
+    return any(re.search(words, theirs.message) for words in known)
+
+
+def nothing(ours: Any, theirs: Any) -> bool:
+    """Between the forms of one function, nothing differs on purpose."""
+    return False
 
 
 def of(step: Step, machine: Machine) -> str:
@@ -118,6 +129,14 @@ def turns(form: str) -> bool:
 def cut_off(t: Any) -> bool:
     """Whether it is a view of a tensor that requires grad, made where that was not recorded: a constant here."""
     return bool(t._is_view() and attempt(lambda: t.is_leaf) is True and t._base.requires_grad and not t.requires_grad)
+
+
+def cut_off_there(t: Any, lib: Any) -> bool:
+    """Whether it is such a view in torch, which says that it requires grad, but whose gradient goes nowhere."""
+    if not t._is_view() or attempt(lambda: t.is_leaf) is not True or not t._base.requires_grad:
+        return False
+    with lib.enable_grad():
+        return not t.requires_grad or t.view_as(t).grad_fn.next_functions[0][0] is None
 
 
 def lost(t: Any) -> bool:
@@ -213,6 +232,11 @@ def _(case: Case) -> bool:
 @reason("states that are changed without recording of what requires grad")
 def _(case: Case) -> bool:
     return (turns(case.form) or case.form.startswith(_STATES)) and bool(case.step.mode) and case.t.requires_grad
+
+
+@reason("the product with alpha promotes as every product does")
+def _(case: Case) -> bool:
+    return "alpha=" in case.form and str(case.u.dtype).endswith("bool")
 
 
 @reason("what was retained keeps the old shape in torch; a hook is then not on the way to older views")

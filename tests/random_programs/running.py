@@ -244,11 +244,13 @@ class Machine:
         leaves = {name: t for name, t in self.leaves().items() if name not in quiet}
         last = [(k, t) for k, t in self.tensors().items() if t.requires_grad and k not in quiet and k not in leaves]
         for name, t in reversed(last[-4:]):
-            found[f"gradients of {name}"] = attempt(lambda t=t: self._gradients(t, list(leaves.values()), second))
+            asked = (t, list(leaves.values()), second)
+            found[f"gradients of {name}"] = attempt(lambda asked=asked: self.gradients_of(*asked))
             second = False
         return found
 
-    def _gradients(self, t: Any, leaves: list[Any], second: bool) -> list[Any]:
+    def gradients_of(self, t: Any, leaves: list[Any], second: bool) -> list[Any]:
+        """The weighted gradients of a tensor, and of their sum once more if `second`; hooks leave no note."""
         weights = (self.lib.arange(t.numel()).reshape(t.shape) % 5 + 1).to(t.dtype)
         kept = list(self.log)
         grad = self.lib.autograd.grad

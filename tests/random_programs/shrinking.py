@@ -1,4 +1,4 @@
-"""Making a program smaller while it still shows its difference: a step is left out, and its reader reads what it read."""
+"""Making a program smaller while it shows its difference: a step is left out, and its readers read what it read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _candidates(program: Program) -> Iterator[Program]:
 
 def _without(step: Step, rest: Program) -> Iterator[Program]:
     """What follows a step that is left out."""
-    if step.results:
+    if step.results and not step.is_function:
         for name in dict.fromkeys(name for name in step.names if not name.startswith("f")):
             yield tuple(later.renamed(dict.fromkeys(step.results, name)) for later in rest)
     yield rest

@@ -6,6 +6,7 @@ that is left out hands the name it read on to those that read its result.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -27,7 +28,7 @@ class Step:
     @property
     def line(self) -> str:
         """What it does, with the names filled in."""
-        return self.form.format(*self.names)
+        return self.form.format(*self.names) if self.names else self.form
 
     @property
     def is_function(self) -> bool:
@@ -66,3 +67,12 @@ def forms_of(program: Program) -> Iterator[str]:
     for step in program:
         yield from forms_of(step.body)
         yield step.form
+
+
+_LINE = re.compile(r"(?:with (?P<mode>[^:]+): )?(?:(?P<out>\w+(?:, \w+)*) = )?(?P<form>.*)")
+
+
+def written(text: str) -> Program:
+    """The program of lines that somebody wrote, divided by ends of lines or semicolons."""
+    found = (_LINE.fullmatch(line.strip()) for line in text.replace(";", "\n").strip().splitlines())
+    return tuple(Step(m["form"], out=m["out"] or "", mode=m["mode"] or "") for m in found if m)

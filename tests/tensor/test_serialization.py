@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import collections
 import copy
+import errno
 import io
 import json
 import os
 import pathlib
 import pickle
+import re
 import stat
 import struct
+import tracemalloc
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
@@ -770,3 +773,205 @@ def test_a_sparse_tensor_is_copied_and_pickled() -> None:
         assert b.is_leaf
         assert b.grad.to_dense().tolist() == [1.0, 1.0]
     assert a.grad is None
+
+
+# -- hostile files -----------------------------------------------------------------------------------------------------
+
+
+def _small_files() -> dict[str, Any]:
+    return {
+        "nested.pt": OrderedDict(a=(1, pullback.Size([2, 3]), 1j), p=nn.Parameter(pullback.ones(2))),
+        "sparse.pt": pullback.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2)),
+        "of_others.safetensors": {"a": pullback.ones(2), "b": pullback.arange(3)},
+    }
+
+
+@pytest.mark.parametrize("name", _small_files())
+def test_a_changed_byte_is_an_error_that_names_the_file(name: str, tmp_path: Path) -> None:
+    """Each byte in turn. What is loaded all the same is what was saved; safetensors has no checksums."""
+    path, obj = tmp_path / name, _small_files()[name]
+    save(obj, path)
+    whole = path.read_bytes()
+    refused = 0
+    for place, byte in enumerate(whole):
+        for other in (byte ^ 1, byte ^ 0xFF):
+            path.write_bytes(whole[:place] + bytes([other]) + whole[place + 1 :])
+            try:
+                found, said = load(path), name
+            except RuntimeError as error:
+                found, said = obj, str(error)
+                refused += 1
+            assert name in said, (place, other)
+            if path.suffix == ".pt":
+                same(found, obj)
+    assert refused > 0.5 * len(whole)
+
+
+@pytest.mark.parametrize("name", ["nested.pt", "of_others.safetensors"])
+def test_a_file_cut_short_is_an_error_that_names_it(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    save(_small_files()[name], path)
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(RuntimeError, match=name):
+            load(path)
+
+
+def _archive(tree: Any, compression: int = zipfile.ZIP_STORED, **members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("pullback.json", tree if isinstance(tree, str) else _described(tree))
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return file.getvalue()
+
+
+def _described(tree: Any) -> str:
+    return json.dumps({"format": "pullback", "version": 1, "tree": tree})
+
+
+def _header_of(shape: str, descr: str = "<f4") -> bytes:
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+def _safetensors_of(header: Any, data: bytes = b"", length: int | None = None) -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+_LARGE = {"dtype": "F32", "shape": [1 << 28], "data_offsets": [0, 1 << 30]}
+BOMBS = {
+    "a compressed array": _archive({"tensor": "a"}, zipfile.ZIP_DEFLATED, a=_header_of("(67108864,)") + bytes(1 << 28)),
+    "a compressed tree": _archive(_described([0] * 10_000_000), zipfile.ZIP_DEFLATED),
+    "a shape": _archive({"tensor": "a"}, a=_header_of("(1073741824,)")),
+    "a shape beyond any memory": _archive({"tensor": "a"}, a=_header_of(f"({2**62}, 3)")),
+    "a dtype": _archive({"tensor": "a"}, a=_header_of("(1,)", "|V1073741824")),
+    "two lengths below 0": _archive({"tensor": "a"}, a=_header_of("(-1, -1)") + bytes(4)),
+    "a header of safetensors": _safetensors_of({}, length=99_000_000),
+    "a tensor of safetensors": _safetensors_of({"a": _LARGE}, bytes(100)),
+    "nesting": _archive('{"format": "pullback", "version": 1, "tree": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_does_not_fill_the_memory(bomb: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.pt"
+    path.write_bytes(BOMBS[bomb])
+    assert len(BOMBS[bomb]) < 1_000_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(RuntimeError, match=r"bomb\.pt' is damaged"):
+            load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000
+
+
+def test_members_that_lie_on_each_other_are_refused() -> None:
+    """An archive of which each member says that it is nearly the whole file."""
+    save([pullback.zeros(1000), pullback.ones(1000)], file := io.BytesIO())
+    data = bytearray(file.getvalue())
+    places = [m.start() for m in re.finditer(b"PK\x01\x02", data)]
+    offset = data[places[1] + 42 : places[1] + 46]
+    data[places[2] + 42 : places[2] + 46] = offset
+    with pytest.raises(RuntimeError, match="is damaged"):
+        load(io.BytesIO(bytes(data)))
+    for place in places[1:]:
+        for field in (20, 24):  # the sizes of the member, compressed and not
+            data[place + field : place + field + 4] = struct.pack("<I", len(data) - 100)
+    with pytest.raises(RuntimeError, match="longer than its"):
+        load(io.BytesIO(bytes(data)))
+
+
+@pytest.mark.parametrize(
+    ("tree", "match"),
+    [
+        ({"size": ["a"]}, "length is 'a'"),
+        ({"size": [1.5]}, "length is 1.5"),
+        ({"size": [True]}, "length is True"),
+        ({"size": [-1]}, r"size is \[-1\]"),
+        ({"size": "23"}, "size is '23'"),
+        ({"size": 5}, "size is 5"),
+        ({"ordered_dict": [], "metadata": 5}, "versions of modules are 5"),
+        ({"ordered_dict": [], "metadata": [1]}, "versions of modules are"),
+        ({"ordered_dict": [], "metadata": {"dict": [["", 5]]}}, "versions of modules are"),
+        ({"tensor": "a", "requires_grad": 1}, "requires_grad is 1"),
+        ({"parameter": "a", "requires_grad": "yes"}, "requires_grad is 'yes'"),
+        ({"sparse": ["i", "a"], "size": [2.5], "coalesced": True}, "length is 2.5"),
+        ({"sparse": ["i", "a"], "size": [3], "coalesced": 1}, "coalesced is 1"),
+        ({"float": 5}, "float is 5"),
+        ({"float": ["inf"]}, "float is"),
+        ({"tensor": 5}, "no"),
+        ({"nonsense": 5}, "no"),
+        ({}, "no"),
+    ],
+)
+def test_values_of_other_types_are_damage(tree: Any, match: str) -> None:
+    arrays = {}
+    for name, array in (("a", np.ones(1, np.float32)), ("i", np.zeros((1, 1), np.int64))):
+        np.lib.format.write_array(member := io.BytesIO(), array)
+        arrays[name] = member.getvalue()
+    with pytest.raises(RuntimeError, match=rf"the file is damaged, .*{match}"):
+        load(io.BytesIO(_archive(tree, **arrays)))
+
+
+@pytest.mark.parametrize(
+    "text", ['"version": true, "tree": 1', '"version": "1", "tree": 1', '"version": 1, "tree": NaN']
+)
+def test_a_description_of_other_types_is_damage(text: str) -> None:
+    with pytest.raises(RuntimeError, match="the file is damaged"):
+        load(io.BytesIO(_archive('{"format": "pullback", ' + text + "}")))
+
+
+class _Failing(io.BytesIO):
+    """A file that fails where its content is read."""
+
+    def __init__(self, data: bytes, error: BaseException) -> None:
+        super().__init__(data)
+        self._error = error
+
+    def read(self, size: Any = -1) -> bytes:
+        if self.tell() > 60:
+            raise self._error
+        return super().read(size)
+
+
+@pytest.mark.parametrize("name", ["nested.pt", "of_others.safetensors"])
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), MemoryError("no room")])
+def test_an_error_of_the_system_names_the_file(
+    name: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    save(_small_files()[name], path)
+    data = path.read_bytes()
+    monkeypatch.setattr("builtins.open", lambda *args: _Failing(data, error))
+    with pytest.raises(type(error), match=name) as said:
+        load(path)
+    assert getattr(said.value, "errno", None) == getattr(error, "errno", None)
+
+
+@pytest.mark.parametrize("name", ["nested.pt", "of_others.safetensors"])
+def test_a_full_disk_is_an_error_that_names_the_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / name
+    path.write_bytes(b"before")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=name) as said:
+        save(_small_files()[name], path)
+    assert said.value.errno == errno.ENOSPC
+    assert [path.read_bytes(), os.listdir(tmp_path)] == [b"before", [name]]
+
+
+def test_a_dtype_that_we_lack_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "eight.safetensors"
+    path.write_bytes(_safetensors_of({"a": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}, b"1"))
+    with pytest.raises(RuntimeError, match=r"tensor 'a' of '.*eight\.safetensors'"):
+        load(path)

@@ -10,6 +10,7 @@ import copy
 import gc
 import operator
 import pickle
+import re
 import weakref
 from collections.abc import Callable
 from types import ModuleType
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback import errors
 from tests.oracle import array_of, call, cases, difference, name_of
 
 
@@ -520,3 +522,15 @@ torch.addmm(x.t() @ x, x.t(), x, beta=torch.ones(1, 3)) | torch.scalar_tensor(s)
 def test_a_tensor_without_dimensions_is_a_number_where_one_is_wanted(torch: ModuleType, code: str) -> None:
     ours, theirs = evaluated(pullback, code), evaluated(torch, code)
     assert not difference(ours, theirs)
+
+
+def test_an_error_of_numpys_about_an_axis_never_contradicts_itself() -> None:
+    for axis, ndim, words in [
+        (0, 0, "Dimension specified as 0 but tensor has no dimensions"),
+        (-1, 0, "Dimension specified as -1 but tensor has no dimensions"),
+        (1, 0, r"expected to be in range of \[-1, 0\], found 1"),
+        (2, 2, r"expected to be in range of \[-2, 1\], found 2"),
+    ]:
+        error = errors.translate("f", [], np.exceptions.AxisError(axis, ndim))
+        assert type(error) is IndexError
+        assert re.search(words, str(error))

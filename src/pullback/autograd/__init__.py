@@ -1,9 +1,9 @@
-"""The heart: nodes, the engine that sends gradients back through them, and `Function`, by which anyone adds a node."""
+"""The heart: nodes, the engine that sends gradients back through them, and `Function`, which lets anyone add a node."""
 
 import importlib as _importlib
 from typing import Any as _Any
 
-from . import function, graph
+from . import function
 from .api import backward, grad
 from .function import Function, FunctionCtx
 from .grad_mode import (
@@ -20,13 +20,14 @@ from .grad_mode import unsafe_preserve_version_counter as _unsafe_preserve_versi
 from .node import AccumulateGrad, Node
 from .saved import SavedTensor
 
-# What PyTorch has in `torch.autograd` and is not the heart: the modules it lives in, below `pullback`, and its names.
+# Names that PyTorch has in `torch.autograd` and that are not in the heart, by their modules below `pullback`.
 _MOVED = {
     "compat.variable": "Variable variable",
     "diagnose.anomaly": "anomaly detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
     "diagnose.gradcheck.checking": "GradcheckError gradcheck gradgradcheck",
     "diagnose.origins": "is_recording_origins record_origins",
     "func": "forward_ad functional",
+    "utils.graph": "graph",
 }
 
 __all__ = [

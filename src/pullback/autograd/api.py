@@ -41,12 +41,10 @@ def backward(
     Args:
         tensors: the outputs, Tensors that require grad.
         grad_tensors: one Tensor (or None) for each.
-        retain_graph: keep what the nodes saved, so that the graph can be used again; default: the value of
-        `create_graph`.
-        create_graph: record this pass itself, for higher derivatives.
-        grad_variables: the old name of `grad_tensors`.
-        inputs: accumulate only into these tensors. Those that are not leaves retain their gradients from then on. Nodes
-        that do not lead to them do not run.
+        retain_graph: keep the nodes' saved values, so that the graph can be used again; default: the value of
+        `create_graph`. create_graph: record this pass itself, for higher derivatives. grad_variables: the deprecated
+        name of `grad_tensors`. inputs: accumulate only into these tensors. Those that are not leaves retain their
+        gradients from then on. Nodes that do not lead to `inputs` do not run.
 
     Raises:
         RuntimeError: an output does not require grad; a gradient is missing or has another shape; saved tensors
@@ -120,7 +118,7 @@ def grad(
         only_inputs: deprecated, and ignored.
         allow_unused: an input that the outputs do not depend on gives None instead of an error.
         is_grads_batched: `grad_outputs` have one more axis in front; one pass computes all its entries, as `vmap` does.
-        materialize_grads: zeros instead of None, which with `create_graph` require grad as the other gradients do.
+        materialize_grads: zeros instead of None; with `create_graph` they require grad like the other gradients.
 
     >>> import pullback
     >>> x = pullback.tensor(2.0, requires_grad=True)
@@ -167,7 +165,7 @@ def grad(
                 f"The differentiated Tensor at index {len(found)} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
-        # a broadcast view is read-only and repeats its memory; the caller gets an array that can be written to
+        # a broadcast view is read-only and repeats its memory; the caller gets a writable array
         if type(g) is _ndarray and (g.base is None or g.flags.writeable):
             found.append(wrap(g))
         else:
@@ -176,7 +174,7 @@ def grad(
 
 
 def _edges_of(wanted: Sequence[Any]) -> list[Edge]:
-    """The edges to the tensors that gradients are wanted for."""
+    """The edges to the tensors whose gradients are wanted."""
     edges: list[Edge] = []
     for t in wanted:
         if type(t) is GradientEdge:
@@ -254,7 +252,7 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
 
 
 class Batches:
-    """Runs a function of one example for a batch: `func.vmap`, which sets itself here when it is imported."""
+    """Holds `func.vmap`, which runs a function of one example for a batch; `assembly.py` sets it."""
 
     vmap: Callable[..., Any]
 
@@ -307,7 +305,7 @@ def _retain_grad(self: Tensor) -> None:
 
 
 def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
-    """The hooks of this tensor by their numbers; None where there cannot be any yet."""
+    """The hooks of this tensor by their numbers; None if there cannot be any yet."""
     if self._edge is not None:
         hooks = self._edge[0]._hooks
         return None if hooks is None else hooks.of_output.get(self._edge[1])
@@ -315,7 +313,7 @@ def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
 
 
 def _grad_dtype(self: Tensor) -> Any:
-    """The dtype to which gradients that arrive at this leaf are converted; None: they keep their own.
+    """The dtype that gradients arriving at this leaf are converted to; None: they keep their own.
 
     It is the leaf's own dtype unless it is set. A new value counts for later uses of the leaf.
     RuntimeError if the tensor is not a leaf, or has a gradient of another dtype.

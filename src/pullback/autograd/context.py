@@ -25,7 +25,7 @@ class FunctionNode(Node):
     """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
 
     needs_input_grad: for each argument of forward, whether its gradient is wanted. In a backward pass towards some
-    inputs only, it is wanted for those.
+    inputs, only their gradients are wanted.
     """
 
     __slots__ = ("__dict__", "_constants", "_others")
@@ -43,15 +43,15 @@ class FunctionNode(Node):
     _output_types: Sequence[Any] | None = (
         None  # (shape, dtype) of each tensor, else None; None as a whole if the output is one tensor
     )
-    _door: Door | None = None  # how arguments and outputs nest, where they do
+    _door: Door | None = None  # the nesting of arguments and outputs, if they nest
 
-    # What forward calls -----------------------------------------------------------------------------------------
+    # Methods for forward -----------------------------------------------------------------------------------------
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs, outputs or intermediate tensors for backward, which reads them from `saved_tensors`.
 
-        Unlike a plain attribute it is checked for writes in between, freed after backward, and never keeps an output
-        alive.
+        Unlike a plain attribute, such a tensor is checked for writes in between, freed after backward, and never keeps
+        an output alive.
         """
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
@@ -68,7 +68,13 @@ class FunctionNode(Node):
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for a `jvp`, apart from those that `save_for_backward` keeps."""
+        """Keep tensors for a `jvp`, separate from those of `save_for_backward`."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
+                    f"on ctx. Found {type(t).__name__}."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
@@ -76,7 +82,7 @@ class FunctionNode(Node):
         _only_tensors("mark_dirty()", args)
         self._dirty, self._marked = args, True
         for t in args:
-            t._bump()  # also where forward wrote behind the tensor's back, through its array
+            t._bump()  # also if forward wrote through the tensor's array, which is not counted
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no derivative; backward still gets (zero) gradients for them."""
@@ -91,14 +97,14 @@ class FunctionNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """As for any node; an argument that is not a tensor has no place in it."""
+        """As for any node, for the arguments that are tensors."""
         return tuple((e[0], e[1]) if e else (None, 0) for _, e in self._tensor_edges())
 
     def _tensor_edges(self) -> list[tuple[int, Edge | None]]:
         """The edges of the arguments that are tensors, each with the number of the argument."""
         return [(i, edge) for i, edge in enumerate(self._edges) if not self._others >> i & 1]
 
-    # What backward calls ----------------------------------------------------------------------------------------
+    # Methods for backward ----------------------------------------------------------------------------------------
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
@@ -135,7 +141,7 @@ class FunctionNode(Node):
         return self.saved_tensors
 
     def apply(self, *grad_outputs: Any) -> Any:
-        """The result of backward for these gradients of the outputs. No hook is called, and nothing is freed."""
+        """The result of backward for these gradients of the outputs. No hook is called, and no value is freed."""
         return self._forward_cls.backward(self, *grad_outputs)
 
     def get_saved_variables(self) -> tuple[Tensor | None, ...]:
@@ -157,7 +163,7 @@ class FunctionNode(Node):
         return self._saved
 
     def _pack(self, pack: Any, unpack: Any, only: int | None = None) -> None:
-        """Have hooks pack the saved values, or `only` one of them. The hooks then answer for the versions."""
+        """Let hooks pack the saved values, or `only` one of them. Versions are then no longer checked."""
         if self._saved:
             outputs = self._saved_outputs or {}
             self._saved = pack_all(self._saved, lambda i, t: outputs.get(i), pack, unpack, only)
@@ -165,7 +171,7 @@ class FunctionNode(Node):
                 self._versions = None
 
     def _output(self, t: Tensor, i: int) -> Tensor:
-        """A saved output with its place in the graph. It is kept without one, so that it and the node form no cycle."""
+        """A saved output with its place in the graph; it is kept without, so that it and the node form no cycle."""
         assert self._saved_outputs is not None
         if i not in self._saved_outputs:
             return t
@@ -175,7 +181,7 @@ class FunctionNode(Node):
         out._requires_grad = True
         return out
 
-    # What the engine calls --------------------------------------------------------------------------------------
+    # Methods for the engine --------------------------------------------------------------------------------------
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         backward = self._forward_cls.backward if self._door is None else self._door.backward
@@ -216,7 +222,7 @@ class FunctionNode(Node):
         return [g._data if isinstance(g, Tensor) and not taped else g for g in self._run(None, True, needed, keep)]
 
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
-        """The gradients as backward gets them: zeros or None where none arrived."""
+        """The gradients as backward gets them: zeros or None for missing ones."""
         given: list[Any] = []
         for value, kind in zip(g, self._output_types or (), strict=True):
             if value is None and self._materialize and kind is not None:  # of an output that is a tensor
@@ -225,7 +231,7 @@ class FunctionNode(Node):
         return given
 
     def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
-        """Gradients cut to the number of arguments, where those beyond are None, as torch allows."""
+        """Gradients cut to the number of arguments, if the further ones are None, as torch allows."""
         n = len(self._edges)
         if len(grads) < n or any(g is not None for g in grads[n:]):
             raise self._wrong_count(len(grads), n)
@@ -266,7 +272,7 @@ class FunctionNode(Node):
         return name
 
     def _check_gradient(self, data: Any, edge: Any) -> None:
-        """Refuse a gradient whose shape or kind does not fit its argument; warn where it merely broadcasts."""
+        """Refuse a gradient whose shape or kind does not fit its argument; warn if it merely broadcasts."""
         cls, (_, _, shape, dtype) = self._forward_cls, edge
         i, *same = (i for i, e in enumerate(self._edges) if e is edge)  # one tensor may be several arguments
         name = self._argument(i) + "".join(f" or {self._argument(k)}" for k in same)

@@ -1,8 +1,8 @@
 """The rules for defining a Function, checked when its class is made.
 
-Everything that can be known from the class alone is refused here, with the place and the corrected line: methods that
-are not static, an `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it
-will be given.
+Every fault that the class alone shows is refused here, with the place and the corrected line: methods that
+are not static, an `__init__` that takes arguments, a missing forward, a backward that cannot take the gradients it will
+get.
 """
 
 from __future__ import annotations
@@ -16,21 +16,30 @@ from typing import Any
 
 _CONTEXTS = ("ctx", "context", "_")  # what the first parameter is called where it is the context
 STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
+# What a method that a class does not define says, in PyTorch's words.
+MISSING = {
+    "forward": "You must implement the forward function for custom autograd.Function.",
+    "setup_context": "setup_context is not implemented.",
+    "jvp": "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
+    "vmap": "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+    "generate_vmap_rule=True.",
+}
 
 
 class Contract:
     """The facts about a Function's methods that its calls need."""
 
-    __slots__ = ("_cls", "_takes", "counts", "names", "separate", "signature")
+    __slots__ = ("_cls", "_takes", "counts", "methods", "names", "separate", "signature")
 
     def __init__(self, cls: type) -> None:
         self._cls: Any = cls
-        self.separate = "setup_context" in _methods(cls)
+        self.methods = _methods(cls)  # those it defines
+        self.separate = "setup_context" in self.methods
         self.signature = inspect.signature(cls.forward)  # type: ignore[attr-defined]
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
-        backward = _methods(cls).get("backward")
-        self.counts: set[int] = set()  # the numbers of outputs seen so far that backward can take gradients for
+        backward = self.methods.get("backward")
+        self.counts: set[int] = set()  # the numbers of outputs accepted so far
         self._takes = _positional(backward, 1) if backward else (0, None)
 
     def bind(
@@ -57,7 +66,7 @@ class Contract:
         return bound.args[len(lead) :], bound.kwargs
 
     def accept(self, gradients: int) -> None:
-        """Refuse a number of results for which backward cannot take the gradients."""
+        """Refuse a number of results if backward cannot take as many gradients."""
         least, most = self._takes
         if gradients < least or (most is not None and gradients > most):
             raise wrong_parameters(self._cls, self._cls.backward, gradients)
@@ -70,6 +79,16 @@ class Contract:
             if p.kind is p.VAR_POSITIONAL and i >= k:
                 return f"*{p.name}[{i - k}]"
         return self.names[i] if i < len(self.names) else f"argument {i}"
+
+
+def missing(name: str, said: str) -> Any:
+    """A method of the base, which says that the class does not define it."""
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{said}\n  What to do: define the {name} staticmethod in the class.")
+
+    method.__name__ = method.__qualname__ = name
+    return method
 
 
 def _methods(cls: type) -> dict[str, Any]:
@@ -179,7 +198,7 @@ def adopt_vjp(cls: type) -> None:
 
 
 def box_gradients(cls: type) -> None:
-    """Wrap a backward that takes the gradients in one list, so that it is called as every other."""
+    """Wrap a backward that takes the gradients in one list, so that it is called like any other."""
     backward = cls.__dict__.get("backward")
     if not isinstance(backward, staticmethod):
         return
@@ -257,7 +276,7 @@ def _grad_names(n: int) -> str:
 def _tuples(forward: Any) -> set[int]:
     """The lengths of the tuples that forward makes. The tuple it returns is among them, if it is written out.
 
-    They are read off the compiled code, which takes a fraction of the time of reading the source.
+    They are read from the compiled code, which is much faster than reading the source.
     """
     code = getattr(forward, "__code__", None)
     if code is None:

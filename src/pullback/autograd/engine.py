@@ -2,11 +2,11 @@
 
     pop the newest node that waits -> its hooks -> its rule -> gradients along its edges -> leaves' .grad
 
-`Pass.run` is that loop, and `execute` is what surrounds it. The loop works on raw payloads. Where the pass is *taped*
-it works on Tensors: because the pass is itself recorded (`create_graph=True`), or because the payloads belong to a
-transform. Gradients on their way are kept in the pass's own dictionaries and never on the nodes, so an exception leaves
-the graph as it was. Whatever a rule returns is made to fit the edge it travels along, here and nowhere else: a
-broadcast is summed away, a dtype is cast back.
+`Pass.run` is that loop, and `execute` surrounds it. The loop works on raw payloads. If the pass is *taped* it works on
+Tensors: because the pass is itself recorded (`create_graph=True`), or because the payloads belong to a transform.
+Gradients on their way are kept in the pass's own dictionaries and never on the nodes, so an exception leaves the graph
+unchanged. The result of a rule is made to fit its edge here and nowhere else: a broadcast is summed away, a dtype is
+cast back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..tensor.memory import ONE_LOCAL
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Tensor
 from .hooks import fire_around, fire_of_leaf, fire_of_outputs
-from .nesting import is_deep, on_an_empty_stack
+from .inner_passes import is_deep, on_an_empty_stack
 from .node import AccumulateGrad, Node, reachable, retain
 
 Captures = dict[Node, dict[int, Any]]
@@ -48,11 +48,10 @@ def execute(
 ) -> dict[Any, Any]:
     """Run the backward pass that starts with the gradients `roots`.
 
-    keep: nodes keep what they saved. taped: gradients are Tensors instead of payloads. towards: run only the nodes that
-    lead to these, unless None; of a single root that leads to none of them, run the hooks. captures: for these nodes,
-    note the gradients of these outputs. accumulate: add what has arrived at
-    leaves to their ``.grad`` when the pass ends; else it is returned, by `AccumulateGrad`. recorded: whether the pass
-    is itself recorded.
+    keep: nodes keep their saved values. taped: gradients are Tensors instead of payloads. towards: run only the nodes
+    that lead to these, unless None; for a single root that leads to none of them, run the hooks. captures: for these
+    nodes, note the gradients of these outputs. accumulate: add the gradients of leaves to their ``.grad`` when the pass
+    ends; else they are returned, by `AccumulateGrad`. recorded: whether the pass is itself recorded.
     """
     modes = thread.modes
     if modes.running_pass is not None and is_deep():
@@ -65,7 +64,7 @@ def execute(
             needed.add(root)
             accumulate = False
             if root._edges:
-                captures[root] = {}  # nothing is wanted of it, and so it does not run
+                captures[root] = {}  # none of its gradients is wanted, so it does not run
     before = modes.grad_enabled, modes.needed, modes.running_pass
     running = Pass(edges, keep, taped, needed, captures, accumulate)
     modes.grad_enabled = recorded and not modes.inference
@@ -83,7 +82,7 @@ def execute(
 
 
 def _taken(arrived: dict[Any, Any], leaf: AccumulateGrad) -> tuple[bool, Any]:
-    """Take out the gradient that arrived at a leaf: whether nobody else can see it, and the gradient."""
+    """Take out the gradient that arrived at a leaf: returns whether it is unshared, and the gradient."""
     g = arrived.pop(leaf)
     return getrefcount(g) <= ONE_LOCAL, g
 
@@ -96,7 +95,7 @@ def queue_callback(callback: Callable[[], None]) -> None:
 
 
 class Pass:
-    """A backward pass: how it runs (as in `execute`), which nodes it will reach, and what is called when it ends.
+    """A backward pass: its options (as in `execute`), the nodes that it will reach, and the callbacks at its end.
 
     roots: the edges along which it starts.
     """
@@ -128,24 +127,24 @@ class Pass:
         self.roots, self.keep, self.taped, self.needed = roots, keep, taped, needed
         self.captures, self.accumulate = captures, accumulate
         self.callbacks: list[Callable[[], None]] = []
-        self._like: dict[Node, Edge] = {}  # for nodes that None was sent to: an edge that leads there
+        self._like: dict[Node, Edge] = {}  # for nodes that got None: an edge to each
         self._watcher = thread.modes.watcher
         self._found: set[Node] | None = None
         self._places: dict[Node, float] | None = None
 
     def run(self, grads: Sequence[Any]) -> dict[Any, Any]:
-        """Deliver `grads` to the roots; run the newest node that waits and deliver what it sends, until none waits.
+        """Deliver `grads` to the roots; run the newest node that waits and deliver its gradients, until no node waits.
 
         Every node that uses a result is newer than the node that made it. So the newest node that waits has received
-        all it will get. Those that wait are in the heap, with their gradients in `waiting`; all but `latest`, which
-        came last and is most often the next to run. Returns what has arrived at leaves; only leaves with hooks take
-        part in the order.
+        all its gradients. Waiting nodes are in the heap, with their gradients in `waiting`; all but `latest`, which
+        came last and is most often the next to run. Returns the gradients that arrived at leaves; only leaves with
+        hooks take part in the order.
         """
         taped, needed, keep, captures = self.taped, self.needed, self.keep, self.captures
         heap: list[tuple[float, Node]] = []  # the nodes that wait, the newest first
         waiting: dict[Node, Any] = {}  # their gradients so far
-        arrived: dict[Any, Any] = {}  # what has come for leaves without hooks
-        own: set[Any] = set()  # where a sum was made whose memory nobody else can see: it is added to in place
+        arrived: dict[Any, Any] = {}  # the gradients of leaves without hooks
+        own: set[Any] = set()  # sums in unshared memory: they are added to in place
         watched = self._watcher is not None
         edges: Sequence[Any] = self.roots
         node = latest = latest_g = cast(Any, None)  # the node that runs; the one that came last, and its gradient
@@ -181,7 +180,7 @@ class Pass:
                     heappush(heap, (self.place(target), target))
                 elif g is not None:
                     arrived[target] = g
-            grads = g = None  # type: ignore[assignment] # nothing of it is kept while the next node runs
+            grads = g = None  # type: ignore[assignment] # keeps no reference while the next node runs
             if latest is None:
                 if not heap:
                     return arrived
@@ -201,7 +200,7 @@ class Pass:
                 grads = self._turn(node, g, arrived)
 
     def _turn(self, node: Any, g: Any, arrived: dict[Any, Any]) -> Sequence[Any]:
-        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns what it sends on."""
+        """Run a node that has hooks, is captured, is a leaf, got None or is watched. Returns its gradients."""
         taped, needed = self.taped, self.needed
         wanted = self.captures.get(node) if self.captures else None
         goes_on = wanted is None or needed is None or any(edge and edge[0] in needed for edge in node._edges)
@@ -247,7 +246,7 @@ class Pass:
         return [fit(grad, edge, node) if edge and grad is not None else None for grad, edge in pairs]
 
     def _rule(self, node: Node, like: Any, g: Any) -> Sequence[Any]:
-        """What a node sends for `g`; where nothing came, or hooks took it away, for zeros as `like` has them."""
+        """The gradients that a node sends for `g`, or for zeros like `like` if none came or hooks took it away."""
         if g is None or (node._outputs > 1 and all(part is None for part in g)):
             return node._run_empty(like[2], like[3], self.taped, self.needed, self.keep)
         return node._run(g, self.taped, self.needed, self.keep)
@@ -261,7 +260,8 @@ class Pass:
         return node in self._found
 
     def place(self, leaf: AccumulateGrad) -> float:
-        """The place of a leaf with hooks in the order of nodes: next after its last consumer; of a root, before all."""
+        """The place of a leaf with hooks in the order of nodes: next after its last consumer; for a root, before
+        all."""
         places = self._places
         if places is None:
             places = self._places = {}
@@ -277,7 +277,7 @@ class Pass:
 
 
 def _like(g: Any) -> Any:
-    """An edge that has the shape and the dtype of the one gradient of a node, before hooks take that away."""
+    """An edge with the shape and dtype of the only gradient of a node, before hooks take that away."""
     data = g._data if isinstance(g, Tensor) else g
     return None, 0, getattr(data, "shape", ()), getattr(data, "dtype", None)
 
@@ -293,7 +293,7 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
     data: Any = g._data if isinstance(g, Tensor) else g
     shape, found = edge[2], data.shape
     dtype: Any = edge[3]
-    if dtype is None:  # any will do: of a leaf whose `grad_dtype` is None
+    if dtype is None:  # any dtype will do: a leaf with `grad_dtype` None
         dtype = data.dtype
     if found != shape or data.dtype != dtype:
         if node is not None:
@@ -309,7 +309,7 @@ def fit(g: Any, edge: Edge, node: Node | None) -> Any:
 
 
 def _added(held: Any, g: Any, target: Any, nr: int, own: set[Any], taped: bool) -> Any:
-    """What has come for `target`, with `g` added at its output `nr`: one gradient, or of several outputs a list."""
+    """The gradient of `target` with `g` added at its output `nr`: one gradient, or a list for several outputs."""
     if g is None:
         return held
     if target._outputs == 1:
@@ -320,7 +320,7 @@ def _added(held: Any, g: Any, target: Any, nr: int, own: set[Any], taped: bool) 
 
 
 def _sum(held: Any, g: Any, own: set[Any], mark: Any, taped: bool) -> Any:
-    """The sum of what is held, if anything, and `g`: in place, where `own` says that nobody else can see its memory."""
+    """The sum of the held gradient, if any, and `g`: in place if `own` says that its memory is unshared."""
     if held is None:
         return g
     if mark in own:
@@ -332,7 +332,7 @@ def _sum(held: Any, g: Any, own: set[Any], mark: Any, taped: bool) -> Any:
 
 
 def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
-    """The nodes on some path from `roots` to `targets`; those older than every target cannot be."""
+    """The nodes on some path from `roots` to `targets`; nodes older than every target are not searched."""
     oldest = -inf
     for node in targets:
         if not node._edges:  # a leaf, which may be older than any node

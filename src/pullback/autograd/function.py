@@ -1,8 +1,8 @@
-"""Function: the plug-in interface for adding a node of one's own to the graph.
+"""Function: the plug-in interface for adding user-defined nodes to the graph.
 
-A subclass says how to compute (`forward`) and how a gradient goes back (`backward`), both static methods. Each call
+A subclass defines the computation (`forward`) and its gradient (`backward`), both static methods. Each call
 of `apply` makes one `FunctionNode`: it is the ``ctx`` that both methods get, and it is the output's ``grad_fn``. It
-holds everything that one call has to remember.
+holds the state of one call.
 
 `apply` is also where values that nest come in and go out. `_enter` flattens the arguments. `_leave` flattens the
 results and nests them again once they are outputs of the node. In between there are only leaves, and a `Door` to the
@@ -21,7 +21,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
-from .contract import Contract, adopt_vjp, box_gradients, check
+from .contract import MISSING, Contract, adopt_vjp, box_gradients, check, missing
 from .node import Node, begin, leaf_edge
 from .outputs import attach, is_among, keep, outside
 from .structure import Door, Nesting, changed, holds_tensors
@@ -34,14 +34,14 @@ def __dir__() -> list[str]:
 
 
 class Function:
-    """A differentiable operation of one's own. Subclass it, write two static methods, and call it through `apply`.
+    """A user-defined differentiable operation. Subclass it, write two static methods, and call it through `apply`.
 
     ``forward(ctx, *args)`` computes; it may save tensors with ``ctx.save_for_backward`` and set any attribute on
-    ``ctx``. ``backward(ctx, *grad_outputs)`` gets the gradient of the loss with respect to each output and returns one
-    for each argument of forward, None where there is none: the vector-Jacobian product ``grad_output^T J``.
-    Alternatively ``forward(*args)`` computes only and ``setup_context(ctx, inputs, output)`` saves.
+    ``ctx``. ``backward(ctx, *grad_outputs)`` gets the gradient of the loss with respect to each output and returns a
+    gradient (or None) for each argument of forward: the vector-Jacobian product ``grad_output^T J``. Alternatively
+    ``forward(*args)`` computes only and ``setup_context(ctx, inputs, output)`` saves.
 
-    Arguments may be tensors, anything else, or nested dicts, lists and tuples of tensors; their gradients nest alike.
+    Arguments may be tensors, other objects, or nested dicts, lists and tuples of tensors; gradients nest likewise.
 
     >>> import pullback
     >>> class Cube(pullback.autograd.Function):
@@ -70,24 +70,29 @@ class Function:
     _backward_cls: ClassVar[type[FunctionNode]]  # the same, under torch's name
 
     generate_vmap_rule: ClassVar[bool] = False
-    """Whether `vmap` reads forward, backward and jvp, which are then written in operations on tensors, for a batch."""
+    """Whether `vmap` batches forward, backward and jvp by running them; they must use operations on tensors."""
 
     clear_saved_tensors_on_access: ClassVar[bool] = False
-    """Whether ``ctx.saved_tensors`` can be looked at once only, and is let go by that: for less memory in backward."""
+    """Whether ``ctx.saved_tensors`` can be read only once, which releases it: for less memory in backward."""
 
     boxed_grads_call: ClassVar[bool] = False
-    """Whether backward is given the gradients in one list, ``backward(ctx, grads)``, to take them out as it goes."""
+    """Whether backward gets the gradients in one list, ``backward(ctx, grads)``, to take them out one by one."""
 
     forward: Any
+    setup_context: Any
+    jvp: Any
+    vmap: Any
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradient of each argument of forward, from that of each output; a subclass defines it."""
-        name = ctx._forward_cls.__name__
+        name = getattr(ctx, "_forward_cls", Function).__name__
         raise NotImplementedError(
             f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the "
             "vjp method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
         )
+
+    vjp = backward
 
     def __init_subclass__(cls, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -104,7 +109,7 @@ class Function:
             )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
-        """A Function has no instances; a call of the class is refused and pointed to `apply`."""
+        """A Function has no instances; calling the class is refused, with a hint to use `apply`."""
         if args or kwargs:
             raise _use_apply(cls)
         return super().__new__(cls)
@@ -225,14 +230,17 @@ def _forward(
     if not cls._contract.separate:
         return cls.forward(node, *args, **kwargs)
     out = cls.forward(*args, **kwargs)
-    cls.setup_context(node, inputs, out)  # type: ignore[attr-defined]
+    cls.setup_context(node, inputs, out)
     return out
 
 
 def _level_of(values: Sequence[Any]) -> Any:
     """The highest level of a transform that one of the values belongs to, or None."""
-    levels = [value._data.level for value in values if isinstance(value, Lifted)]
-    return max(levels, key=lambda level: level.number, default=None)
+    held = [value._data for value in values if isinstance(value, Lifted)]
+    for data in held:
+        if not data.level.open:
+            raise data.escaped()
+    return max((data.level for data in held), key=lambda level: level.number, default=None)
 
 
 def _edges_at(level: Any, edges: Sequence[Edge | None], inputs: Sequence[Any]) -> Sequence[Edge | None]:
@@ -268,7 +276,7 @@ class _OnceNode(Node):
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that calls code that is not recorded (NumPy, C): differentiating it again raises an error
+    """Mark a backward that calls unrecorded code (NumPy, C): differentiating it again raises an error
     instead of giving a silent zero.
 
     >>> import numpy as np, pullback
@@ -312,12 +320,15 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     return backward
 
 
+for _name, _said in MISSING.items():
+    setattr(Function, _name, staticmethod(missing(_name, _said)))
+
 FunctionCtx = FunctionNode
 BackwardCFunction = FunctionNode
 
 
 class InplaceFunction(Function, abstract=True):
-    """A `Function` under its deprecated name: there once was a class of its own for writing in place."""
+    """A `Function` under its deprecated name: torch once had this class for writing in place."""
 
 
 class NestedIOFunction(Function, abstract=True):

@@ -1,6 +1,6 @@
 """Switching the recording of operations off and on, for the current thread.
 
-Each mode is a context manager and a decorator, also of generators, whose mode holds only while their own code runs.
+Each mode is a context manager and a decorator. In a decorated generator, the mode holds only while its own code runs.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _set(enabled: bool) -> None:
-    """Record operations or not; in inference mode they are not recorded in any case."""
+    """Record operations or not; in inference mode they are never recorded."""
     modes = thread.modes
     modes.grad_enabled, modes.grad_asked = enabled and not modes.inference, enabled
 
 
-class _Mode:
-    """A context manager that sets grad mode, and puts back what was there."""
+class Mode:
+    """A context manager that sets grad mode and then restores it."""
 
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
@@ -107,7 +107,7 @@ class _Mode:
         return errors.called(call, call.__name__)
 
 
-class no_grad(_Mode):  # noqa: N801 - torch's name
+class no_grad(Mode):  # noqa: N801 - torch's name
     """Operations inside are not recorded: their results do not require grad.
 
     >>> import pullback
@@ -125,7 +125,7 @@ class no_grad(_Mode):  # noqa: N801 - torch's name
         return super().__new__(cls) if fn is None else cls()(fn)
 
 
-class enable_grad(_Mode):  # noqa: N801 - torch's name
+class enable_grad(Mode):  # noqa: N801 - torch's name
     """Operations inside are recorded, also within `no_grad`."""
 
     def __init__(self, fn: Callable[..., Any] | None = None) -> None:
@@ -136,8 +136,8 @@ class enable_grad(_Mode):  # noqa: N801 - torch's name
         return super().__new__(cls) if fn is None else cls()(fn)
 
 
-class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
-    """Set grad mode now; as a context manager, put it back on leaving; as a decorator, only within the function.
+class set_grad_enabled(Mode):  # noqa: N801 - torch's name
+    """Set grad mode now; as a context manager, restore it on leaving; as a decorator, only within the function.
 
     >>> import pullback
     >>> with pullback.set_grad_enabled(False):
@@ -165,12 +165,12 @@ class set_grad_enabled(_Mode):  # noqa: N801 - torch's name
         return set_grad_enabled(self._enabled)
 
 
-class inference_mode(_Mode):  # noqa: N801 - torch's name
-    """As `no_grad`, and for good: writes are not counted, and the results can never be part of a graph.
+class inference_mode(Mode):  # noqa: N801 - torch's name
+    """As `no_grad`, but permanent: writes are not counted, and the results can never be part of a graph.
 
-    mode: False leaves the inference mode around it. The results are a little cheaper to make, and ``is_inference()``
-    tells them apart. Outside they cannot be written to in place, be saved for backward or require gradients; their
-    clones can.
+    mode: False leaves the inference mode around it. The results are a little cheaper to make, and ``is_inference()`` is
+    True for them. Outside, they cannot be written to in place, be saved for backward or require gradients; their clones
+    can.
 
     >>> import pullback
     >>> with pullback.inference_mode():
@@ -200,7 +200,7 @@ class inference_mode(_Mode):  # noqa: N801 - torch's name
         thread.modes.inference = self._inference
         _set(self._enabled)
         INFERENCES.add(1)
-        WRITES.n = next_write()  # from now on, what is saved is looked at
+        WRITES.n = next_write()  # from now on, saved tensors are checked
 
     def __exit__(self, *exc: object) -> None:
         thread.modes.inference = self._outside.pop()
@@ -208,10 +208,10 @@ class inference_mode(_Mode):  # noqa: N801 - torch's name
         INFERENCES.add(-1)
 
 
-class _Switch(_Mode):
-    """One of the other modes, on or off from when this is made; a context manager puts it back on leaving."""
+class _Switch(Mode):
+    """One of the other modes, set when this is made; as a context manager, it is restored on leaving."""
 
-    _attribute: str  # of the thread's modes
+    _attribute: str  # the name of the thread's mode
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
@@ -234,28 +234,28 @@ class _Switch(_Mode):
 
 
 class set_multithreading_enabled(_Switch):  # noqa: N801 - torch's name
-    """Whether a backward pass may use threads of its own: remembered, but it never does.
+    """Whether a backward pass may start threads: the setting is kept, but a pass never does.
 
-    A backward pass runs in the thread that asks for it. As in torch the mode is set when this is called, and this is a
-    context manager and a decorator.
+    A backward pass runs in the calling thread. As in torch, the mode is set by the call; this is also a context manager
+    and a decorator.
     """
 
     _attribute = "multithreading"
 
 
 class set_fwd_grad_enabled(_Switch):  # noqa: N801 - torch's name
-    """Whether forward mode computes tangents, from when it is called; as a context manager, put back on leaving."""
+    """Set whether forward mode computes tangents, from the call on; as a context manager, restore it on leaving."""
 
     _attribute = "forward_enabled"
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` has set in this thread; True at first."""
+    """The setting of `set_multithreading_enabled` in this thread; True at first."""
     return thread.modes.multithreading
 
 
 class unsafe_preserve_version_counter:  # noqa: N801 - torch's name
-    """Within it, writes to the memory of these tensors are not counted: what was saved is not known to be changed.
+    """Within it, writes to the memory of these tensors are not counted, so changed saved tensors are not noticed.
 
     tensors: one, or a tuple of them.
     """

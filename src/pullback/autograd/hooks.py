@@ -1,8 +1,8 @@
-"""Hooks: functions of the user's that see gradients on their way, and may replace them.
+"""Hooks: user functions that see gradients on their way, and may replace them.
 
-`Hooks` holds those of one node, `RemovableHandle` takes one away again. The engine calls the functions below for a node
-that has hooks, and for no other. A hook gets Tensors and returns None or replacements, which are checked here: a
-replacement has the shape and the dtype of what it replaces.
+`Hooks` holds those of one node, and `RemovableHandle` removes one. The engine calls the functions below only for nodes
+with hooks. A hook gets Tensors and returns None or replacements, which are checked here: a replacement must have the
+shape and the dtype of the original.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _next_id = itertools.count().__next__
 
 
 class RemovableHandle:
-    """Returned by every `register_...hook`: `remove()` takes the hook away, as does leaving a `with` block."""
+    """Returned by every `register_...hook`: `remove()` removes the hook, as does leaving a `with` block."""
 
     __slots__ = ("_hooks", "id")
 
@@ -38,7 +38,7 @@ class RemovableHandle:
         hooks[self.id] = hook
 
     def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
+        """Remove the hook; a second call does nothing."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
@@ -49,9 +49,9 @@ class RemovableHandle:
 
 
 class Hooks:
-    """The hooks of one node, in the order in which they fire: of its outputs, before it, retained gradients, after it.
+    """The hooks of one node, in firing order: of its outputs, before it, retained gradients, after it.
 
-    of_output: a tensor's hooks, by the number of the output that it is. retained: the tensors that keep their gradient.
+    of_output: a tensor's hooks, by its output number. retained: the tensors that keep their gradient.
     """
 
     __slots__ = ("after", "before", "of_output", "retained")
@@ -67,11 +67,11 @@ class Hooks:
         return nr in self.retained
 
 
-# What the engine calls: gradients come and go as payloads, or as Tensors where the pass is taped ----------------------
+# Called by the engine, with gradients as payloads, or as Tensors if the pass is taped ----------------------
 
 
 def fire_of_outputs(node: Any, g: Any, taped: bool) -> list[Any]:
-    """Call the hooks of a node's outputs; the gradients of all outputs, with what the hooks put there."""
+    """Call the hooks of a node's outputs; returns the gradients of all outputs, with the hooks' replacements."""
     values = as_tensors(g, node._outputs)
     for nr, fns in node._hooks.of_output.items():
         for fn in list(fns.values()):
@@ -80,7 +80,7 @@ def fire_of_outputs(node: Any, g: Any, taped: bool) -> list[Any]:
 
 
 def fire_around(node: Any, g: Any, run: Callable[[Any], Sequence[Any]], taped: bool) -> Sequence[Any]:
-    """Run a node between the hooks in front of it and behind it. Returns the gradients it sends on."""
+    """Run a node between its pre-hooks and its hooks. Returns the gradients it sends on."""
     if node._hooks.before:
         g = _before(node, g, taped)
     grads = run(g)
@@ -88,7 +88,7 @@ def fire_around(node: Any, g: Any, run: Callable[[Any], Sequence[Any]], taped: b
 
 
 def _before(node: Any, g: Any, taped: bool) -> Any:
-    """Call the hooks in front of a node that is about to run; None if they leave no gradient."""
+    """Call the pre-hooks of a node that is about to run; None if they leave no gradient."""
     values = as_tensors(g, node._outputs)
     for fn in list(node._hooks.before.values()):
         values = _replacements(fn, fn(tuple(values)), values)
@@ -97,9 +97,9 @@ def _before(node: Any, g: Any, taped: bool) -> Any:
 
 
 def _after(node: Any, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any]:
-    """Call the hooks behind a node. They see the gradients it got (`g`) and sent, and may replace the latter."""
+    """Call the hooks after a node. They see the gradients it got (`g`) and sent, and may replace the latter."""
     received, sent = tuple(as_tensors(g, node._outputs)), as_tensors(list(grads))
-    # an operation has no edges for the inputs that need none; its hooks get None for these
+    # an operation has no edges for inputs that need no gradient; its hooks get None for these
     numbers = iter([i for i, edge in enumerate(node._edges) if edge])
     slots = [next(numbers) if following else None for following, _ in node.next_functions]
     values = [None if i is None else sent[i] for i in slots]
@@ -112,7 +112,7 @@ def _after(node: Any, grads: Sequence[Any], g: Any, taped: bool) -> Sequence[Any
 
 
 def fire_of_leaf(node: Any, g: Any, taped: bool) -> Any:
-    """Call the hooks of a leaf; its gradient, or what they put there."""
+    """Call the hooks of a leaf; returns its gradient or their replacement."""
     value = as_tensors(g)[0]
     for fn in list(node.hooks.values()):
         value = _replacement(fn, fn(value), value)
@@ -120,7 +120,7 @@ def fire_of_leaf(node: Any, g: Any, taped: bool) -> Any:
 
 
 def fire_accumulated(hooks: dict[int, Callable[..., Any]], leaf: Tensor) -> None:
-    """Call a leaf's hooks after its gradient was added to; they replace nothing, and so return nothing."""
+    """Call a leaf's hooks after its gradient was added to; they cannot replace it."""
     for hook in list(hooks.values()):
         found = hook(leaf)
         if found is not None and found is not leaf:
@@ -139,7 +139,7 @@ def as_tensors(g: Any, count: int = 1) -> list[Any]:
 
 
 def _raw(values: Sequence[Any], taped: bool) -> list[Any]:
-    """Gradients as they travel on: sparse ones stay Tensors, since no array can hold them."""
+    """Gradients in the form that is sent on: sparse ones stay Tensors, since no array can hold them."""
     return [v._data if isinstance(v, Tensor) and not (taped or v.is_sparse) else v for v in values]
 
 
@@ -151,7 +151,7 @@ def _name(hook: Any) -> str:
 
 
 def _replacement(hook: Any, new: Any, old: Any) -> Any:
-    """What a hook returned, checked against what it was given; that itself if the hook returned None."""
+    """A hook's result, checked against its argument; the argument itself if the hook returned None."""
     if new is None:
         return old
     name = _name(hook)
@@ -179,7 +179,7 @@ def _replacement(hook: Any, new: Any, old: Any) -> Any:
 
 
 def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
-    """What a node's hook returned: None, or a tuple of replacements, in which None takes a gradient away."""
+    """The result of a node's hook: None, or a tuple of replacements, in which None removes a gradient."""
     if new is None:
         return old
     name = _name(hook)

@@ -1,14 +1,14 @@
-"""Node: one recorded operation, and what all kinds of node have in common.
+"""Node: one recorded operation, the base of all kinds of node.
 
-A node knows the edges along which it sends gradients on, the place it takes in the order of creation, and its hooks.
-Its `_run` says what it does when a gradient arrives. There are three kinds: built-in operations (`table/nodes.py`),
+A node knows the edges that it sends gradients along, its place in the order of creation, and its hooks. Its `_run`
+computes the gradients to send when a gradient arrives. There are three kinds: built-in operations (`table/nodes.py`),
 user-defined Functions (`context.py`), and `AccumulateGrad` below.
 
-Edges. An edge leads to one output of a node: the node, the number of the output, its shape and its dtype. Where no
-gradient is wanted there is None instead of an edge, and nothing else.
+Edges. An edge leads to one output of a node: the node, the number of the output, its shape and its dtype. If no
+gradient is wanted, there is None instead of an edge, and never another value.
 
 Order. Every node but a leaf's takes the next number when it is made, counting *down*: a node's consumers are all made
-after it, so the smallest number among the nodes that wait is always one whose consumers have all run. The count is
+after it, so the waiting node with the smallest number has no consumer left to run. The count is
 shared by all threads, because a graph may be built by several. `begin` is where a node takes its number.
 """
 
@@ -34,36 +34,36 @@ next_order = itertools.count(0, -1).__next__
 _LOCK = threading.RLock()
 
 FREED: Any = object()
-"""Replaces a node's saved values once they were dropped."""
+"""Stands for a node's saved values once they were dropped."""
 
 
 class Node:
     """One recorded operation.
 
-    ``next_functions`` are the nodes its gradients go to, ``name()`` says what it computes, ``metadata`` is a dict for
-    whoever looks at the graph. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs,
-    `register_hook(f)` calls ``f(grad_inputs, grad_outputs)`` after; either may return replacements (a tuple).
+    ``next_functions`` are the nodes its gradients go to, ``name()`` names the operation, ``metadata`` is a dict for the
+    user's notes. `register_prehook(f)` calls ``f(grad_outputs)`` before the node runs, `register_hook(f)` calls
+    ``f(grad_inputs, grad_outputs)`` after; either may return replacements (a tuple).
     """
 
     __slots__ = ("__weakref__", "_edges", "_hooks", "_metadata", "_order")
 
     _outputs = 1
-    """How many tensors the operation made."""
+    """The number of tensors that the operation made."""
 
     _edges: Sequence[Edge | None]
     _hooks: Hooks | None
     _order: int
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        """The gradients to send along `edges`, given `g` (a list where the node has several outputs).
+        """The gradients to send along `edges`, given `g` (a list if the node has several outputs).
 
-        Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only
-        nodes worth a gradient. Unless `keep`, what was saved for this is dropped.
+        Raw payloads, or Tensors when the pass is taped, i.e. itself recorded. `needed`, unless None, are the only nodes
+        worth a gradient. Unless `keep`, the saved values are dropped.
         """
         raise NotImplementedError
 
     def _run_empty(self, shape: Any, dtype: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        """What to send along `edges` where no gradient came; an output of this node is of `shape` and `dtype`."""
+        """The gradients to send along `edges` if none came; an output of this node has `shape` and `dtype`."""
         return [None] * len(self._edges)
 
     def _check_gradient(self, data: Any, edge: Edge) -> None:
@@ -78,12 +78,12 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """For every tensor input, the node its gradient goes to and which of its outputs it is, or (None, 0)."""
+        """For every tensor input, the node its gradient goes to and the number of that node's output, or (None, 0)."""
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in self._edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dict of one's own."""
+        """A dict for the user's notes."""
         try:
             return self._metadata
         except AttributeError:
@@ -92,7 +92,7 @@ class Node:
 
     @property
     def requires_grad(self) -> bool:
-        """True: what requires no gradient has no node."""
+        """True: a tensor that requires no gradient has no node."""
         return True
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -125,7 +125,7 @@ N = TypeVar("N", bound=Node)
 def begin(node: N, edges: Sequence[Edge | None]) -> N:
     """Start a node that was just created: it gets its edges, no hooks, and then the next number in the order.
 
-    The edges exist before this is called, so that every node behind them has a number already. `binary` in
+    The edges exist before this is called, so every node they lead to has a number already. `binary` in
     `table/calls.py` writes these lines out, because a call costs too much there.
     """
     node._edges, node._hooks = edges, None
@@ -134,7 +134,7 @@ def begin(node: N, edges: Sequence[Edge | None]) -> N:
 
 
 def reachable(roots: Iterable[Any], within: set[Any] | None = None) -> Iterator[Any]:
-    """The nodes to which gradients go from `roots`, each once; of a set of nodes, if one is given."""
+    """The nodes that gradients from `roots` reach, each once; only nodes of a set, if one is given."""
     seen: set[Any] = set()
     stack = list(roots)
     while stack:
@@ -147,12 +147,12 @@ def reachable(roots: Iterable[Any], within: set[Any] | None = None) -> Iterator[
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds what arrives to ``variable.grad``.
+    """The end of a path: adds the arriving gradient to ``variable.grad``.
 
     A leaf owns it, by the edge in ``_leaf``, and it refers to the leaf weakly. So it is made once, it outlives the
-    graphs that end in it, and there is no cycle. It holds what a graph needs of a leaf that has died: the payload and
-    the hooks. It has no place in the order of nodes: the engine sums what arrives here and adds the sum to the gradient
-    when the pass ends; if there are hooks, as soon as the last consumer has run.
+    graphs that end in it, and there is no cycle. It holds the parts of a dead leaf that a graph needs: the payload and
+    the hooks. It has no place in the order of nodes: the engine sums the arriving gradients and adds the sum when the
+    pass ends; if there are hooks, as soon as the last consumer has run.
     """
 
     __slots__ = ("_class", "_data", "_variable", "hooks", "post_hooks", "transform")
@@ -164,12 +164,12 @@ class AccumulateGrad(Node):
         self._variable, self._class, self._data = weakref.ref(t), type(t), t._data
         self.hooks: dict[int, Callable[..., Any]] = {}
         self.post_hooks: dict[int, Callable[..., Any]] = {}
-        self.transform: Any = None  # of a leaf that a transform of `func` made: whether it runs
-        self._order = 1 - 2**64  # `_sequence_nr` is then 2**64 - 1, as torch's: the number of what runs at once
+        self.transform: Any = None  # for a leaf made by a transform of `func`: whether that runs
+        self._order = 1 - 2**64  # `_sequence_nr` is then 2**64 - 1, as in torch: it runs first
 
     @property
     def variable(self) -> Tensor:
-        """The leaf. If all others have forgotten it, it is made again."""
+        """The leaf. If no reference to it is left, it is made again."""
         t = self._variable()
         if t is None:
             with _LOCK:
@@ -214,7 +214,7 @@ class AccumulateGrad(Node):
                 "graph, and then written to by a recorded operation, so that it is no leaf any more.\n"
                 "  What to do: write to it within pullback.no_grad(), or call backward() before the write."
             )
-        if g is not None:  # as where a Function sent None; the hooks are called all the same
+        if g is not None:  # as if a Function sent None; the hooks are still called
             add_grad(leaf, g, taped, unshared)
         if self.post_hooks:
             fire_accumulated(self.post_hooks, leaf)
@@ -222,7 +222,7 @@ class AccumulateGrad(Node):
 
 
 def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
-    """Add `g` to ``t.grad``: in place where there is one already, unless the pass is taped."""
+    """Add `g` to ``t.grad``: in place if there is one already, unless the pass is taped."""
     with _LOCK:
         held = t._grad
         if taped:
@@ -240,7 +240,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
 
 
 def _laid_out(like: Any, g: Any, unshared: bool) -> Any:
-    """`g` in memory of its own, laid out as the payload `like` is; `g` itself, if that is so already."""
+    """`g` in separate memory with the layout of the payload `like`; `g` itself, if it is so already."""
     owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
     if owned and g.strides == like.strides:
         return g
@@ -254,7 +254,7 @@ def _dense(held: Tensor) -> Any:
 
 
 def _does_not_fit(t: Tensor, held: Tensor, g: Any) -> RuntimeError:
-    """The error of a gradient that does not fit the one that is there: the tensor's data had another shape before."""
+    """The error of a gradient that does not fit the present one: the tensor's data had another shape before."""
     said = errors.broadcast_message([held._data.shape, g.shape])
     if said is None:
         said = f"output with shape {list(held._data.shape)} doesn't match the broadcast shape {list(g.shape)}"
@@ -295,23 +295,23 @@ def retain(t: Tensor, g: Any, taped: bool) -> None:
 
 
 def carry_retained(t: Tensor, old: Edge, new: Edge) -> None:
-    """If `t`, once the output at `old` and now that at `new`, retains its gradient, retain the new one."""
+    """If `t`, formerly the output at `old` and now at `new`, retains its gradient, retain the new one."""
     hooks = old[0]._hooks
     if hooks is not None and old[1] in hooks.retained and hooks.retained[old[1]]() is t:
         new[0]._make_hooks().retained[new[1]] = hooks.retained.pop(old[1])
 
 
 def edge_of(t: Tensor) -> Edge:
-    """The edge to a tensor that requires grad: to the output of a node that it is, or to a leaf's `AccumulateGrad`.
+    """The edge to a tensor that requires grad: to its node's output, or to a leaf's `AccumulateGrad`.
 
-    Where every operation passes (`record`, `binary`, a Function's arguments) this line is written out, because a call
-    for each argument costs too much.
+    On the paths of every operation (`record`, `binary`, a Function's arguments) this line is written out, because a
+    call for each argument costs too much.
     """
     return t._edge or t._leaf or leaf_edge(t)
 
 
 def leaf_edge(t: Tensor) -> Edge:
-    """The edge to a leaf's `AccumulateGrad`, which is made when it is first asked for."""
+    """The edge to a leaf's `AccumulateGrad`, which is made on first use."""
     edge = t._leaf
     if edge is None:
         with _LOCK:

@@ -19,9 +19,9 @@ from .node import carry_retained
 
 
 def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], gradients: int) -> Sequence[Any]:
-    """Make the tensors among forward's results the outputs of `node`, which keeps what forward saved.
+    """Make the tensors among forward's results the outputs of `node`, which keeps the tensors that forward saved.
 
-    inputs: the arguments of the call. gradients: how many backward will be given.
+    inputs: the arguments of the call. gradients: the number that backward will get.
     """
     types: list[Any] = []
     for o in given:  # no comprehension: it would be one more call
@@ -36,7 +36,7 @@ def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], grad
         node._outputs, node._output_types = len(types), types
     if node._dirty:
         _check_dirty(node, given, inputs)
-    # an output that requires no grad can only be an input that requires none
+    # an output without grad can only be an input without grad
     passive: Sequence[Any] = ()
     if None in node._edges:
         passive = [a for a, e in zip(inputs, node._edges, strict=True) if e is None and isinstance(a, Tensor)]
@@ -82,7 +82,7 @@ def is_among(t: Any, others: Sequence[Any]) -> bool:
 
 
 def _check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
-    """Refuse to save, in `setup_context`, an input that forward returned itself: the output may have been meant."""
+    """Refuse to save, in `setup_context`, an input that forward returned itself: perhaps the output was meant."""
     for t in node._saved:
         if t is not None and is_among(t, given) and is_among(t, inputs) and not is_among(t, node._dirty):
             raise RuntimeError(
@@ -159,7 +159,7 @@ def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
     if t._view is not None or (memory is not None and any(view() is not None for view in memory.views)):
         new = wrap(t._data)
         new._edge, new._requires_grad = edge, True
-        t.copy_(new)  # a copy of itself: it gives every view of this memory its new place in the graph
+        t.copy_(new)  # a copy onto itself: it gives every view of this memory its new place in the graph
         t._share_version().n -= 1  # forward's write was counted
         return t
     if t._edge is not None:
@@ -169,7 +169,7 @@ def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
 
 
 def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> None:
-    """Keep the tensors that forward saved: outputs without their history, and the versions of all."""
+    """Keep the tensors that forward saved (outputs without their history), and the versions of all."""
     saved = list(node._saved)
     outputs: dict[int, int] = {}
     for nr, (o, a) in enumerate(zip(given, attached, strict=True)):
@@ -191,7 +191,7 @@ def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> 
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
     found = given
     for o in given:
-        if getrefcount(o) > ONE_ELEMENT:  # someone else may hold it besides forward, which returned it
+        if getrefcount(o) > ONE_ELEMENT:  # forward returned it, and another reference to it may exist
             for a in inputs:
                 if a is o:
                     found = []

@@ -26,7 +26,7 @@ class GradientEdge(NamedTuple):
 
 
 def edge_at(root: Any) -> Edge:
-    """The edge to a tensor or of a `GradientEdge`; its shape and dtype are None where they are not known."""
+    """The edge to a tensor or of a `GradientEdge`; its shape and dtype are None if unknown."""
     if isinstance(root, GradientEdge):
         edge: Any = root.ownership_token or (root.node, root.output_nr, None, None)
         return edge

@@ -1,8 +1,8 @@
-"""Saved tensors: how hooks pack them, what tells of each new node, and the two errors of using one too late.
+"""Saved tensors: packing by hooks, watching new nodes, and the two errors of using a saved tensor too late.
 
-`saved_tensors_hooks` packs what a node saves; the node then holds a `PackedTuple`. Whoever wants to look at every node
-as it is made is called by `watch`. Most of the time nobody does, and a node costs nothing more for it: `watch` is
-looked at only where a write in place was ever counted, so whoever begins to watch counts one (`changed`).
+`saved_tensors_hooks` packs the tensors that a node saves; the node then holds a `PackedTuple`. `watch` calls every
+listener to new nodes. Usually there is none, and a node costs nothing more: `watch` is considered only once an in-place
+write was counted, so a new listener counts one (`changed`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .node import FREED, edge_of
 
 
 class Packed:
-    """A saved tensor as a pack hook left it, the hook that undoes it, and the tensor's place in the graph."""
+    """A saved tensor packed by a hook, the hook that unpacks it, and the tensor's place in the graph."""
 
     __slots__ = ("_edge", "_held", "_place", "_requires_grad", "_unpack")
 
-    _version_of = None  # no writes are looked for: the hooks look after the values
+    _version_of = None  # writes are not checked: the hooks are responsible for the values
 
     def __init__(self, t: Tensor, place: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
-        self._place = place  # which output of its own node it is, or None
+        self._place = place  # its number among its node's outputs, or None
         self._edge: Edge | None = edge_of(t) if t._requires_grad and place is None else None
         self._unpack = unpack
         given = t
-        if place is not None:  # with its place in the graph, it and the node would keep each other alive
+        if place is not None:  # with its place in the graph, it and the node would form a cycle
             given = wrap(t._data)
             given._version_of, given._requires_grad = t._share_version(), True
         self._requires_grad = given._requires_grad
@@ -84,18 +84,18 @@ class unwatched:  # noqa: N801 - a context manager
 
     def __exit__(self, *exc: object) -> None:
         modes = thread.modes
-        modes.pack_hooks, modes.grad_enabled, modes.watch = self._before  # a hook may have had hooks of its own
+        modes.pack_hooks, modes.grad_enabled, modes.watch = self._before  # a hook may have set hooks itself
 
 
 def changed() -> None:
-    """Start or stop looking at new nodes: somebody listens to them, or hooks pack what they save."""
+    """Start or stop watching new nodes: a listener wants them, or hooks pack their saved tensors."""
     modes = thread.modes
     modes.watch = watch if modes.pack_hooks or modes.tells_nodes else None
     WRITES.n = next_write()
 
 
 def watch(node: Any) -> None:
-    """Tell whoever wants to know of a new node, and pack what it saved, if that is wanted."""
+    """Announce a new node to the listeners, and pack its saved tensors, if hooks are set."""
     modes = thread.modes
     for tell in modes.tells_nodes:
         tell(node)
@@ -109,7 +109,7 @@ def pack_all(
 ) -> PackedTuple:
     """Saved values with their tensors packed, or `only` one of them.
 
-    places: a function that says which of its node's outputs a value is, or None.
+    places: a function that returns a value's number among its node's outputs, or None.
     """
     return PackedTuple(
         Packed(v, places(i, v), pack, unpack) if isinstance(v, Tensor) and only in (None, i) else v
@@ -118,7 +118,7 @@ def pack_all(
 
 
 class SavedTensor:
-    """A tensor that a node saved, as ``grad_fn._raw_saved_...`` gives it, so that it can be packed afterwards.
+    """A tensor that a node saved, as returned by ``grad_fn._raw_saved_...``, so that it can be packed later.
 
     >>> import pullback
     >>> x = pullback.tensor([3.0], requires_grad=True)
@@ -137,7 +137,7 @@ class SavedTensor:
                 "Trying to create a SavedTensor object from Python is forbidden: nodes make them.\n"
                 "  What to do: read grad_fn._raw_saved_... of what an operation returned."
             )
-        self._node, self._number = node, number  # None: the node does without that tensor
+        self._node, self._number = node, number  # None: the node needs no such tensor
 
     def _held(self) -> Any:
         saved = self._node._kept()
@@ -146,7 +146,7 @@ class SavedTensor:
     def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         """Pack this tensor with `pack_hook` now; `unpack_hook` gives it back when the backward pass needs it.
 
-        RuntimeError if it was packed or freed before, or if there is none; TypeError for a hook that is not callable.
+        RuntimeError if it was packed or freed before, or does not exist; TypeError for a hook that is not callable.
         """
         held = self._held()
         if held is FREED:
@@ -177,7 +177,7 @@ class SavedTensor:
 
     @property
     def unpack_hook(self) -> Any:
-        """The hook that undoes the packing; None where there are no hooks."""
+        """The hook that undoes the packing; None without hooks."""
         held = self._held()
         return held._unpack if isinstance(held, Packed) else None
 
@@ -186,7 +186,7 @@ class SavedTensor:
 
 
 class Details:
-    """What is known beyond the graph, for the errors below. `diagnose` puts its own functions here.
+    """Details from outside the graph for the errors below. `assembly.py` puts functions of `diagnose` here.
 
     of_freed: lines about a node whose saved values were freed. of_written: the variables that hold a saved tensor which
     was written to, and lines about where it was saved and written.

@@ -16,7 +16,7 @@ from ..tensor.tensor import Tensor
 
 
 def holds_tensors(value: Any) -> bool:
-    """Whether `value` is a dict, list or tuple with a tensor somewhere in it."""
+    """Whether `value` is a dict, list or tuple with a tensor in it, at any depth."""
     return isinstance(value, CONTAINERS) and any(isinstance(leaf, Tensor) for leaf in leaves(value))
 
 
@@ -43,7 +43,7 @@ class Nesting:
 
     @property
     def owners(self) -> list[int]:
-        """For each leaf, which of the values it belongs to."""
+        """For each leaf, the number of its value."""
         return [i for i, tree in enumerate(self._trees) for _ in leaves(tree)]
 
     def nested(self, flat: Iterable[Any]) -> list[Any]:

@@ -1,1 +1,1 @@
-"""The command `pullback`: a file for each subcommand that needs one."""
+"""The command `pullback`: one file for each larger subcommand."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import json
 import os
 import shutil
@@ -64,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     dtypes = tuple(DTYPES[name] for name in arguments.dtype or ("float32", "float64"))
     results: list[tuple[str, Audit]] = []
     problems: list[str] = []
-    with contextlib.redirect_stdout(sys.stderr):  # the output of the file is no part of the report
-        for target in arguments.targets:
+    for target in arguments.targets:
+        with script.apart(stdout=sys.stderr):  # the file's own output is not a part of the report
             try:
                 for function, scope, place in _functions(target):
                     options = {"dtypes": dtypes, "ignore": arguments.ignore}
@@ -88,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _functions(target: str) -> Iterator[tuple[type[Function], dict[str, Any], str]]:
     """The Functions of a target, each with the variables of its file and its place."""
     path, name = script.split(target)
+    text = path.read_bytes()
     scope = script.run(path)
     own = {key: value for key, value in scope.items() if _is_own(value)}
     if name:
@@ -101,7 +101,7 @@ def _functions(target: str) -> Iterator[tuple[type[Function], dict[str, Any], st
             f"{path} defines no Function at its top level; expected a class derived from pullback.autograd.Function"
         )
     for function in own.values():
-        yield function, scope, _place(path, function)
+        yield function, scope, _place(path, text, function)
 
 
 def _is_own(value: Any) -> bool:
@@ -114,9 +114,9 @@ def _is_own(value: Any) -> bool:
     )
 
 
-def _place(path: Path, function: type[Function]) -> str:
+def _place(path: Path, text: bytes, function: type[Function]) -> str:
     """``file:line`` of the class."""
-    tree = ast.parse(path.read_bytes())
+    tree = ast.parse(text)
     lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == function.__name__]
     return f"{path}:{lines[-1]}" if lines else str(path)
 
@@ -135,7 +135,7 @@ def _audits(
     except LookupError as error:
         problems.append(str(error.args[0]))
         return
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problems.append(script.failed(f"{name} of {function.__name__} raised", error))
         return
     for number, (args, kwargs) in enumerate(sets, 1):
@@ -145,6 +145,8 @@ def _audits(
                 yield label, audit(function, *args, kwargs=kwargs, progress=progress, **options)
             except (TypeError, ValueError, RuntimeError) as error:
                 problems.append(f"{function.__name__}: {error}")
+            except SystemExit as error:
+                problems.append(script.failed(f"{function.__name__} raised", error))
 
 
 def _text(results: list[tuple[str, Audit]], failed: list[Audit]) -> str:

@@ -5,7 +5,7 @@ small network `swish(x @ w + b)`, trained with minibatches and `Adam` on the 8 x
 tested on digits it has not seen, and drawn: `demo.png` has the loss and the digits, `graph.mmd` the graph of a step.
 
 The sizes and rates below were chosen by cross-validation on the training part alone; the test part is used once, at the
-end. scikit-learn, matplotlib and rich are the extra `demo`, imported where used.
+end. scikit-learn, matplotlib and rich make up the extra `demo`; they are imported where they are used.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
     """Run the demo, write `demo.png` and `graph.mmd` into `out`, and return the exit status.
 
     That is 0 if `REQUIRED_ACCURACY` is reached on the test digits, else 1. `as_json` prints one JSON object instead of
-    the progress and the report. Raises `ImportError` if the extra is not installed and `OSError` if `out` cannot be
-    made, both before any computation, and `OSError` if a file cannot be written.
+    the progress and the report. Raises `ImportError` if the extra is not installed, and `OSError` if `out` cannot be
+    made (both before any computation) or a file cannot be written.
     """
     for module, package in {"sklearn": "scikit-learn", "matplotlib": "matplotlib", "rich": "rich"}.items():
         _require(module, package)
@@ -138,7 +138,7 @@ def check_swish() -> bool:
 
 
 def load_digits() -> Digits:
-    """The 1797 digits, three quarters to train on and one quarter, with the same share of each digit, to test on."""
+    """The 1797 digits, three quarters for training and one quarter for testing, with the same share of each digit."""
     from sklearn import datasets, model_selection
 
     images, labels = datasets.load_digits(return_X_y=True)

@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     if out is not None and not out.parent.is_dir():
         raise TargetError(f"there is no folder {out.parent} to write {out.name} to")
     path, name = script.split(arguments.target)
-    with script.Progress() as progress:
+    start = Path.cwd()
+    with script.apart(), script.Progress() as progress:
         with record_origins():
             progress(f"running {path}", 1, 4)
             variables = script.run(path)
@@ -73,18 +74,18 @@ def run(arguments: argparse.Namespace) -> int:
         progress("running the backward pass" if arguments.backward else "reading the graph", 3, 4)
         try:
             picture = graph(found, names, fold=arguments.fold, backward=arguments.backward)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TargetError(script.failed("the backward pass raised", error)) from error
         progress(f"drawing {out or 'the graph'}", 4, 4)
-        shown = _show(picture, out, arguments.json)
+        shown = _show(picture, out, start, arguments.json)
     print(shown)
     return 0
 
 
-def _show(picture: Graph, out: Path | None, as_json: bool) -> str:
-    """Write the requested file, and return the text to print."""
+def _show(picture: Graph, out: Path | None, start: Path, as_json: bool) -> str:
+    """Write the requested file, whose path counts from the folder `start`, and return the text to print."""
     if out is not None:
-        picture.save(out)
+        picture.save(start / out)
     if as_json:
         return json.dumps(_finite(picture.as_dict() | {"file": None if out is None else str(out)}), indent=1)
     if out is not None:
@@ -157,7 +158,9 @@ def _called(path: Path, name: str, fn: Callable[[], Any]) -> tuple[Any, dict[str
     sys.setprofile(leaving)
     try:
         return fn(), inner
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except BaseException as error:
         raise TargetError(script.failed(f"{path}:{name}() raised", error)) from error
     finally:
         sys.setprofile(before)

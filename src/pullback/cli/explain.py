@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     path, name = script.split(arguments.target)
     if not name:
         raise TargetError(f"which variable of {path}? Write {path}:NAME")
-    with record_origins():
+    lines = path.read_bytes().count(b"\n")
+    with script.apart(), record_origins():
         try:
             variables = script.run(path)
         except TargetError as error:
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         t = _lookup(variables, name, path)
         loss = None if arguments.loss is None else _lookup(variables, arguments.loss, path)
         try:
-            found = _asked(path, variables, t, loss)
+            found = _asked(path, lines, variables, t, loss)
         except TypeError as error:
             raise TargetError(str(error)) from None
     if arguments.json:
@@ -59,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if found.cause == "present" else 1
 
 
-def _asked(path: Path, variables: dict[str, Any], t: Any, loss: Any) -> Explanation:
+def _asked(path: Path, lines: int, variables: dict[str, Any], t: Any, loss: Any) -> Explanation:
     """The answer of `explain`, called as if at the end of the file, so that it knows the file's variables by name."""
-    end = "\n" * path.read_bytes().count(b"\n")
     scope = {**variables, "_explain": explain, "_t": t, "_loss": loss}
+    end = "\n" * lines
     found: Explanation = eval(compile(f"{end}_explain(_t, _loss)", str(path), "eval"), scope)
     if ASK in found.do:
         return replace(found, do=found.do.replace(ASK, "add --loss NAME, the variable backward() is called on,"))
@@ -92,7 +93,7 @@ def _lookup(variables: dict[str, Any], name: str, path: Path) -> Any:
             if step is None:
                 raise KeyError
             attribute, index, number = step.groups()
-            if number is not None:  # as in the names of a module's parameters: model.0.weight
+            if number is not None:  # as in a parameter's name: model.0.weight
                 index = number
             if index is not None:
                 found = found[int(index) if index.isdigit() else index[1:-1]]

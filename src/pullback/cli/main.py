@@ -8,6 +8,7 @@ cannot be written) into one line on stderr and exit status 2; any other error is
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import json
@@ -24,7 +25,7 @@ from pullback.cli import check, demo, draw, explain
 from pullback.cli.script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
-from pullback.table.entry import KINDS
+from pullback.table.op import KINDS
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,54 @@ class Command:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (by default the process's) and return the exit status.
 
-    0 is success, 1 a check that failed, 2 a request that cannot be carried out; `argparse` itself exits with 0 after
-    `--help` and with 2 for an unknown argument.
+    0 is success, 1 a check that failed, 2 a request that cannot be carried out, 130 an interrupt, 141 an output that
+    nobody reads any more; `argparse` itself exits with 0 after `--help` and with 2 for an unknown argument.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed by the shell
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
+    try:
+        try:
+            return _status(argv)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+    except BrokenPipeError:  # as in `pullback ops | head`
+        _discard()
+        return 141
+    except OSError as error:
+        _discard()
+        print(f"pullback: the output cannot be written: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _status(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     command: Command = arguments.command
     try:
         return command.run(arguments)
+    except BrokenPipeError:
+        raise
     except (ImportError, OSError, TargetError) as error:
         print(f"pullback {command.name}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    except SystemExit as error:  # of code that a command called: no answer of the command
+        print(f"pullback {command.name}: the code of the file exited with {error.code!r}", file=sys.stderr)
+    return 2
+
+
+def _discard() -> None:
+    """Let what is still to be written to a stream that cannot be written go nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                number, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
+                if nowhere != number:  # the same if the stream's own was closed
+                    os.dup2(nowhere, number)
+                    os.close(nowhere)
 
 
 def _parser() -> argparse.ArgumentParser:

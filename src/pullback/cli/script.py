@@ -2,16 +2,23 @@
 
 The file runs with its folder in front of `sys.path`, as with ``python FILE.py``, but not under the name ``__main__``,
 so that code behind ``if __name__ == "__main__"`` does not run.
+
+It may do what any script may: change the folder, close its output, exit. `apart` keeps that from the command, whose
+output and whose relative paths are those of the shell that called it.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import linecache
+import os
 import sys
 import threading
 import traceback
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +51,49 @@ def split(target: str) -> tuple[Path, str]:
     return path, name
 
 
+class _Lent:
+    """A stream that a user's code may write to and close: it stays open for the command."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __enter__(self) -> _Lent:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def detach(self) -> Any:
+        raise io.UnsupportedOperation("the command keeps its output")
+
+
+@contextlib.contextmanager
+def apart(stdout: Any = None) -> Iterator[None]:
+    """For code of a user: streams that it may close or replace, and a folder that it may leave.
+
+    stdout: what its output goes to, if not to the command's own.
+    """
+    streams, folder = (sys.stdout, sys.stderr), os.getcwd()
+    sys.stdout, sys.stderr = _Lent(stdout or sys.stdout), _Lent(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+        os.chdir(folder)
+
+
 def run(path: Path) -> dict[str, Any]:
     """Run a file and return its variables. If it fails: `TargetError` with the traceback of the user's code."""
+    text = path.read_bytes()
+    linecache.cache.pop(str(path), None)
+    lines = linecache.getlines(str(path))
+    linecache.cache[str(path)] = len(text), None, lines, str(path)  # None: found also from another folder
     module = types.ModuleType(NAME)
     module.__file__ = str(path)
     before = sys.path[:], sys.argv[:]
@@ -54,9 +102,11 @@ def run(path: Path) -> dict[str, Any]:
     had = sys.modules.get(NAME)
     sys.modules[NAME] = module  # dataclasses, pickle and type hints look a class's module up there
     try:
-        code = compile(path.read_bytes(), str(path), "exec")
+        code = compile(text, str(path), "exec")
         exec(code, vars(module))
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except BaseException as error:
         hint = f"\n  {INSTEAD}" if isinstance(error, ImportError) and error.name == "torch" else ""
         raise TargetError(failed(f"{path} raised", error) + hint) from error
     finally:
@@ -65,8 +115,7 @@ def run(path: Path) -> dict[str, Any]:
             del sys.modules[NAME]
         else:
             sys.modules[NAME] = had
-    linecache.checkcache(str(path))
-    if _uses_torch(path, vars(module)):
+    if _uses_torch(text, vars(module)):
         raise TargetError(f"{path} uses torch. {INSTEAD}")
     return vars(module)
 
@@ -74,10 +123,10 @@ def run(path: Path) -> dict[str, Any]:
 INSTEAD = "What to do: write `import pullback as torch` in it."
 
 
-def _uses_torch(path: Path, variables: dict[str, Any]) -> bool:
-    """Whether a file imports torch, and none of its variables is from this package."""
+def _uses_torch(text: bytes, variables: dict[str, Any]) -> bool:
+    """Whether a file imports torch and has no variable from this package."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(text)
     except SyntaxError:
         return False
     imported = {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
@@ -106,7 +155,7 @@ def failed(what: str, error: BaseException) -> str:
 
 
 class Progress:
-    """Shows on a terminal what a command does, once it has taken longer than `PATIENCE`, and clears it at the end.
+    """Shows the progress of a command on a terminal after `PATIENCE` seconds, and clears it at the end.
 
     about: the subject of all steps. Calling the object begins a step, given its name, its number and the number of
     steps.

@@ -1,1 +1,1 @@
-"""What PyTorch keeps for older programs, and switches that do nothing here, each with its reason."""
+"""PyTorch's deprecated names, and switches that do nothing here, each with its reason."""

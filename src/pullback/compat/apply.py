@@ -1,6 +1,6 @@
-"""`apply_`, `map_` and `map2_`: a Python function called for each element, whose results replace the elements.
+"""`apply_`, `map_` and `map2_`: they call a Python function for each element and store its results.
 
-They know nothing of derivatives and are as slow as Python: use operations wherever there are some that do it.
+They have no derivatives and are as slow as Python: use operations wherever you can.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..ops.index.fill import _copy
+from ..ops.index.fill import copy_into
 from ..ops.make.from_data import tensor
 from ..table.entry import method
 from ..table.writing import refuse_write
@@ -39,7 +39,7 @@ def _each(name: str, call: Callable[..., Any], self: Tensor, *others: Any) -> Te
             errors.message(f"{name}()", expected=f"what broadcasts to {list(self._data.shape)}", found=found)
         ) from error
     made = tensor([call(*elements) for elements in zip(*values, strict=True)], dtype=self.dtype)
-    return _copy(self, made.reshape(self._data.shape))
+    return copy_into(self, made.reshape(self._data.shape))
 
 
 @method("apply_")
@@ -63,5 +63,5 @@ def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> 
 
 @method("map2_")
 def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replace each element by ``callable`` of it and of those of two tensors of the same dtype, broadcast."""
+    """Replace each element x by ``callable(x, y, z)``, with y and z from two tensors of the same dtype, broadcast."""
     return _each("map2_", callable, self, x, y)

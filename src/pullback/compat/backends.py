@@ -1,6 +1,6 @@
-"""Switches of the libraries that PyTorch computes with, `torch.backends`: none of them is here.
+"""`torch.backends`, the switches of the libraries that PyTorch computes with: none of these libraries is used here.
 
-Scripts set some before they begin (`torch.backends.cudnn.deterministic = True`) and ask which there are. What is set is
+Scripts set some at the start (`torch.backends.cudnn.deterministic = True`) and ask which are available. A setting is
 kept, and changes nothing; `is_available()` is False.
 
 >>> from pullback import backends
@@ -11,7 +11,6 @@ kept, and changes nothing; `is_available()` is False.
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -23,15 +22,14 @@ def __dir__() -> list[str]:
 
 
 def _absent() -> bool:
-    """Whether the library can be used here: no."""
+    """False: the library is not used here."""
     return False
 
 
 def _library(name: str, **settings: Any) -> Any:
-    """A library that is not here, as a module that can be imported: it keeps its settings."""
+    """An importable module for a library that is not used here: it keeps its settings."""
     found = ModuleType(f"pullback.backends.{name}", f"Settings of {name}, without effect.")
     found.__dict__.update(settings)
-    sys.modules[found.__name__] = found
     return found
 
 

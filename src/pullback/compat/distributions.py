@@ -1,4 +1,4 @@
-"""The error for a program that asks for `pullback.distributions`: there are none, and it says what to use instead."""
+"""The error for a program that uses `pullback.distributions`: there are none here, and it says what to use instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if not name[:1].isupper():  # no distribution, but what Python and its tools ask of a module
+    if not name[:1].isupper():  # not a distribution, but an attribute that Python and its tools read from a module
         raise AttributeError(f"module 'pullback.distributions' has no attribute {name!r}")
     raise ImportError(
         f"pullback has no distributions, and no {name}.\n"

@@ -1,4 +1,4 @@
-"""DLPack by its old names, as `torch.utils.dlpack` has them: for libraries that pass on a bare capsule."""
+"""DLPack under the older names of `torch.utils.dlpack`: for libraries that pass on a bare capsule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def __dir__() -> list[str]:
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule on the memory of a tensor, to be taken by one other library, once.
+    """A capsule on the memory of a tensor, which another library may take once.
 
     >>> import pullback
     >>> from pullback.utils.dlpack import from_dlpack, to_dlpack

@@ -1,7 +1,8 @@
-"""The paths at which PyTorch keeps its layers, `nn.modules.conv` and the like, each leading to the file that has them.
+"""PyTorch's paths of its layers, such as `nn.modules.conv`: each leads to the file here that defines them.
 
-Public code imports from there (`from torch.nn.modules.module import Module`) and asks whether something is a
-`nn.modules.batchnorm._BatchNorm`. These paths hold nothing of their own: all layers are in `pullback.nn`.
+Public code imports from these paths (`from torch.nn.modules.module import Module`) and tests for instances of
+`nn.modules.batchnorm._BatchNorm`. The paths define nothing themselves: all layers are in `pullback.nn`. The finder in
+`paths.py` resolves an import of them.
 
 >>> import pullback
 >>> from pullback.nn.modules.module import Module
@@ -13,7 +14,6 @@ Public code imports from there (`from torch.nn.modules.module import Module`) an
 from __future__ import annotations
 
 import functools
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -61,7 +61,7 @@ _FILES: dict[str, ModuleType] = {
 
 
 def _found(file: ModuleType, name: str) -> Any:
-    """A name of a file, or else of `pullback.nn`: PyTorch has some layers in other files."""
+    """A name in a file, or otherwise in `pullback.nn`: PyTorch has some layers in other files."""
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(file, name) if hasattr(file, name) else getattr(nn, name)
@@ -78,7 +78,7 @@ for _name, _file in _FILES.items():
     _path = ModuleType(f"{_HERE}.{_name}", f"What PyTorch has in `torch.nn.modules.{_name}`.")
     vars(_path).update(__getattr__=functools.partial(_found, _file), __all__=_layers_of(_file))
     vars(_path).update(__dir__=functools.partial(sorted, vars(_path)["__all__"]))
-    globals()[_name] = sys.modules[_path.__name__] = _path
+    globals()[_name] = _path
 
 
 __all__ = sorted({name for file in {*_FILES.values()} for name in _layers_of(file)} | {*_FILES})

@@ -1,6 +1,6 @@
 """Linear algebra under torch's older names, functions of `torch` itself and methods of its tensors.
 
-The computations are those of `linalg`; the arguments, and in part the order of the results, are different.
+They compute as `linalg` does; the arguments, and sometimes the order of the results, differ.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from ..ops.linalg import (
 )
 from ..ops.linalg import lu as factored
 from ..ops.linalg.cholesky_qr import NO_MATRIX
-from ..ops.linalg.common import adjoint, check_matrix
+from ..ops.linalg.last_axes import adjoint
 from ..ops.linalg.matrix_functions import cross_product
 from ..ops.linalg.solving import EMPTY, NO_SQUARE, SINGULAR, check_system, solve_lower, solve_upper, squares
 from ..table.entry import composite, special
+from ..table.operands import check_matrix
 from ..table.results import result_type
 from ..table.samples import A as M
 from ..table.samples import Differs, S, Sample, V
@@ -45,13 +46,13 @@ def det(input: Tensor) -> Tensor:
 
 
 @composite(samples=squares, refused=NO_SQUARE)
-def slogdet(input: Tensor) -> Any:
+def slogdet(input: Tensor) -> tuple[Tensor, Tensor]:
     """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
     return SlogdetResult(*determinants.slogdet(input))
 
 
 @composite(samples=lambda: squares("definite"), kinks=[S(V([[0.0, 1.0], [1.0, 0.0]]))], refused=NO_SQUARE)
-def logdet(input: Tensor) -> Any:
+def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative. ``d log det = tr(A^-1 dA)``.
 
     >>> import pullback
@@ -61,7 +62,8 @@ def logdet(input: Tensor) -> Any:
     sign, logabsdet = determinants.slogdet(input)
     if input._data.dtype.kind == "c":
         return logabsdet + np.log(sign)
-    return np.where(sign < 0, np.nan, logabsdet)
+    found: Any = np.where(sign < 0, np.nan, logabsdet)
+    return found
 
 
 @composite(samples=squares, refused=[*NO_SQUARE, *SINGULAR])
@@ -120,11 +122,11 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
         S(M(2, 3, domain="regular"), True),
         S(M(2, 3, 3, domain="regular"), some=False),
     ],
-    kinks=lambda: [S(M(3, 2, domain="regular"), False)],  # which has no gradient
+    kinks=lambda: [S(M(3, 2, domain="regular"), False)],  # it has no gradient
     refused=NO_MATRIX,
 )
-def qr(input: Tensor, some: bool = True) -> Any:
-    """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
+def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
+    """``Q`` and ``R``: `linalg.qr`; ``some=False`` is its mode "complete"."""
     return QRResult(*cholesky_qr.qr(input, "reduced" if some else "complete"))
 
 
@@ -152,9 +154,9 @@ def _check_geqrf(input: Tensor) -> Any:
     refused=[S(M(3)), S(M(2, 2, dtype="int64")), S([[1.0]]), S()],
     differs=[Differs("as in torch, it has no derivative", check) for check in ("slopes", "forward")],
 )
-def geqrf(input: Any) -> Any:
+def geqrf(input: Any) -> tuple[Any, Any]:
     """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their
-    ``tau``; without a derivative. `linalg.householder_product` makes Q of both.
+    ``tau``; it has no derivative. `linalg.householder_product` computes Q from both.
     """
     *batch, m, n = input.shape
     if not input.size:
@@ -182,7 +184,7 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     ],
     refused=NO_MATRIX,
 )
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
     check_matrix("svd", input)
     if compute_uv:
@@ -203,7 +205,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     refused=[*NO_MATRIX, S(M(2, 2), False)],
 )
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """The LU factors in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: of
+    """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from
     `linalg.lu_factor_ex`.
     """
     found = factored.lu_factor_ex(A, pivot=pivot)
@@ -303,8 +305,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 )
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
-    """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A:
+) -> tuple[Tensor, Tensor]:
+    """``solution``, the X with ``A X = b`` for a triangular A (``A^T X = b`` with `transpose`), and a copy of A:
     `linalg.solve_triangular`.
     """
     check_system("triangular_solve", A, b)

@@ -1,7 +1,8 @@
-"""Public paths of modules that live in another folder: `import pullback.optim.adam` and the like.
+"""Public paths of modules that live in another folder, such as `pullback.optim.adam`.
 
-`PATHS` is the whole table. A path is found when it is first imported or looked up, by a finder that Python asks after
-its own have found nothing; so an entry costs nothing until somebody uses it.
+All of them are listed here: `PATHS`, `PARTS` and `WITHIN` are public, `PICKLED` are those of earlier versions. A path
+is resolved when it is first imported or looked up, by a finder that Python asks after its own; so an entry costs
+nothing until it is used.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ PATHS: dict[str, str] = {
     "autograd.forward_ad": "func.forward_ad",
     "autograd.functional": "func.functional",
     "autograd.gradcheck": "diagnose.gradcheck.checking",
+    "autograd.graph": "utils.graph",
     "autograd.variable": "compat.variable",
     "backends": "compat.backends",
     "distributions": "compat.distributions",
@@ -29,7 +31,15 @@ PATHS: dict[str, str] = {
     "utils.hooks": "autograd.hooks",
     **{f"optim.{name}": f"optim.algorithms.{name}" for name in _ALGORITHMS.split()},
 }
-"""Where a module is (the value), by the path below `pullback` at which it is public (the key)."""
+"""The place of each module (the value), by its public path below `pullback` (the key)."""
+
+PARTS: dict[str, str] = dict.fromkeys(
+    ("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler"), "utils.data"
+)
+"""Paths at which PyTorch has a part of a module (the value) that is one file here; they lead to the whole of it."""
+
+WITHIN = ("backends", "backends.cuda", "nn.modules")
+"""Modules below which others are found that they hold as attributes: no file stands for each of those."""
 
 PUBLIC = [
     "",
@@ -37,7 +47,6 @@ PUBLIC = [
     "autograd",
     "autograd.function",
     "autograd.grad_mode",
-    "autograd.graph",
     "compile",
     "cuda",
     "fft",
@@ -66,7 +75,7 @@ PUBLIC = [
     "utils.data",
     *PATHS,
 ]
-"""All public modules: what each of them offers is its `__all__`, which is what `dir` shows. All others are internal."""
+"""All public modules: each offers its `__all__`, and `dir` shows just that. All others are internal."""
 
 PICKLED: dict[str, str] = {
     "_copying": "tensor.copying",
@@ -90,7 +99,7 @@ PICKLED: dict[str, str] = {
     "ops.typed": "compat.typed",
     "ops.values": "ops.make.from_data",
 }
-"""Where modules are now that pickles of earlier versions name: the pickles are read, the paths are not public."""
+"""The present places of modules named in pickles of earlier versions. The paths are not public."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -106,33 +115,45 @@ class _Moved:
 
 
 class _Paths:
-    """Knows the paths of `PATHS` and `PICKLED`."""
+    """The finder of the paths in the tables above."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, below = fullname.partition(".")
-        if package != _PACKAGE or below not in PATHS.keys() | PICKLED.keys():
-            return None
-        return ModuleSpec(fullname, _Moved())  # type: ignore[arg-type] # it need not be an `importlib.abc.Loader`
+        known = below in PATHS or below in PARTS or below in PICKLED or _held(below) is not None
+        return ModuleSpec(fullname, _Moved()) if package == _PACKAGE and known else None  # type: ignore[arg-type]
 
 
 def moved(path: str) -> ModuleType:
-    """The module that is public at `path`, or was once at it."""
-    return importlib.import_module(f"{_PACKAGE}.{PATHS.get(path) or PICKLED[path]}")
+    """The module that is public at `path`, or was in an earlier version."""
+    found = _held(path)
+    if found is None:
+        place = PATHS.get(path) or PARTS.get(path) or PICKLED[path]
+        found = importlib.import_module(f"{_PACKAGE}.{place}")
+    if path in WITHIN:
+        vars(found).setdefault("__path__", [])  # Python looks for modules below a module that has a path
+    return found
+
+
+def _held(path: str) -> ModuleType | None:
+    """The module that one of `WITHIN` holds under the last name of `path`."""
+    parent, _, name = path.rpartition(".")
+    found = vars(moved(parent)).get(name) if parent in WITHIN else None
+    return found if isinstance(found, ModuleType) and found.__name__ == f"{_PACKAGE}.{path}" else None
 
 
 sys.meta_path.append(_Paths())
 
 
 def _stand_in(path: str) -> ModuleType:
-    """A module at `path` that looks its names up in the one that lives elsewhere, when it is asked for them."""
+    """A module at `path` that looks its names up in the module that lives elsewhere."""
     found = ModuleType(f"{_PACKAGE}.{path}")
     vars(found).update(__getattr__=lambda name: getattr(moved(path), name), __dir__=lambda: dir(moved(path)))
     return found
 
 
-# A function of the same name stands at these paths as well. Were they imported first, the import would put the module
-# in its place; so a module stands there from the beginning.
+# A function of the same name stands at these paths as well. If the path were imported first, the import would replace
+# the function by the module; so a module stands there from the beginning.
 for _path in ("autograd.gradcheck",):
     sys.modules[f"{_PACKAGE}.{_path}"] = _stand_in(_path)

@@ -1,5 +1,7 @@
-"""PyTorch's switches for how exactly it computes. They change nothing here, where results repeat and products are exact
-to the dtype anyway; the setting is checked, kept and returned.
+"""PyTorch's switches for the precision and determinism of its results.
+
+They change nothing here: results always repeat, and products have the full precision of their dtype. A setting is
+checked, kept and returned.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ class _Settings:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for results that repeat. They always do; the setting is kept for `are_deterministic_algorithms_enabled`.
+    """Ask for deterministic results. They always are; the setting is kept for `are_deterministic_algorithms_enabled`.
 
     TypeError unless `mode` is a bool.
     """
@@ -45,14 +47,14 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` was told to warn only."""
+    """Whether `use_deterministic_algorithms` was called with `warn_only`."""
     return _Settings.warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """`use_deterministic_algorithms` by a number or a word: 0 or "default", 1 or "warn", 2 or "error".
 
-    RuntimeError for others.
+    RuntimeError for any other.
     """
     named: Any = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
     if not isinstance(debug_mode, (int, str)):
@@ -76,7 +78,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow products of float32 to be less exact, "high" or "medium"; they stay exact. Other words are warned of."""
+    """Allow products of float32 to be less exact, "high" or "medium"; they stay exact. Other words give a warning."""
     if precision not in _PRECISIONS:
         warnings.warn(
             f"{precision} is not one of 'highest', 'high', or 'medium': the call has no effect.",

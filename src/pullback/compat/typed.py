@@ -1,6 +1,6 @@
 """PyTorch's deprecated names for tensors of each dtype: `FloatTensor`, `LongTensor` and so on.
 
-They make tensors, serve in `isinstance` as the class of tensors of their dtype, and `Tensor.type` uses their names.
+They make tensors, stand in `isinstance` for the tensors of their dtype, and name the types in `Tensor.type`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class tensortype:  # noqa: N801 - torch's name
     """The tensors of one dtype. Prefer `pullback.tensor` and `pullback.empty`, with a dtype.
 
     Called with sizes it makes an uninitialised tensor of that size; with values, a tensor of them; with a tensor of its
-    dtype, a view of that. TypeError for anything else.
+    dtype, a view of it. TypeError for anything else.
 
     >>> import pullback
     >>> pullback.LongTensor([1, 2]), pullback.FloatTensor(2, 3).shape
@@ -97,7 +97,7 @@ FloatTensor, DoubleTensor = map(tensortype, (dtypes.float32, dtypes.float64))
 
 @method("type")
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor".
+    """The tensor with another dtype; without an argument, its deprecated name, such as "pullback.FloatTensor".
 
     >>> import pullback
     >>> pullback.ones(2).type(), pullback.ones(2).type("pullback.LongTensor"), pullback.ones(2).type(pullback.IntTensor)
@@ -129,7 +129,7 @@ def _new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's type: of a tensor `Tensor.type`, else the type with its module.
+    """The name of an object's type: `Tensor.type` for a tensor, otherwise the type with its module.
 
     >>> import pullback
     >>> pullback.typename(pullback.ones(2)), pullback.typename(3), pullback.typename(pullback.nn.Linear)

@@ -1,6 +1,6 @@
-"""`Variable`, the class that tensors with a gradient once had: older code still runs.
+"""`Variable`, once the class of tensors with a gradient: older code still runs.
 
-Today each Tensor is one, and `Variable(t)` is a tensor on the memory of `t` that is a leaf.
+Today every Tensor is one, and `Variable(t)` is a leaf on the memory of `t`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
     plan/      loops and calls (fuse.py) -> what is kept for backward (saving.py) -> one function of arrays (plan.py)
     backends/  a loop as C (c.py) or as NumPy in blocks (blocks.py)
 
-`front.py` is `compile` itself, `compiled.py` the function that it returns, `signature.py` one signature of that,
+`front.py` is `compile` itself, `compiled.py` the function that it returns, `signature.py` one of its signatures,
 `compiled_node.py` its node in the graph. In `trace/`, `closure.py` finds the tensors and settings that the function
-reaches besides its arguments, and `mutations.py` refuses what it may not set there. Only `front.py` and
+reaches besides its arguments, and `mutations.py` refuses changes to them that outlive the call. `backends/steps.py` is
+the one table of what is known of NumPy's functions: no other file knows one by name. Only `front.py` and
 `num_threads.py` are loaded with the library; the rest is loaded when the first function is compiled.
 """
 

@@ -28,6 +28,9 @@ from .trace.mutations import FirstUseError, State
 from .trace.tracing import Argument, NotTracedError
 
 _MANY = 64
+"""The number of signatures that is told about."""
+_MOST = 256
+"""The number of signatures for which programs are kept; beyond it the oldest go."""
 
 
 class Compiled:
@@ -41,7 +44,7 @@ class Compiled:
         title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
         self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
         self._parameters = _parameters(fn) if static else ()
-        self._on_tensors: Compiled | None = None  # of a method of a Function: see `function_class.py`
+        self._on_tensors: Compiled | None = None  # for a method of a Function: see `function_class.py`
         functools.update_wrapper(self, fn, updated=())
 
     def __getattr__(self, name: str) -> Any:
@@ -54,7 +57,7 @@ class Compiled:
         return f"<compiled {self.traced_function!r}>"
 
     def __reduce__(self) -> Any:
-        """A copy is compiled anew: plans hold this process's memory."""
+        """A copy is compiled anew, because plans hold this process's memory."""
         return Compiled, self.options()
 
     def options(self) -> tuple[Any, str | None, bool, tuple[str, ...]]:
@@ -126,7 +129,7 @@ class Compiled:
         return entry.rebuilt(results)
 
     def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
-        """The results and the saved values, where results are arguments or equal; arguments are written to."""
+        """The results and the saved values, if results are arguments or equal, or arguments are written to."""
         arrays = iter(found)
         made = {i: wrap(next(arrays)) for i in entry.own}
         results: list[Any] = []
@@ -151,14 +154,14 @@ class Compiled:
             watch(node)
 
     def _again(self, entry: Entry, args: Any, kwargs: Any, given: Any, by: Sequence[Tensor]) -> list[Tensor]:
-        """Run the function as it is written, on other tensors instead of the given ones."""
+        """Run the original function on other tensors instead of the given ones."""
         replace = {id(t): b for t, b in zip(given, by, strict=False)}
         return [t for t in leaves(_called(self, entry.environment, args, kwargs, replace)) if isinstance(t, Tensor)]
 
     # Making entries ---------------------------------------------------------------------------------------------------
 
     def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | None:
-        """Trace the function. None if it must run as it is written."""
+        """Trace the function. None if the original must run."""
         others = [v for v in leaves((args, kwargs)) if not isinstance(v, Tensor)]
         environment = Environment([self.traced_function, *others])
         place = {id(t): i for i, t in enumerate(tensors)}
@@ -186,7 +189,7 @@ class Compiled:
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
-                self.traced_function(*args, **kwargs)  # the function's own error is raised as without compile
+                self.traced_function(*args, **kwargs)  # the function's own error is raised, as without compile
                 problem = _not_traced(error.__cause__)
             if not self._fallback:
                 raise problem from error.__cause__
@@ -199,6 +202,8 @@ class Compiled:
             )
         self._entries.setdefault(key, []).insert(0, entry)
         del self._entries[key][8:]
+        while len(self._entries) > _MOST:
+            self._entries.pop(next(iter(self._entries)), None)
         return entry
 
     def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
@@ -219,12 +224,12 @@ class Compiled:
             warnings.warn(f"compile: {text}", stacklevel=errors.callers_level())
 
     def explain(self) -> str:
-        """The plan for each signature so far: loops, calls, saved values, and values that are computed again."""
+        """The plan for each signature so far: loops, calls, saved values, and recomputed values."""
         found = [e for entries in self._entries.values() for e in entries if e is not None]
         return explained(_name(self.traced_function), found)
 
 
-class _NotPlain(Exception):  # noqa: N818 - it only says that the function has to run as it is written
+class _NotPlain(Exception):  # noqa: N818 - it only says that the original function must run
     """An argument is a tensor of a transform, or of a subclass."""
 
 
@@ -234,7 +239,7 @@ class _Static:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value = _constant(value)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
@@ -264,11 +269,18 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         return (type(value), *[_key(v, tensors, seen) for v in value])
     if isinstance(value, dict):
         return (type(value), *[(k, _key(v, tensors, seen)) for k, v in value.items()])
-    return (type(value), value)
+    return (type(value), _constant(value))
+
+
+def _constant(value: Any) -> Any:
+    """What stands for a value in a signature: a NaN is like any other NaN, and the sign of a zero counts."""
+    if isinstance(value, (complex, np.complexfloating)):
+        return repr(value)
+    return repr(value) if isinstance(value, (float, np.floating)) and (value != value or not value) else value
 
 
 def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:
-    """Whether everything that the function reaches besides its arguments is unchanged."""
+    """Whether all values that the function reaches besides its arguments are unchanged."""
     for t, dtype, shape, requires in entry.kinds:
         data = t._data
         if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
@@ -284,7 +296,7 @@ def _called(
     replace: dict[int, Tensor],
     traced: bool = False,
 ) -> Any:
-    """Call the function with other tensors, both as arguments and in what it reaches. traced: it may set nothing."""
+    """Call the function with other tensors, as arguments and in the objects it reaches. traced: it may set nothing."""
     made: dict[int, Any] = {}
 
     def change(leaf: Any) -> Any:

@@ -1,7 +1,7 @@
 """The one node that a call of a compiled function makes, and the node of its gradients.
 
-Backward runs the compiled plan. A recorded pass runs it too, and leaves a `SecondNode` behind. Only when a second
-derivative is asked for, the function runs again as it is written, and is differentiated twice.
+Backward runs the compiled plan. A recorded pass runs it too, and leaves a `SecondNode` behind. Only for a second
+derivative, the original function runs again and is differentiated twice.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class CompiledNode(Node):
-    """A call of a compiled function: its arguments, and what forward left for backward."""
+    """A call of a compiled function: its arguments, and the values that forward left for backward."""
 
     __slots__ = ("_outputs", "_tensors", "_versions", "_writes", "again", "entry", "saved")
 
     entry: Entry
-    again: Callable[[Sequence[Tensor]], Sequence[Tensor]]  # runs the function as it is written
-    saved: Any  # arrays; those that are arguments or results too are among the tensors
+    again: Callable[[Sequence[Tensor]], Sequence[Tensor]]  # runs the original function
+    saved: Any  # arrays; those that are also arguments or results are among the tensors
 
     def __init__(
         self, entry: Entry, again: Any, tensors: Sequence[Tensor], results: Sequence[Tensor], saved: Any
@@ -45,7 +45,7 @@ class CompiledNode(Node):
             self._versions = [0 if t._version_of is None else t._version_of.n for t in held]
 
     def check(self, all_tensors: bool = False) -> None:
-        """Refuse to go on if what was saved was freed, or written to since."""
+        """Refuse if the saved values were freed, or written to since."""
         if self.saved is FREED:
             raise second_backward(self)
         if self._writes == WRITES.n or type(self._tensors) is PackedTuple:
@@ -87,7 +87,7 @@ class CompiledNode(Node):
         return found
 
     def _recorded(self, tensors: Sequence[Tensor], given: Sequence[Any], found: Sequence[Any]) -> list[Tensor | None]:
-        """The gradients as tensors; in a recorded pass they are the outputs of a node of their own."""
+        """The gradients as tensors; in a recorded pass they are the outputs of a separate node."""
         made = [None if a is None else wrap(a) for a in found]
         if thread.modes.grad_enabled:
             chosen = [i for i, t in enumerate(made) if t is not None]
@@ -99,7 +99,7 @@ class CompiledNode(Node):
     def _by_operations(
         self, tensors: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
     ) -> list[Tensor | None]:
-        """Run the function as it is written, in operations that a transform can read, and differentiate that."""
+        """Run the original function, in operations that a transform can interpret, and differentiate that."""
         self.check(all_tensors=True)
         given = [c if c is None or isinstance(c, Tensor) else wrap(c) for c in given]
         return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
@@ -122,7 +122,7 @@ def gradients(
 
 
 def alias(t: Tensor, recorded: bool) -> Tensor:
-    """A stand-in for `t`: differentiating by it leaves out everything else that depends on `t`."""
+    """A stand-in for `t`: differentiating by it leaves out all other uses of `t`."""
     if recorded and t._requires_grad:
         return t.view_as(t)
     made = wrap(t._data)

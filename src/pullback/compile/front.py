@@ -1,4 +1,4 @@
-"""`compile`, as light as it can be: the compiler is loaded with the first function that is compiled.
+"""`compile`, kept light: the compiler is loaded when the first function is compiled.
 
 The names of backends and the keywords are checked here; `compiled.py` has the function that is returned.
 """
@@ -30,23 +30,23 @@ def compile(
 ) -> Any:
     """A function that does what `fn` does, as one fused program for each signature; also a decorator.
 
-    The first call with new dtypes, shapes, ``requires_grad`` or numbers traces `fn`: it runs once, and what it does to
-    tensors is written down, differentiated, and planned. Further calls run the plan, and make one node of the graph.
+    The first call with new dtypes, shapes, ``requires_grad`` or numbers traces `fn`: it runs once, and its operations
+    on tensors are recorded, differentiated, and planned. Further calls run the plan, and make one node of the graph.
 
     Args:
-        fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the like; other arguments
-            are part of the signature, and have to be hashable. A `nn.Module` becomes one that holds it.
-        backend: "c" (loops are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
-            or None: C where it can be had. Of torch's names "inductor" is None, and with "eager" and "aot_eager" `fn`
+        fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the same; other arguments
+        are part of the signature, and must be hashable. A `nn.Module` becomes one that holds it. backend: "c" (loops
+        are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
+            or None: C if there is a compiler. Torch's "inductor" means None, and with "eager" and "aot_eager" `fn`
             itself is returned.
-        fallback: a function that cannot be traced runs as it is written, with one warning, instead of raising.
+        fallback: a function that cannot be traced runs uncompiled, with one warning, instead of raising.
         static: names of arguments that are part of the signature as a whole, by equality.
-        fullgraph: torch's: a program is always whole, so True changes nothing; it contradicts `fallback`.
-        dynamic, mode, options: torch's, accepted and ignored: each shape has its own program, made in one way.
+        fullgraph: as in torch; a program is always whole, so True changes nothing. It contradicts `fallback`.
+        dynamic, mode, options: accepted as in torch, and ignored: each shape has its own program.
         disable: return `fn` itself.
 
     Raises:
-        TraceError: (a RuntimeError) the function asks for values of tensors, draws random numbers, ...
+        TraceError: (a RuntimeError) the function reads values of tensors, draws random numbers, ...
         ValueError: another backend; or `fullgraph` together with `fallback`.
 
     >>> import pullback

@@ -1,7 +1,7 @@
 """Compiled `forward` and `backward` of a `Function`: values read from ``ctx`` are arguments, values set there results.
 
 The method becomes a function of tensors. While it is traced, a stand-in for ``ctx`` hands out saved tensors and
-attributes, and collects everything that is saved, set and marked; afterwards the real ``ctx`` is given the same.
+attributes, and collects all that is saved, set and marked; afterwards the same is done to the real ``ctx``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OWN = frozenset(("saved_for_forward", "metadata"))
 
 
 def tell(ctx: FunctionNode, left: tuple[Any, Any]) -> None:
-    """Repeat on the real context what was done to its stand-in."""
+    """Repeat on the real context the calls made on its stand-in."""
     calls, attributes = left
     for name, args in calls:
         getattr(ctx, name)(*args)

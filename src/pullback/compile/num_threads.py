@@ -1,4 +1,4 @@
-"""How many threads loops are run on."""
+"""The number of threads for loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import errors
 
 
 def _at_first() -> int:
-    """The number in `OMP_NUM_THREADS`, which other numerical libraries read too; without it, all processors."""
+    """The number in `OMP_NUM_THREADS`, which other numerical libraries also read; without it, all processors."""
     said = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(said) if said.isdecimal() and int(said) else os.cpu_count() or 1
 
@@ -22,7 +22,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(number: int) -> None:
-    """Set the number of threads for what is compiled from now on.
+    """Set the number of threads for functions compiled from now on.
 
     >>> import pullback
     >>> before = pullback.get_num_threads()

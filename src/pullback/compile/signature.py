@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Options(NamedTuple):
-    """How loops are to run."""
+    """The options for running loops."""
 
     backend: str | None
     threads: int
@@ -30,9 +30,9 @@ class Entry:
     """The plans that calls of one signature run.
 
     tensors: the tensors that are read besides the arguments, by reference: first those found from the function
-    (`reached` counts them and the arguments), then others met on the way. tracked: the numbers of the results that
-    require grad. read: the numbers of the tensors that backward reads, counted through all tensors and then through the
-    saved results (`saved_results`).
+    (`reached` counts them and the arguments), then others met during the trace. tracked: the numbers of the results
+    that require grad. read: the numbers of the tensors that backward reads, counted through all tensors and then
+    through the saved results (`saved_results`).
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Entry:
         self.rebuilt = rebuilder(traced.tree)
         self.tracked = traced.tracked if recorded else []
         self._number = {v: i for i, v in enumerate(traced.arguments)}
-        # results that are arguments, or other results, are these very tensors
+        # results that are arguments, or other results, are the same tensors
         self.own = [i for i, p in enumerate(traced.passed) if p is None and traced.same[i] == i]
         self.outs = [traced.outs[i] for i in self.own]
         # whether every result is a new tensor, and nothing is written to
@@ -70,7 +70,7 @@ class Entry:
     # Forward ----------------------------------------------------------------------------------------------------------
 
     def _plan_forward(self) -> None:
-        """Decide what forward keeps, and plan it."""
+        """Decide which values forward keeps, and plan it."""
         traced = self.traced
         results = [*self.outs, *(v for _, v in traced.written)]
         stages = schedule(results, self.arguments)
@@ -94,7 +94,7 @@ class Entry:
         self.forward = self._plan(stages, self.arguments, outs, fresh)
         saved = self.saving.saved if self.saving is not None else ()
         n = len(self.arguments)
-        self.frees = bool(saved)  # whether a backward frees something that the node holds
+        self.frees = bool(saved)  # whether a backward frees values that the node holds
         self.read = {self._number[v] for v in saved if v in self._number} | set(range(n, n + len(self._held)))
 
     def _plan(

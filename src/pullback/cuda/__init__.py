@@ -1,4 +1,4 @@
-"""The questions that scripts ask of torch.cuda before they begin: there is no GPU here.
+"""The functions of torch.cuda that scripts call at their start: there is no GPU here.
 
 A GPU kernel becomes part of a graph as an `autograd.Function`.
 """
@@ -17,7 +17,7 @@ def __dir__() -> list[str]:
 
 
 def is_available() -> bool:
-    """Whether tensors can lie on a GPU: no, payloads are NumPy arrays.
+    """Whether tensors can lie on a GPU: False, because payloads are NumPy arrays.
 
     >>> import pullback
     >>> "cuda" if pullback.cuda.is_available() else "cpu"
@@ -27,7 +27,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many GPUs tensors can lie on: none."""
+    """The number of GPUs that tensors can lie on: 0."""
     return 0
 
 
@@ -40,7 +40,7 @@ def manual_seed_all(seed: int) -> None:
 
 
 def empty_cache() -> None:
-    """Do nothing: no memory of a GPU is held."""
+    """Do nothing: no GPU memory is held."""
 
 
 def __getattr__(name: str) -> Any:

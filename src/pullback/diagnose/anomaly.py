@@ -25,7 +25,7 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
 
     mode: whether nodes note the stack of the forward call that made them. check_nan: whether NaN is looked for, in the
     tensors of the forward pass and in gradients, and is an error in a backward pass. check_inf: whether an infinite
-    gradient is one as well.
+    gradient is an error as well.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False) -> None:
@@ -60,17 +60,17 @@ def _with(functions: tuple[Any, ...], fn: Any, wanted: bool) -> tuple[Any, ...]:
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
-    """Within it, an error in a backward pass names the forward call it belongs to, and NaN is an error there.
+    """Within it, an error in a backward pass names the forward call it belongs to, and a NaN gradient is an error.
 
     Forward and backward have to run within it. RuntimeError for a NaN, unless `check_nan` is False: it names the
     operation, the element, the values there, the line of the forward call and, if the NaN (or the infinity behind it)
     is older than the backward pass, the operation and line that made it. A NaN that forward made is an error as soon as
     a gradient that is not 0 arrives at it. check_inf: an infinite gradient is an error as well.
 
-    What it costs: some 8 microseconds for each operation, forward and backward, half of it for the stack of the
-    call, and a pass over the elements of every tensor and gradient that allocates nothing: about 0.1 ns an element. The
-    training step of a small network (784-256-256-10, batch 64) took 2.1 ms instead of 1.9.
-    (``python -m benchmarks.diagnosis`` measures it.)
+    It costs some 8 microseconds for each operation, forward and backward, half of it for the stack of the call, and one
+    pass over the elements of every tensor and gradient, about 0.1 ns an element, which allocates nothing. The training
+    step of a small network (784-256-256-10, batch 64) took 2.1 ms instead of 1.9. (``python -m benchmarks.diagnosis``
+    measures it.)
 
     >>> import warnings, pullback
     >>> x = pullback.tensor([0.0, 1.0], requires_grad=True)
@@ -98,10 +98,10 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 def watched(node: Any, g: Any, run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """What a node sends for the gradient `g`, which `run` computes: the engine calls this for every node it runs.
+    """The gradients that a node sends for `g`; `run` computes them. The engine calls this for every node it runs.
 
-    Refuses NaN of the forward pass that a gradient now arrives at, and NaN (or infinity) among what the node sends. Any
-    error of the node is told with the forward call that made it.
+    It refuses a NaN of the forward pass that a gradient now arrives at, and NaN (or infinity) among the gradients sent.
+    Any error of the node is reported with the forward call that made it.
     """
     modes = thread.modes
     saved: Sequence[Any] = ()
@@ -119,7 +119,7 @@ def watched(node: Any, g: Any, run: Callable[[], Sequence[Any]]) -> Sequence[Any
 
 
 def _say(text: str) -> None:
-    """Warn; where warnings are errors, print: the error that is explained must not be replaced by this one."""
+    """Warn; print if warnings are errors, because the warning must not replace the error that it explains."""
     try:
         warnings.warn(text, stacklevel=callers_level())
     except Warning as said:
@@ -127,7 +127,7 @@ def _say(text: str) -> None:
 
 
 def _warn_of(node: Any) -> None:
-    """Say which forward call made a node whose backward failed, and which backward call made that, if one did."""
+    """Name the forward call that made a node whose backward failed, and the backward call that made it, if any."""
     stack = node.metadata.get("origin")
     if stack is None:
         _say(

@@ -1,7 +1,7 @@
 """Listening to every node and tensor that is made in this thread, and notes about tensors for as long as they live.
 
-Of nodes, the heart tells (`autograd/saved.py`). Of tensors, every way to make one sets the slot `_grad`: while somebody
-listens, a descriptor of Python's, `Tap`, replaces that slot. When nobody listens, making a tensor costs nothing more.
+The heart announces nodes (`autograd/saved.py`). Every way to make a tensor sets the slot `_grad`: while somebody
+listens, a Python descriptor, `Tap`, replaces that slot. While nobody listens, making a tensor costs nothing more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .places import user_place, user_stack
 
 
 def note_places() -> None:
-    """Note from now on where each node is made, if anomaly mode or the recording of origins wants that."""
+    """From now on, note where each node is made, if anomaly mode or the recording of origins needs it."""
     modes = thread.modes
     others = tuple(tell for tell in modes.tells_nodes if tell is not _note_place)
     wanted = modes.watcher is not None or modes.recording
@@ -43,8 +43,8 @@ class Tap:
     """Replaces a slot of a class; calls `told(object, old, new)` when the slot is set, `old` being `MISSING` at first.
 
     listens: the attribute of the modes that says whether a thread listens. The slot is put back when nobody listens any
-    more. CPython forgets what it learned about a class that is changed, and learns it a thousand times at most. So a
-    tap that was put in and out a hundred times stays, and asks each time whether this thread listens.
+    more. CPython drops its caches for a class that is changed, and fills them a thousand times at most. So a tap that
+    was put in and out a hundred times stays, and checks each time whether this thread listens.
     """
 
     STAYS = 100
@@ -53,7 +53,7 @@ class Tap:
         self._cls, self._name, self._told, self._listens = cls, slot, told, listens
         self._slot = cls.__dict__[slot]
         self._get, self._set, self._delete = self._slot.__get__, self._slot.__set__, self._slot.__delete__
-        # by the modes of their threads, how often each listens: a thread may end without having closed
+        # the number of listeners by the modes of their thread: a thread may end without closing
         self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._times = 0
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Tap:
 
 
 MISSING: Any = object()
-"""The value of a slot that was never set."""
+"""The value of a slot that has never been set."""
 
 
 def _tensor_set(t: Tensor, old: Any, new: Any) -> None:
@@ -107,7 +107,7 @@ def _tensor_set(t: Tensor, old: Any, new: Any) -> None:
 
 
 GRADIENTS_SET: list[Callable[[Tensor, Any, Any], None]] = []
-"""What hears of every ``.grad`` that is set where origins are recorded."""
+"""The tap that hears of every ``.grad`` that is set while origins are recorded."""
 
 TENSORS = Tap(Tensor, "_grad", _tensor_set, "tells_tensors")
 
@@ -115,7 +115,7 @@ V = TypeVar("V")
 
 
 class _Key(weakref.ref[Any]):
-    """A weak reference that knows under which number it is kept."""
+    """A weak reference that knows the number it is kept under."""
 
     __slots__ = ("number",)
 
@@ -123,7 +123,7 @@ class _Key(weakref.ref[Any]):
 
 
 class ByTensor(Generic[V]):
-    """Something known of tensors, or of arrays, for as long as they live; they are told apart by identity."""
+    """Notes about tensors, or arrays, kept as long as these live; the key is identity."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[_Key, V]] = {}
@@ -134,12 +134,12 @@ class ByTensor(Generic[V]):
             del self._known[key.number]
 
     def get(self, key: Any) -> V | None:
-        """What is known of one, or None."""
+        """The note about an object, or None."""
         found = self._known.get(id(key))
         return found[1] if found is not None and found[0]() is key else None
 
     def put(self, key: Any, value: V) -> None:
-        """Remember something of one."""
+        """Keep a note about an object."""
         ref = _Key(key, self._forget)
         ref.number = id(key)
         self._known[ref.number] = (ref, value)

@@ -1,7 +1,7 @@
 """Details for two errors of a backward pass: a graph that was used before, a saved tensor that was written to.
 
 They always name operations and the user's variables, and with `record_origins` the lines as well. The errors
-themselves belong to the heart (`autograd/saved.py`), which is given these details.
+themselves belong to the heart (`autograd/saved.py`), which is given these details by `assembly.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
-from ..autograd.saved import Details
 from ..tensor.memory import Version
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
@@ -18,7 +17,7 @@ from .places import Place, at, place_of_node, variables
 
 
 class Write(NamedTuple):
-    """One write in place: which version it made, where, and by what."""
+    """One in-place write: the version it made, its line, and the operation."""
 
     version: int
     place: Place | None
@@ -32,7 +31,7 @@ SWITCH_ON = "run it within `with pullback.autograd.record_origins():` to be told
 
 
 def of_freed(node: Any) -> str:
-    """Lines about a node whose saved values were freed: where it was made, and where the first backward was."""
+    """Lines about a node whose saved values were freed: where it was made and where the first backward ran."""
     freed = node.metadata.get("freed")
     made = place_of_node(node)
     lines = [f"  It was made at {at(made)}"] if made else []
@@ -77,8 +76,5 @@ def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
 
 def _last_writer(node: Any, t: Tensor) -> Any:
     """The node of the recorded write that changed `t` after `node` saved it, if the tensor itself knows it."""
-    edge = t._place  # also of a view that has lost its own
+    edge = t._place  # also for a view that has lost its place
     return edge[0] if edge is not None and edge[0]._order < node._order else None
-
-
-Details.of_freed, Details.of_written = of_freed, of_written

@@ -1,10 +1,10 @@
-"""Where a NaN or an infinity came from: the first of a forward pass, and of a backward pass.
+"""The source of a NaN or an infinity: the first one of a forward pass, and of a backward pass.
 
-In anomaly mode `look_at_tensor` hears of every tensor that is made. For a finite one that costs one pass over its
-elements (a dot product, which allocates nothing). A tensor that is not finite gets a `Bad`, which says how that came
-about, and whatever is computed from it inherits the `Bad`. So the error about a NaN that a gradient meets, or makes,
-tells the first cause. A NaN in the forward pass alone is not an error, since it may be masked. It becomes one where the
-backward pass shows that the loss depends on it.
+In anomaly mode, `look_at_tensor` is called with every tensor that is made. A finite tensor costs one pass over its
+elements (a dot product, which allocates nothing). A tensor that is not finite gets a `Bad`, which names the cause, and
+every result computed from it inherits the `Bad`. So the error about a NaN that a gradient meets, or makes, names the
+first cause. A NaN in the forward pass alone is not an error, since it may be masked. It becomes one when the backward
+pass shows that the loss depends on it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .places import Call, Place, at, is_elementwise, place_of_node
 
 @dataclass(eq=False, repr=False)
 class Bad:
-    """How the first element that is not finite came about: "nan" or "inf", by which call, where, at which index.
+    """The origin of the first element that is not finite: "nan" or "inf", the call, its line and the index.
 
-    value: the element itself, as it is printed: nan, inf or -inf. values: the operands at that index, in words. before:
-    the infinity that one of the operands had already. given: the element was among the values the tensor was made from,
-    or came with an operand from outside anomaly mode.
+    value: the element as printed: nan, inf or -inf. values: the operands at that index, in words. before: the infinity
+    that an operand already had. given: the element was among the values that the tensor was made from, or came with an
+    operand from outside anomaly mode.
     """
 
     kind: str
@@ -68,7 +68,7 @@ _MANY = 1000
 
 class _Pending(threading.local):
     def __init__(self) -> None:
-        # the last tensors that are not finite, of those made since the last node
+        # the tensors made since the last node that are not finite; the last few
         self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=_MANY)
 
 
@@ -84,7 +84,7 @@ def all_finite(a: np.ndarray[Any, Any]) -> bool:
     """
     if a.dtype.kind == "f" and a.itemsize in (4, 8) and a.flags.c_contiguous:
         flat = a.reshape(-1)
-        if math.isfinite(np.dot(flat, flat)):  # it may overflow, so only this is certain
+        if math.isfinite(np.dot(flat, flat)):  # the product may overflow, so only a finite one is certain
             return True
     return bool(np.isfinite(a).all())
 
@@ -104,18 +104,18 @@ def _is_floating(data: Any) -> bool:
 
 
 def look_at_tensor(t: Tensor) -> None:
-    """Note how a tensor that was just made came to have elements that are not finite."""
+    """Note the cause if a tensor that was just made has elements that are not finite."""
     data, modes = t._data, thread.modes
     if type(data) is not np.ndarray or data.dtype.kind not in "fc" or all_finite(data):
         return
-    if modes.running is not None and not modes.grad_enabled:  # a gradient: `check_nan` looks at those
+    if modes.running is not None and not modes.grad_enabled:  # a gradient: `check_nan` covers those
         return
     BAD.put(t, _first(t, data))
     _pending.tensors.append(weakref.ref(t))
 
 
 def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
-    """How `t` came to have elements that are not finite: as an operand did, or here."""
+    """The cause of the elements of `t` that are not finite: that of an operand, or this call."""
     call = Call(sys._getframe(2), t)
     bad = np.isnan(data)
     kind = "nan" if bad.any() else "inf"
@@ -134,7 +134,7 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
     each = is_elementwise(sys._getframe(2))
     values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
     if kind == "inf" and data.dtype.kind == "f":
-        bad = data == data[index]  # infinities of the other sign came about in another way
+        bad = data == data[index]  # an infinity of the other sign has another cause
     return Bad(
         kind,
         call.title(),
@@ -155,7 +155,7 @@ def _printed(value: Any, kind: str) -> str:
 
 
 def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:
-    """The element of an operand that an element of the result came from; if all elements count, their range."""
+    """The element of an operand that an element of the result was computed from; if all elements count, their range."""
     value = element(o, index, shape) if each else None
     if value is not None:
         return repr(value)
@@ -176,7 +176,7 @@ def _given(o: Tensor) -> Bad:
 
 
 def look_at_node(node: Any) -> None:
-    """Note on a node that was just made which of its outputs are not finite, and where."""
+    """Note, on a node that was just made, which outputs are not finite, and where."""
     for ref in _pending.tensors:
         t = ref()
         if t is not None and t._edge is not None and t._edge[0] is node and (bad := BAD.get(t)) is not None:
@@ -186,7 +186,7 @@ def look_at_node(node: Any) -> None:
 
 
 def kept(node: Any) -> Sequence[Any]:
-    """The values that a node has saved, as far as they can be looked at."""
+    """The values that a node has saved, as far as they can be read."""
     saved = node._saved if isinstance(node, FunctionNode) else getattr(node, "saved", ())
     return () if saved is FREED or type(saved) is PackedTuple else saved
 
@@ -226,7 +226,8 @@ def _advice(name: str) -> str:
 
 
 def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any], inf: bool) -> None:
-    """Refuse NaN (and infinity, if `inf`) among the gradients that a node sends, given what it got and had saved."""
+    """Refuse NaN (and infinity, if `inf`) among the gradients that a node sends, given its gradient and its saved
+    values."""
     for i, grad in enumerate(grads):
         data = _payload(grad)
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "fcV":
@@ -245,7 +246,7 @@ def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any
 
 
 def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved: Sequence[Any]) -> str:
-    """All that is known of the bad element of gradient `i`: lines, each with a newline in front."""
+    """All that is known about the bad element of gradient `i`: lines, each with a newline in front."""
     text = ""
     if (place := place_of_node(node)) is not None:
         text += f"\n  The forward call: {at(place)}"
@@ -269,7 +270,7 @@ def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved:
 
 
 def _cure(node: Any, came: Any) -> str:
-    """What to do about a bad gradient that a node made; for a Function whose input was finite, look at its backward."""
+    """The remedy for a bad gradient that a node made: for a Function with finite input, a look at its backward."""
     if not isinstance(node, FunctionNode):
         return _advice(_operation(node))
     backward = f"{node._forward_cls.__name__}.backward ({place_of_function(node._forward_cls.backward)})"
@@ -283,19 +284,19 @@ def _operation(node: Any) -> str:
 
 
 def _is_operation(node: Any) -> bool:
-    """Whether a node belongs to an operation of the table, which has a plan; a Function's may have any attribute."""
+    """Whether a node belongs to an operation of the table and has a plan; a Function's may have any attribute."""
     return not isinstance(node, FunctionNode) and hasattr(node, "op") and hasattr(node, "plan")
 
 
 def _named(node: Any, i: int, saved: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """The saved values that the rule for gradient `i` was given, with their names."""
+    """The saved values that the rule for gradient `i` got, with their names."""
     if not _is_operation(node):
         yield from ((f"saved_tensors[{k}]", v) for k, v in enumerate(saved))
     elif len(node.plan.calls) > i:
         rule, pick = node.plan.calls[i]
         code = rule.__code__
         names = code.co_varnames[1 : code.co_argcount]
-        # in other operations, only the argument that is differentiated has the same elements
+        # in other operations, only the differentiated argument has the same elements
         of = names if node.op.elementwise else (node.op.params[node.plan.wanted[i]],)
         yield from ((name, value) for name, value in zip(names, pick(saved), strict=False) if name in of)
 
@@ -311,7 +312,7 @@ def _first_of_forward(node: Any) -> Bad | None:
 
 
 def _unused(node: Any) -> str:
-    """What to say where the gradient that came in is 0: the result does not depend on this element."""
+    """The sentence for an incoming gradient of 0: the result does not depend on this element."""
     text = (
         "\n  The gradient that came in is 0 there: the result does not use this element. But the derivative is not "
         "finite, and 0 * inf is nan."
@@ -332,7 +333,7 @@ def _unused(node: Any) -> str:
 
 
 def _where_above(node: Any) -> Any:
-    """The `where` nearest to `node` among those that its result went into, or None."""
+    """The nearest `where` that the result of `node` went into, or None."""
     running = thread.modes.running_pass
     found = [
         n
@@ -346,7 +347,7 @@ def _where_above(node: Any) -> Any:
 
 
 def element(value: Any, index: tuple[int, ...], shape: Any) -> Any:
-    """One element of a value that has a shape, or broadcasts to it; None if it does neither."""
+    """One element of a value that has the given shape or broadcasts to it; otherwise None."""
     data = _payload(value)
     if isinstance(data, (int, float, complex)):
         return data

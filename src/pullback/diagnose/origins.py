@@ -1,12 +1,12 @@
 """Recording of origins: where tensors were made, taken out of the graph, written to, and where backward passes ran.
 
-`record_origins` takes notes while it is on; `pullback.explain` and the errors of a backward pass tell them afterwards.
-The note about a tensor is a small `Origin`, which lives as long as the tensor and does not hold it. It says by which
-`Loss` the tensor came to have no gradient. Whatever is computed from the tensor gets the same `Loss`, so the first
-cause is found however much was computed since.
+`record_origins` takes notes while it is on; `pullback.explain` and the errors of a backward pass use them later. The
+note about a tensor is a small `Origin`, which lives as long as the tensor but does not hold it. Its `Loss` says why the
+tensor has no gradient. Every result computed from the tensor gets the same `Loss`, so the first cause is found even
+after a long computation.
 
-While nobody records, none of this is in place: two slots are replaced by taps (`Tap`), and a few functions and methods
-are replaced (`_REPLACED`), only between the first `record_origins` that is entered and the last that is left.
+While nobody records, nothing is changed: two slots are replaced by taps (`Tap`), and a few functions and methods are
+replaced (`_REPLACED`), only between the first `record_origins` entered and the last one left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.engine import execute
 from ..autograd.function import Function
-from ..autograd.grad_mode import _Mode, inference_mode, set_grad_enabled
+from ..autograd.grad_mode import Mode, inference_mode, set_grad_enabled
 from ..autograd.node import AccumulateGrad, reachable
 from ..tensor.memory import Version
 from ..tensor.modes import thread
@@ -40,7 +40,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Loss(NamedTuple):
-    """Where a gradient was lost: how ("detach", "no_grad", "numpy", ...), by which tensor, at which line, a detail."""
+    """The loss of a gradient: the way ("detach", "no_grad", "numpy", ...), the tensor, the line, and a detail."""
 
     kind: str
     of: str
@@ -50,37 +50,37 @@ class Loss(NamedTuple):
 
 
 class Origin:
-    """Where a tensor was made and by which operation; in which mode, and where that was entered; and what was lost."""
+    """The making of a tensor: its line and operation, the mode and the line that entered it, and the losses."""
 
     __slots__ = ("graded", "losses", "mode", "mode_place", "name", "operand", "order", "place", "values")
 
     name: str
     place: Place | None
-    mode: str  # "" where operations were recorded, else "no_grad", "inference_mode", "forward" or "backward"
-    mode_place: Any  # the place, or of a forward the name of its Function
+    mode: str  # "" if operations were recorded, else "no_grad", "inference_mode", "forward" or "backward"
+    mode_place: Any  # the place; for a forward, the name of its Function
     graded: bool  # whether an operand required grad
     operand: Any  # a weak reference to it
-    losses: tuple[Loss, ...]  # how the gradients of operands were lost, at the latest here
-    values: bool  # whether it was made from NumPy's or Python's values, or from tensors that were
+    losses: tuple[Loss, ...]  # how the gradients of operands were lost, here or earlier
+    values: bool  # whether it was made from NumPy or Python values, directly or through other tensors
     order: int  # counts tensors and backward passes
 
 
 class Gradient:
-    """What last happened to the gradient of one tensor: where it arrived, was cleared, returned or refused."""
+    """The latest events of one tensor's gradient: where it arrived, was cleared, returned or refused."""
 
     __slots__ = ("arrived", "cleared", "none", "off", "passed", "returned")
 
     def __init__(self) -> None:
         self.arrived: Place | None = None
         self.cleared: tuple[Place | None, str] | None = None
-        self.returned: Place | None = None  # by autograd.grad(), which accumulates nothing
+        self.returned: Place | None = None  # returned by autograd.grad(), which accumulates nothing
         self.none: tuple[str, str, str] | None = None  # a Function, its argument and where the backward is defined
         self.off: tuple[Place | None, str] | None = None  # requires_grad was set to False, or detach_() called
         self.passed = False
 
 
 class Passed(NamedTuple):
-    """One backward pass: where it was started, by what, and its number."""
+    """One backward pass: the line that started it, the function called, and its number."""
 
     place: Place | None
     name: str
@@ -89,7 +89,7 @@ class Passed(NamedTuple):
 
 ORIGINS: ByTensor[Origin] = ByTensor()
 GRADIENTS: ByTensor[Gradient] = ByTensor()
-ARRAYS: ByTensor[tuple[Loss, ...]] = ByTensor()  # arrays that tensors with a gradient were turned into
+ARRAYS: ByTensor[tuple[Loss, ...]] = ByTensor()  # arrays made from tensors with a gradient
 MARKED: ByTensor[tuple[str, Place | None]] = ByTensor()  # outputs that a Function marked as not differentiable
 TAKEN: deque[Loss] = deque(maxlen=4)  # the last conversions of tensors with a gradient to numbers or arrays
 PASSES: deque[Passed] = deque(maxlen=8)
@@ -118,7 +118,7 @@ _EXECUTE = execute.__code__
 
 
 def _inside(frame: Any) -> tuple[str, Any]:
-    """What switched recording off where a frame stands: "forward" of a Function (and which), "backward", or ""."""
+    """The code that switched recording off around a frame: "forward" of a Function (and which), "backward", or ""."""
     while frame is not None:
         if frame.f_code is _APPLY:
             return "forward", first_argument(frame).__name__
@@ -167,14 +167,14 @@ _CONVERSIONS = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "f
 
 class _Cut(threading.local):
     def __init__(self) -> None:
-        self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=16)  # with operands cut off, since a node was last made
+        self.tensors: deque[weakref.ref[Tensor]] = deque(maxlen=16)  # made since the last node, with operands cut off
 
 
 _cut = _Cut()
 
 
 def _note_node(node: Any) -> None:
-    """Note on a node how those operands that it does not lead to lost their gradients."""
+    """Note, on a node, how the operands that it does not lead to lost their gradients."""
     for ref in _cut.tensors:
         t = ref()
         if t is not None and t._edge is not None and t._edge[0] is node and (made := ORIGINS.get(t)) is not None:
@@ -183,7 +183,7 @@ def _note_node(node: Any) -> None:
 
 
 def losses_of(t: Tensor) -> tuple[Loss, ...]:
-    """How a tensor that requires no gradient lost it, as far as that was recorded; the first cause comes last."""
+    """The recorded losses behind a tensor that requires no gradient; the first cause comes last."""
     made, events = ORIGINS.get(t), GRADIENTS.get(t)
     if events is not None and events.off is not None:
         return (Loss(events.off[1], errors.describe(t), events.off[0], None, weakref.ref(t)),)
@@ -237,7 +237,7 @@ def _here() -> Place | None:
 
 
 def _taking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that gives a tensor's values to NumPy or to Python, and now notes it."""
+    """A method that gives a tensor's values to NumPy or to Python, with a note of it."""
 
     @functools.wraps(method)
     def take(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -334,7 +334,7 @@ def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _running(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The `_run` of a Function's node, which now notes the arguments that backward returned None for."""
+    """The `_run` of a Function's node, with a note of the arguments that backward returned None for."""
 
     @functools.wraps(run)
     def ran(self: Any, g: Any, *args: Any) -> Any:
@@ -352,7 +352,7 @@ def _running(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _executing(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward pass, which now notes on the nodes it frees where it was started."""
+    """A backward pass that notes its starting line on the nodes it frees."""
 
     @functools.wraps(run)
     def executed(roots: Any, **options: Any) -> Any:
@@ -383,8 +383,8 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (Tensor, "requires_grad", _requiring),
     (FunctionNode, "mark_non_differentiable", _marking),
     (FunctionNode, "_run", _running),
-    (_Mode, "__enter__", _entering),
-    (_Mode, "__exit__", _leaving),
+    (Mode, "__enter__", _entering),
+    (Mode, "__exit__", _leaving),
     (inference_mode, "__enter__", _entering),
     (set_grad_enabled, "__enter__", _entering),
     (set_grad_enabled, "__init__", _setting),
@@ -393,10 +393,10 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
 
 
 class _Replacement:
-    """Puts `_REPLACED` in and out. After a hundred times it stays, as a `Tap` does, and asks whether it is wanted."""
+    """Puts `_REPLACED` in and out. After a hundred times it stays, as a `Tap` does, and checks whether it is wanted."""
 
     def __init__(self) -> None:
-        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # as a Tap's
+        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # as for a Tap
         self._times = 0
         self._before: list[Any] = []
         self._lock = threading.Lock()
@@ -411,7 +411,7 @@ class _Replacement:
                     setattr(owner, name, replacement(vars(owner)[name]))
 
     def close(self) -> None:
-        """Put back what was there, if nobody else records."""
+        """Put the originals back, if nobody else records."""
         with self._lock:
             left = self._users.pop(thread.modes, 1) - 1
             if left:
@@ -429,14 +429,14 @@ class record_origins:  # noqa: N801 - a context manager
     """Within it, note where tensors are made, detached, converted and written to, and where backward passes run.
 
     `pullback.explain`, the errors of a backward pass (a saved tensor that was written to, a graph that was freed) and
-    `pullback.inspect.memory` tell the notes, also after the block was left, as long as the tensors live. A context
-    manager and a decorator, for the thread that enters it.
+    `pullback.inspect.memory` use the notes, also after the block, as long as the tensors live. It is a context manager
+    and a decorator, for the thread that enters it.
 
     stack: note the whole stack of calls of every node, as anomaly mode does, and not only the line.
 
-    What it costs: some 12 microseconds for each tensor that is made, and 450 bytes for as long as that lives; a
+    It costs some 12 microseconds for each tensor that is made, and 450 bytes for as long as the tensor lives; a
     backward pass walks its graph once more. The training step of a small network (784-256-256-10, batch 64) took 2.7 ms
-    instead of 1.9. Outside of it, nothing. (``python -m benchmarks.diagnosis`` measures it.)
+    instead of 1.9. Outside it, the cost is zero. (``python -m benchmarks.diagnosis`` measures it.)
 
     >>> import pullback
     >>> x = pullback.ones(2, requires_grad=True)

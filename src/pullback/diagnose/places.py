@@ -1,7 +1,7 @@
-"""Where the user's code stands: the frames outside this package as places, what they call, and their variables.
+"""Places in the user's code: the frames outside this package, the functions they call, and their variables.
 
-Nothing here records anything. It reads the stack of calls when it is asked, and source files when it tells. Of the
-package's own frames it reads arguments by their position, and never a variable by its name.
+Nothing here records anything. It reads the stack when a place is asked for, and source files when a place is shown.
+From the package's own frames it reads arguments by position, never a variable by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Place = tuple[str, int, str]
 """A file, a line and the name of a function."""
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
-"""How the names of this package's files begin, and of the code that `pullback.compile` writes."""
+"""The prefixes of the names of this package's files, and of the code that `pullback.compile` writes."""
 
 
 def is_ours(frame: Any) -> bool:
@@ -40,13 +40,14 @@ def user_frames() -> Iterator[Any]:
 
 
 def locals_of(frame: Any) -> dict[str, Any]:
-    """The local variables of a frame, without the frame keeping what they hold now.
+    """The local variables of a frame, without making the frame keep their values.
 
-    Before Python 3.13 a frame of a function keeps the dictionary it was asked for, and with it values whose variables
-    have changed since. It is emptied, unless a debugger or a profiler may write it back into the variables.
+    Before Python 3.13, a function's frame keeps the dictionary that it once returned, and with it values whose
+    variables have changed since. So the dictionary is emptied, unless a debugger or a profiler may write it back into
+    the variables.
     """
     found = frame.f_locals
-    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # of a module, whose variables these are
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a module's frame: these are its variables themselves
         return found
     copy = dict(found)
     if sys.version_info < (3, 13) and sys.gettrace() is None and sys.getprofile() is None:
@@ -55,12 +56,12 @@ def locals_of(frame: Any) -> dict[str, Any]:
 
 
 def place_of(frame: Any) -> Place:
-    """Where a frame stands."""
+    """The place of a frame."""
     return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
 
 
 def user_place() -> list[Place]:
-    """The innermost line of the user's code, alone."""
+    """The innermost line of the user's code."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -68,10 +69,10 @@ def user_place() -> list[Place]:
 
 
 def user_stack() -> list[Place]:
-    """Where the user's code stands, innermost last."""
+    """The places on the user's stack, innermost last."""
     frame: Any = sys._getframe(1)
     found = []
-    while frame is not None:  # written out: anomaly mode asks for every node
+    while frame is not None:  # written out, because anomaly mode calls it for every node
         code = frame.f_code
         if not code.co_filename.startswith(_PACKAGE):
             found.append((code.co_filename, frame.f_lineno, code.co_name))
@@ -100,7 +101,7 @@ def at(place: Place | None) -> str:
 
 
 def place_of_node(node: Any) -> Place | None:
-    """The line of the user's code that made a node, where that was recorded."""
+    """The line of the user's code that made a node, if recorded."""
     stack = node.metadata.get("origin")
     return stack[-1] if stack else None
 
@@ -118,7 +119,7 @@ def named_tensors() -> Iterator[tuple[str, Tensor]]:
 
 
 def variables(matches: Callable[[Tensor], bool]) -> list[str]:
-    """The names of the user's variables whose tensor `matches`, each once, at most a few."""
+    """The names of the user's variables whose tensor `matches`, each once; at most a few."""
     found: dict[str, None] = {}
     for name, value in named_tensors():
         if matches(value):
@@ -135,7 +136,7 @@ _FEW = 3
 
 
 def arguments(frame: Any) -> list[Any]:
-    """The arguments that the function of a frame was called with, those of lists, tuples and dicts one by one."""
+    """The arguments of the call of a frame's function; those in lists, tuples and dicts one by one."""
     code = frame.f_code
     given = locals_of(frame)
     found: list[Any] = []
@@ -157,7 +158,7 @@ def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]
 
 
 def title_of(frame: Any) -> str:
-    """What a user calls the function of a frame: the operation, or the method."""
+    """The user's name for the function of a frame: the operation, or the method."""
     code = frame.f_code
     known = CALLED.get(code)
     if known is not None:
@@ -177,21 +178,21 @@ def is_elementwise(frame: Any) -> bool:
 
 
 def first_argument(frame: Any) -> Any:
-    """The first positional argument that the function of a frame was called with: of a method, its object or class."""
+    """The first positional argument that the function of a frame was called with: for a method, its object or class."""
     code = frame.f_code
     return locals_of(frame).get(code.co_varnames[0]) if code.co_argcount else None
 
 
 @functools.cache
 def _methods() -> dict[Any, str]:
-    """The names of Tensor's methods, by their code: many are defined under another name."""
+    """The names of Tensor's methods by their code: many are defined under other names."""
     codes = {name: getattr(method, "__code__", None) for name, method in vars(Tensor).items()}
     times = Counter(codes.values())
     return {code: name for name, code in codes.items() if code is not None and times[code] == 1}
 
 
 class Call:
-    """How the user's code came to a line of this package: where it stands, what it called, and with which tensors.
+    """The way from the user's code to a line of this package: its place, the function called, the tensors passed.
 
     frame: a frame of the package. made: a tensor that is not an operand. codes: the code objects of the package's
     frames, innermost first. outer: the frame of the function that the user called; above: that of the user's code.
@@ -212,5 +213,5 @@ class Call:
         self.place: Place | None = None if frame is None else place_of(frame)
 
     def title(self) -> str:
-        """What was called."""
+        """The name of the function that was called."""
         return "" if self.outer is None else title_of(self.outer)

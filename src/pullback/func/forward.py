@@ -1,4 +1,4 @@
-"""`jvp`: forward mode, the derivative along one direction of the inputs, computed along with the value."""
+"""`jvp`: forward mode, which computes the derivative along one direction of the inputs together with the value."""
 
 from __future__ import annotations
 

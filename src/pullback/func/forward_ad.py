@@ -133,7 +133,7 @@ def _is_fwd_grad_enabled() -> bool:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A dual tensor of a primal and its tangent, which must have the primal's shape and is converted to its dtype.
 
-    A RuntimeError outside of a dual level, or if the two do not match; ValueError for a dtype without derivatives.
+    RuntimeError outside a dual level, or if the two do not match; ValueError for a dtype without derivatives.
     """
     found = _current()
     if found is None or (level is not None and level < 0):

@@ -1,7 +1,7 @@
 """Derivatives of functions at a point, as in `torch.autograd.functional`.
 
-`pullback.func` offers the same as transforms of functions, which nest. These take the inputs with the function; with
-`strict`, an output that does not depend on them is an error.
+`pullback.func` offers the same as transforms of functions, which nest. These take the inputs together with the
+function; with `strict`, an output that does not depend on them is an error.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _outputs(func: Function, inputs: Sequence[Tensor], where: str, strict: bool)
 
 
 def _vectors(v: Any, like: Sequence[Tensor], many: bool, where: str, what: str) -> tuple[Tensor, ...]:
-    """The vectors of a product, checked against the tensors they belong to; 1 for a single number."""
+    """The vectors of a product, checked against the tensors they belong to; 1 by default for a single number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
@@ -101,10 +101,10 @@ def _gradients(
     of: str = "The output",
     hessian: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of the outputs with respect to the inputs; zeros where there is none (an error if strict).
+    """The gradients of the outputs with respect to the inputs; a missing one is zeros (an error if strict).
 
-    of: words for the outputs in that error. hessian: the gradients are a step to a Hessian, so they must not be
-    constant.
+    of: the name of the outputs in that error. hessian: the gradients are differentiated again for a Hessian, so they
+    must not be constant.
     """
     chosen = [(o, None if vectors is None else v) for o, v in zip(outputs, vectors or outputs, strict=True)]
     chosen = [(o, v) for o, v in chosen if o._requires_grad]

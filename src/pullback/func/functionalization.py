@@ -1,8 +1,8 @@
 """`functionalize`: torch's removal of in-place writes and views. Here only results that are views are copied.
 
-In torch it is a step of the compiler, which removes in-place writes and views from the program that it traces and keeps
-the values of the function. There is no such program here, so only the effects visible from outside remain: the values,
-the writes to arguments, and the memory of the results.
+In torch it is a step of the compiler: it removes in-place writes and views from the traced program and keeps the values
+of the function. There is no such program here, so only the effects visible from outside remain: the values, the writes
+to arguments, and the memory of the results.
 """
 
 from __future__ import annotations

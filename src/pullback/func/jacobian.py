@@ -18,9 +18,7 @@ from .vectorize import vmap
 
 
 def _basis(like: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors of tensors with n elements in all, as one batch: n tensors like each of them, with a single 1 in
-    all.
-    """
+    """The n unit vectors for tensors with n elements in total, as one batch for each tensor."""
     sizes = [t.numel() for t in like]
     rows = np.eye(sum(sizes))
     found = np.split(rows, np.cumsum(sizes)[:-1], axis=1)

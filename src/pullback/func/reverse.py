@@ -1,8 +1,8 @@
 """`grad` and `vjp`: reverse mode as transforms of functions.
 
 A transform follows its arguments through its own aliases, so it finds the results that depend on *these*, whatever else
-is tracked: nested transforms do not confuse each other's perturbations. Its own pass is recorded only if the graph
-leads beyond its arguments, to tensors that another derivative may ask for.
+is tracked: nested transforms do not mix up each other's perturbations. Its own pass is recorded only if the graph leads
+beyond its arguments, to tensors that another derivative may ask for.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Tracked:
         return alias
 
     def close(self) -> None:
-        """Mark the transform as ended: nobody will ask for gradients with respect to its leaf aliases any more."""
+        """Mark the transform as ended: no gradient with respect to its leaf aliases will be asked for any more."""
         self.state.open = False
 
     def goes_on(self, *results: Any) -> bool:
@@ -72,7 +72,7 @@ class Tracked:
         return self.recorded and any(isinstance(r, Tensor) and (_inside_tracked(r) or _leads_out(r)) for r in results)
 
     def released(self, tree: Any, recorded: bool | None = None) -> Any:
-        """The results; those that depend on nothing tracked outside this transform lose their graph."""
+        """The results; a result that depends on nothing tracked outside this transform loses its graph."""
         kept = self.recorded if recorded is None else recorded
         return rebuild(tree, iter([_released(r, kept) for r in leaves(tree)]))
 
@@ -205,8 +205,8 @@ def _in_place_of(out: Tensor) -> Tensor:
 class _Recording:
     """Record operations; `__enter__` returns whether they were being recorded outside.
 
-    A tensor from outside that the transform's function wrote to keeps the values, but loses its place in the graph of
-    the transform, which has ended.
+    A tensor from outside that the transform's function wrote to keeps its new values, but loses its place in the graph
+    of the transform, because that has ended.
     """
 
     def __enter__(self) -> bool:

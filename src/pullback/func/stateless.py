@@ -73,7 +73,7 @@ def functional_call(
         inputs = () if args is None else args if isinstance(args, tuple) else (args,)
         return module(*inputs, **(kwargs or {}))
     finally:
-        for name in given.keys() & places.keys():  # the caller sees in its dict what the module assigned
+        for name in given.keys() & places.keys():  # the caller's dict shows the tensors that the module assigned
             _, held, key = places[name]
             given[name] = held.get(key)
         for held, key, old in reversed(replaced):
@@ -127,7 +127,7 @@ def _places(module: Any) -> Any:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and buffers of several modules of one class, each stacked, to call all modules with `vmap`.
+    """The stacked parameters and the stacked buffers of several modules of one class, to call all modules with `vmap`.
 
     >>> import pullback
     >>> layers = [pullback.nn.Linear(2, 1) for _ in range(3)]

@@ -20,10 +20,11 @@ def untracked(t: Tensor) -> Tensor:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The tensor inside one that a transform made: the whole batch, or the primal. For looking, not for computing.
+    """The tensor inside one that a transform made: the whole batch, or the primal. It is for debugging, not for
+    computing.
 
-    recurse: go on to the innermost, which holds an array. Tensors that `grad` and `vjp` follow are not wrapped, and are
-    returned without their graph.
+    recurse: go on to the innermost tensor, which holds an array. Tensors that `grad` and `vjp` follow are not wrapped,
+    and are returned without their graph.
 
     >>> import pullback
     >>> seen = []
@@ -93,7 +94,7 @@ def tensors_of(out: Any, name: str) -> list[Tensor]:
 
 
 def check_aux(aux: Any) -> None:
-    """Refuse an aux that is not made of Tensors: tensors that a transform follows must not leave it unseen."""
+    """Refuse an aux that is not made of Tensors: a tensor that a transform follows must not leave it unnoticed."""
     for value in leaves(aux):
         if not isinstance(value, Tensor):
             raise RuntimeError(

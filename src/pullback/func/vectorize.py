@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..autograd.api import Batches
 from ..interpreters.batched import Vmap
 from ..ops.make.random import get_rng_state, set_rng_state
 from ..tensor.modes import thread
@@ -36,7 +35,7 @@ def vmap(
             example, or these nested like the arguments. Keyword arguments are the same for each example.
         out_dims: the axis of the batch in the results; None for a result that is the same for each example, and may
             then be any object.
-        randomness: what random operations in `func` do: "error", "different" (for each), or "same".
+        randomness: the behaviour of random operations in `func`: "error", "different" (for each example), or "same".
         chunk_size: the most examples at a time, to save memory; all chunks get the same random numbers if randomness is
             "same".
 
@@ -91,9 +90,6 @@ def vmap(
         return rebuild(out, iter([_joined(c, d) for c, d in zip(columns, where, strict=True)]))
 
     return vectorized
-
-
-Batches.vmap = staticmethod(vmap)
 
 
 def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> Any:

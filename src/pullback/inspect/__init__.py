@@ -1,7 +1,7 @@
 """Views of the recorded graph for people: pictures, explanations, memory and time.
 
 `graph` draws the graph behind a tensor: as SVG, as a page, as DOT, Mermaid or text. `explain` says why a tensor has no
-gradient, `memory` which memory a graph holds, `timeline` what ran when.
+gradient, `memory` shows the memory that a graph holds, and `timeline` the calls over time.
 """
 
 from .disconnected import Explanation

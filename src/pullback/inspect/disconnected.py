@@ -1,7 +1,7 @@
 """Finds why a tensor does not require grad: it was taken out of the graph, or never was in one.
 
-Where origins were recorded (`diagnose/origins.py`), the first cause is known. Otherwise the visible facts decide: the
-mode, the dtype, the views, and whether the tensor lies in the memory of one that does require grad.
+Where origins were recorded (`diagnose/origins.py`), the first cause is known. Otherwise the answer rests on visible
+facts: the mode, the dtype, the views, and whether the tensor lies in the memory of one that does require grad.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SWITCH_ON = (
 class Explanation:
     """An answer of `explain`; `str` and `repr` give it as text.
 
-    cause: one word for programs, e.g. "detach" or "non-leaf". why: a sentence. places: what happened where, as pairs of
-    words and a place (file, line, function), the most informative first. do: what to do. notes: further facts.
+    cause: one word for programs, e.g. "detach" or "non-leaf". why: a sentence. places: the events, as pairs of words
+    and a place (file, line, function), the most informative first. do: what to do. notes: further facts.
     """
 
     cause: str
@@ -207,7 +207,7 @@ def _never_set(t: Tensor, made: Origin) -> Explanation:
 
 
 def _unknown(t: Tensor) -> Explanation:
-    """The explanation when nothing was recorded: its memory and its views are all there is to see."""
+    """The explanation when nothing was recorded: only its memory and its views can be examined."""
     notes: list[str] = []
     if not thread.modes.grad_enabled:
         notes.append("Recording is off at this moment: no_grad() or set_grad_enabled(False) is in force here.")
@@ -314,7 +314,7 @@ def _source(file: str) -> ast.AST | None:
 def assigned_anew(t: Tensor, made: Place | None) -> tuple[str, Place] | None:
     """The variable that holds `t` and held another tensor before, ``w = w - step``, and the place (`made`, if known).
 
-    It is read off the source of the user's functions: assignments to that variable with the variable on the right.
+    It is read from the source of the user's functions: assignments to that variable with the variable on the right.
     """
     for frame in user_frames():
         file, line, function = place_of(frame)

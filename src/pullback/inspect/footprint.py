@@ -2,8 +2,8 @@
 
 Nodes keep tensors until the backward pass has run. `memory` walks the graph behind a tensor and asks each node what it
 keeps; each piece of memory (a `Storage`: an array that owns its elements) is counted once. Some pieces are kept anyway,
-as a leaf or in the caller's variables. The others would be free without the graph. The result holds numbers and words
-only, nothing of the graph.
+as a leaf or in the caller's variables. The others would be free without the graph. The result holds only numbers and
+words, and no part of the graph.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..tensor.tensor import Tensor
 class Storage:
     """A piece of memory that nodes of the graph hold.
 
-    holders: the numbers of the nodes. kept: what else keeps it, "a leaf" or a variable's name, or "". shapes: those of
+    holders: the numbers of the nodes. kept: another holder: "a leaf", a variable's name, or "". shapes: the shapes of
     the tensors in it.
     """
 
@@ -42,7 +42,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Row:
-    """Some of the nodes: the bytes they hold, and the bytes that only they hold, which would be free without them."""
+    """Some of the nodes: the bytes they hold, and those that only they hold, which would be free without them."""
 
     label: str
     count: int
@@ -80,7 +80,7 @@ class GraphMemory:
         return self._rows(lambda i: self.nodes[i][0])
 
     def by_line(self) -> list[Row]:
-        """A row for each line of the user's code, where origins were recorded."""
+        """A row for each line of the user's code, if origins were recorded."""
         return self._rows(lambda i: self.nodes[i][1])
 
     def by_shape(self) -> list[Row]:
@@ -323,7 +323,7 @@ def _slots(cls: type) -> Sequence[str]:
 
 
 def _kept_anyway(nodes: Sequence[Any]) -> dict[int, str]:
-    """What else keeps memory: by the id of each array, the caller's variable, or "a leaf"."""
+    """The other holders of memory, by the id of each array: the caller's variable, or "a leaf"."""
     kept = {id(_root(t._data)): f"`{name}`" for name, t in reversed(list(named_tensors()))}
     for node in nodes:
         if isinstance(node, AccumulateGrad):

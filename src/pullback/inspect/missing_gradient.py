@@ -2,8 +2,8 @@
 
 It looks for these causes in order: the tensor does not require grad (and why), it is not a leaf, nothing recorded has
 used it, the loss does not lead to it, no backward pass has run, or one has run and something on the way kept the
-gradient. Every answer is one function below that returns an `Explanation`. Most facts are known in any case; the lines
-of the user's code are known where `pullback.autograd.record_origins` was on.
+gradient. Every answer is one function below that returns an `Explanation`. Most facts are always known; the lines of
+the user's code are known if `pullback.autograd.record_origins` was on.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ..tensor.tensor import Tensor
 from .disconnected import LOST, Explanation, assigned_anew, called, cause_of, made_at, placed, requires_none, unrecorded
 
 ASK = "say explain(tensor, loss=loss)"
-"""The words of an answer that ask for another call, with the loss."""
+"""The words of an answer that ask the user to call again with the loss."""
 
 
 def explain(t: Any, loss: Tensor | None = None) -> Explanation:
     """Say why a tensor has no gradient: why `grad` is None, or `grad_fn`, or why it does not require grad.
 
-    t: the tensor, of any shape and dtype (an array or a number gets the reason why it has none), or a Module, whose
-    parameters without a gradient are listed. loss: the tensor that `backward` was, or is to be, called on; with it the
-    graph between the two is looked at. Nothing is computed and no gradient changes. TypeError for anything else.
+    t: the tensor, of any shape and dtype (for an array or a number, the answer is why it has none), or a Module, whose
+    parameters without a gradient are listed. loss: the tensor that `backward` was, or is to be, called on; with it, the
+    graph between the two is examined. Nothing is computed and no gradient changes. TypeError for anything else.
 
     If `pullback.autograd.record_origins` was on while the program ran, the answer names the lines of the cause.
 
@@ -372,7 +372,7 @@ def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
 
 
 def _twin(t: Tensor, nodes: Sequence[Any]) -> Tensor | None:
-    """A leaf of the graph that has the shape and dtype of `t`, and that none of the user's variables holds."""
+    """A leaf of the graph with the shape and dtype of `t` that no variable of the user holds."""
     ends = [node.variable for node in nodes if isinstance(node, AccumulateGrad)]
     like = [leaf for leaf in ends if leaf._data.shape == t._data.shape and leaf._data.dtype == t._data.dtype]
     return next((leaf for leaf in like if not variables(_is(leaf))), None)

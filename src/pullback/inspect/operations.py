@@ -1,10 +1,11 @@
 """The table of operations for readers: as rows, as a page of Markdown, and as text.
 
-All of it is read off the entries. To find the dtypes that an operation takes, it is called with its own samples.
+All of it is read from the entries. To find the dtypes that an operation takes, it is called with its own samples.
 """
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..ops import TABLE
-from ..table.entry import Op
+from ..table.op import Op
 from ..table.samples import DType, Sample
 from ..tensor.tensor import Tensor, wrap
 
@@ -41,7 +42,7 @@ ARRAY_API = frozenset(
 class Row:
     """One operation: `also` are its other names, `formula` is the beginning of its docstring.
 
-    forward: where its forward mode comes from ("kind", "rule", "transposed", "body" or ""). batched: how vmap computes
+    forward: the source of its forward mode ("kind", "rule", "transposed", "body" or ""). batched: the way vmap computes
     it ("one call", "loop", "body").
     """
 
@@ -75,9 +76,12 @@ def rows(names: Iterable[str] = (), *, dtypes: bool = True) -> list[Row]:
     ('elementwise', 'The sine.', ('sin',))
     """
     wanted = set(names)
-    unknown = wanted - {name for name, _ in public()}
+    known = [name for name, _ in public()]
+    unknown = wanted - {*known}
     if unknown:
-        raise KeyError(f"no operation is called {', '.join(sorted(unknown))}; `rows()` lists all of them")
+        close = {n: difflib.get_close_matches(n, known, 1) for n in sorted(unknown)}
+        said = [n + (f" (did you mean {found[0]}?)" if found else "") for n, found in close.items()]
+        raise KeyError(f"no operation is called {', '.join(said)}; `pullback ops`, or `rows()`, lists all of them")
     return [_row(name, op, dtypes) for name, op in public() if not wanted or name in wanted]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..compat.paths import PATHS
 from ..ops import NAMES, TABLE
-from ..table.entry import Op
+from ..table.op import Op
 from ..tensor.tensor import Tensor
 
 _HEADER = "# Made from the table of operations by `pullback ops --stubs`; do not edit.\n"
@@ -32,7 +32,7 @@ _FILES = {
 
 
 def stubs() -> dict[Path, str]:
-    """The stub files, each with the text it ought to hold."""
+    """The stub files, each with the text it should have."""
     found = {
         _PACKAGE / f"{file}.pyi": _module(home, _PACKAGE / f"{file}.py")
         for home, file in _FILES.items()
@@ -164,8 +164,9 @@ def _function(name: str, call: Callable[..., Any], method: bool = False) -> str:
 
 
 def _gives_more(op: Op) -> bool:
-    annotation = op.forward.__annotations__.get("return") if hasattr(op.forward, "__annotations__") else "Tensor"
-    return str(annotation) not in ("Tensor", "Any", "None") and annotation is not None
+    """Whether a result may be other than one Tensor. A forward gives payloads: there Any stands for one of them."""
+    annotation = getattr(op.forward, "__annotations__", {}).get("return") or "Tensor"
+    return str(annotation) not in (("Tensor",) if op.kind == "composite" else ("Tensor", "Any"))
 
 
 def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:

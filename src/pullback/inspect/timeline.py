@@ -37,10 +37,11 @@ _HERE = __file__
 
 @dataclass
 class Span:
-    """One call: when it began and how long it took, in microseconds, and the memory before and after, in bytes.
+    """One call: when it began and how long it took, in microseconds, with the memory before and after, in bytes.
 
     kind: "forward", "backward" (a node, or a call inside one), "update" (an optimiser's) or "python" (the user's
-    function). depth: how many spans are around it. place: the line that called it. inner: the time of the spans inside.
+    function). depth: the number of spans around it. place: the line that called it. inner: the time of the spans
+    inside.
     """
 
     name: str
@@ -139,7 +140,7 @@ class Timeline:
 
 
 def timeline(fn: Callable[..., Any], *args: Any, run_backward: bool = True, **kwargs: Any) -> Timeline:
-    """Call ``fn(*args, **kwargs)`` and note what ran when, forward and backward, with its time and memory.
+    """Call ``fn(*args, **kwargs)`` and record each call, forward and backward, with its time and memory.
 
     run_backward: if `fn` returns a tensor of one element that requires grad, and has run no backward pass itself, run
     ``backward()`` on it, which adds to the leaves' ``.grad``. Exceptions of `fn` pass through. Only this thread is
@@ -223,7 +224,7 @@ class _Recorder:
         kind = "backward" if self._within_pass or code in _PASSES else "forward"
         if code.co_name == "__call__" and isinstance(owner, Module):
             return type(owner).__name__, kind
-        fn = getattr(owner, "traced_function", None)  # compiled functions have it; compile may not be loaded
+        fn = getattr(owner, "traced_function", None)  # a compiled function; compile may not be loaded
         if code.co_name == "__call__" and fn is not None:
             return f"compiled {getattr(fn, '__name__', type(fn).__name__).strip('<>')}", kind
         if is_ours(caller) and caller.f_code.co_filename != _HERE:
@@ -255,7 +256,7 @@ class _Recorder:
 def _is_foreign(frame: FrameType, caller: FrameType) -> bool:
     """Whether a frame runs code of the standard library or of an installed package, or generated code.
 
-    Generated code makes named tuples, and small functions that this package writes for itself.
+    Generated code makes named tuples, and the small functions that this package writes at run time.
     """
     code = frame.f_code
     name = code.co_filename

@@ -1,1 +1,1 @@
-"""Other readers of the table: what an operation means for a batch (vmap) or for a pair of primal and tangent."""
+"""Further interpreters of the table: for batches (vmap), pairs of primal and tangent, and traced values."""

@@ -1,8 +1,8 @@
 """How kinds of operations on shapes and positions take the axis of a batch: what their entries name as `batch`.
 
-Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one of many. It returns the results of
-the operation for all of them, with the axis of the batch in front. Where it does not apply (a tensor where a number is
-expected, an operand without axes whose only axis would be the batch's) it falls back to a call for each.
+Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one element of a batch. It returns the
+results for all elements, with the axis of the batch in front. If it does not apply (to a tensor instead of a number, or
+to an operand whose only axis would be the batch's), it falls back to one call for each element.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..tensor.tensor import Tensor
 from .batched import looped
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
     from .batched import Vmap
 
 Args = tuple[Any, ...]
@@ -29,7 +29,7 @@ Tied = Callable[[Tensor, "Op", Args], Tensor]
 def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
     """The operation with the arguments after the first as `change` makes them: ``change(full shape, *arguments)``.
 
-    For operations on one tensor. None from `change`: a call for each.
+    For operations on one tensor. None from `change`: a call for each element.
     """
     source, *rest = op.padded(args, kwargs)
     places = len(op.params) - len(op.keyword_only)
@@ -47,28 +47,28 @@ def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args,
 def by(change: Change, tied: Tied | None = None) -> Callable[..., Any]:
     """The rule that changes the arguments by a function; see `_changed`.
 
-    tied: what makes the result, of ``op(*arguments)``, a view of the first argument, if `op` alone does not.
+    tied: a function that makes the result of ``op(*arguments)`` a view of the first argument, if `op` alone does not.
     """
     return functools.partial(_changed, change, tied)
 
 
 def moved(dim: Any, shape: Any) -> Any:
-    """An axis, or several, of a tensor that has one axis less than `shape`, as axes of `shape`."""
+    """An axis, or several, of a tensor with one axis less than `shape`, as axes of `shape`."""
     if isinstance(dim, (tuple, list)):
         return tuple(moved(d, shape) for d in dim)
     return wrap_axis(dim, len(shape) - 1) + 1
 
 
 def unchanged(shape: Any, *rest: Any) -> Args | None:
-    """For operations that take any axes in front, but look at the last one."""
+    """For operations that take any axes in front, but act on the last one."""
     return None if len(shape) == 1 else rest
 
 
 class dims:  # noqa: N801 - written as a fact in an entry
-    """The rule of operations on one tensor, their first argument, where others name axes of it: these move on by one.
+    """The rule of operations on one tensor, their first argument; other arguments are its axes and move on by one.
 
     names: those arguments; each is an axis, a tuple of axes, or None or () for all. keeps: the argument that says
-    whether axes that were reduced stay, with length 1.
+    whether reduced axes stay, with length 1.
     """
 
     def __init__(self, *axes: str, keeps: str = "") -> None:
@@ -99,12 +99,12 @@ class dims:  # noqa: N801 - written as a fact in an entry
         return found if shape is None else mapped(lambda t: t.reshape(shape), found)
 
     def _of_numbers(self, level: Vmap, op: Op, args: dict[str, Any]) -> Any:
-        """The operation on tensors without axes, as rows of one element; None if its results are no such tensors."""
+        """The operation on tensors without axes, as rows of one element; None if its results are not such tensors."""
         given = dict(args)
         for name in self.axes:
             dim = given[name]
             for d in dim if isinstance(dim, (tuple, list)) else () if dim is None else (dim,):
-                wrap_axis(d, 1)  # the axes 0 and -1 are all that may be named
+                wrap_axis(d, 1)  # only the axes 0 and -1 may be given
             given[name] = 1
         given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
         found = _called(op, given)
@@ -114,16 +114,16 @@ class dims:  # noqa: N801 - written as a fact in an entry
 
 
 def _called(op: Op, given: dict[str, Any]) -> Any:
-    """The operation of arguments by their names."""
+    """Call the operation with arguments by their names."""
     places = len(op.params) - len(op.keyword_only)
     values = [given[name] for name in op.params]
     return op.unchecked(*values[:places], **dict(zip(op.keyword_only, values[places:], strict=True)))
 
 
 class by_positions:  # noqa: N801 - written as a fact in an entry
-    """The rule of operations along one axis, whose tensors all have the same number of axes.
+    """The rule of operations along one axis of tensors that all have the same number of axes.
 
-    dim: the argument that is the axis. shape: the one that is the shape of the result, if there is one.
+    dim: the argument for the axis. shape: the argument for the shape of the result, if there is one.
     """
 
     def __init__(self, dim: str, shape: str = "") -> None:
@@ -148,9 +148,9 @@ class by_positions:  # noqa: N801 - written as a fact in an entry
 
 
 class by_row(by_positions):  # noqa: N801 - written as a fact in an entry
-    """The rule of operations along one axis by positions along it, an argument of one axis: `index`.
+    """The rule of operations along one axis, with positions along it in a 1-d argument `index`.
 
-    It holds where these positions are the same for each of the batch.
+    It applies if the positions are the same for each element of the batch.
     """
 
     def __init__(self, dim: str, index: str) -> None:

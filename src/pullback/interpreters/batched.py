@@ -1,8 +1,8 @@
-"""The batched interpreter, behind `vmap`: a Tensor stands for one of many, and an operation on it acts on all of them.
+"""The batched interpreter, behind `vmap`: a Tensor stands for one element, and operations act on all elements.
 
-A batched payload holds all of them in one Tensor with an axis more, which is always the first. How an operation takes
-that axis follows from its kind, or is said by its entry (`About.batch`); an operation that says nothing is called once
-for each and the results are stacked, which is always right.
+A batched payload holds all elements in one Tensor with one axis more, which is always the first. The kind of an
+operation says how it takes that axis, or its entry does (`About.batch`). Any other operation is called once for each
+element and the results are stacked, which is always right.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import backward_of_each, forward_of_vmap
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 
 class Batched(Payload):
-    """One of the many tensors that `value` holds along its first axis; without such an axis, the same one for each."""
+    """One of the tensors along the first axis of `value`; without such an axis, the same tensor for each element."""
 
     __slots__ = ("has_axis", "value")
 
@@ -59,7 +59,7 @@ class Batched(Payload):
         return Batched(self.level, self.value.clone(), self.has_axis)
 
     def like(self, array: Any) -> Batched:
-        """The same array for each, in memory of its own for each if this has an axis."""
+        """The same array for each element, in separate memory for each if this payload has the batch's axis."""
         if not self.has_axis:
             return Batched(self.level, _like(self.value, array), False)
         return Batched(self.level, _like(self.value, array[None].repeat(self.level.size, 0)))
@@ -108,7 +108,7 @@ class Vmap(Level):
         return Batched(self, t, False)
 
     def lift(self, value: Tensor) -> Tensor:
-        """A tensor with the axis of the batch in front as the one that stands for all."""
+        """The tensor of this level for a tensor with the axis of the batch in front."""
         return wrap(Batched(self, value))
 
     def lower(self, t: Any) -> Tensor:
@@ -129,7 +129,7 @@ class Vmap(Level):
         return _payloads(self, rule(self, op, args, kwargs), True)
 
     def constant_tensor(self, t: Tensor) -> Tensor:
-        """A tensor of this level that is the same for each."""
+        """A tensor of this level that is the same for each element."""
         return wrap(self.constant(t))
 
     def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
@@ -139,7 +139,7 @@ class Vmap(Level):
         return backward_of_each(self, backward, ctx, gradients)
 
     def kept(self, gradient: Tensor) -> Tensor:
-        """The sum over the batch, which separate passes for each would have added up."""
+        """The sum over the batch, as separate passes for each element would have added up."""
         return self.lower(gradient).sum(0)
 
     def varies(self, t: Tensor) -> bool:
@@ -152,7 +152,7 @@ class Vmap(Level):
         return any(map(self.varies, instances(values, Lifted)))
 
     def value(self, t: Tensor) -> Tensor:
-        """The tensor it stands for: all elements along the first axis, or a constant of this level."""
+        """The tensor behind it: all elements along the first axis, or a constant of this level."""
         held = inner(t, self)
         return held.value if isinstance(held, Batched) else t
 
@@ -168,7 +168,7 @@ def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:
 
 
 def looped(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operation on each, the results stacked. Right for every operation, at the price of a call for each."""
+    """Call the operation on each element and stack the results: always right, at the cost of a call for each."""
 
     def one(i: int) -> Any:
         def pick(t: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ def _stacked(results: list[Any], op: Op) -> Any:
 
 
 def _aligned(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operation itself, where all operands have their axes at the end, and axes of length 1 after the batch's."""
+    """Call the operation itself, with every operand's axes at the end and axes of length 1 after the batch's."""
     rank = max([a._data.ndim for a in args if isinstance(a, Tensor)])
     dtype = None
     if op.elementwise:
@@ -235,12 +235,12 @@ def _leading(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _matrices(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """As `_leading`, for operations on matrices: the batch's axis is not counted as one of a matrix."""
+    """As `_leading`, for operations on matrices: the batch's axis is not an axis of a matrix."""
     return (looped if args[0]._data.ndim < 2 else _leading)(level, op, args, kwargs)
 
 
 def refused(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Refuse an operation whose result's shape depends on values, also where the shapes in a batch happen to agree."""
+    """Refuse an operation whose result's shape depends on values, even if the shapes in a batch happen to agree."""
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. "
         f"{op.about.said or op.name + '()'} gives a result of dynamic shape: how long it is depends on values, so it "

@@ -1,9 +1,9 @@
 """The dual interpreter, behind forward mode: a Tensor stands for a primal and the tangent at it.
 
-What an operation does to tangents follows from its kind. An elementwise rule is its own transpose, so the rules of
-reverse mode give the tangent with tangents instead of the cotangent; a linear operation is applied to them; a
-bilinear one by the product rule. The rest have a `jvp` in their entry or, which is always right, their vjp is
-transposed: it is linear in the cotangent u, so the vjp of ``u -> J^T u`` at t is ``J t``.
+The kind of an operation decides its effect on tangents. An elementwise rule is its own transpose, so the reverse-mode
+rules give the tangent when they get tangents instead of the cotangent. A linear operation is applied to the tangents, a
+bilinear one by the product rule. The others have a `jvp` in their entry, or their vjp is transposed, which is always
+right: it is linear in the cotangent u, so the vjp of ``u -> J^T u`` at t is ``J t``.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..autograd.api import grad
 from ..autograd.engine import fit
 from ..table.levels import Level, inner, mapped
 from ..table.nodes import conjugated
-from ..table.plans import needs
+from ..table.op import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 
 class Dual(Payload):
-    """A primal, and the tangent at it: a Tensor of the same shape and dtype, or None for zero."""
+    """A primal and its tangent: a Tensor of the same shape and dtype, or None for zero."""
 
     __slots__ = ("primal", "tangent")
 
@@ -102,13 +102,13 @@ class Jvp(Level):
             if t is not None and isinstance(t._data, Dual):
                 held = t._data.primal
                 t.__class__, t._data = type(held), held._data
-                if not t._requires_grad:  # the values written to it may be tracked at a level below
+                if not t._requires_grad:  # the values written to it may be tracked at a lower level
                     t._edge, t._requires_grad = held._edge, held._requires_grad
         self._taken.clear()
 
     def remember(self, t: Tensor) -> None:
         """Have a tensor become its primal when the level ends."""
-        if len(self._taken) & (len(self._taken) + 1) == 0:  # as the list doubles, forget those that have died
+        if len(self._taken) & (len(self._taken) + 1) == 0:  # when the list has doubled, drop the dead ones
             self._taken = [ref for ref in self._taken if ref() is not None]
         self._taken.append(weakref.ref(t))
 
@@ -119,7 +119,7 @@ class Jvp(Level):
             super().take_in(t)
         below = wrap(base._data)
         below._version_of = base._share_version()
-        primals = [_same_view(view, below) for view in looking]  # views at the level below, too
+        primals = [_same_view(view, below) for view in looking]  # also views at the lower level
         for view, primal in zip(looking, primals, strict=True):
             view.__class__, view._data = Lifted, Dual(self, primal, None)
             self.remember(view)
@@ -132,7 +132,7 @@ class Jvp(Level):
         held.assign(new)
 
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
-        """Give a tensor without a tangent, and its views, zeros laid out alike that vary as `tangent` does."""
+        """Give a tensor without a tangent, and its views, zeros in the same layout, varying as `tangent` does."""
         data = tangent._data
         zeros = np.zeros(base._data.shape, data.dtype)
         whole = wrap(data.like(zeros) if isinstance(data, Payload) else zeros)
@@ -145,11 +145,11 @@ class Jvp(Level):
         return Dual(self, t, None)
 
     def lift(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
-        """A tensor that stands for both."""
+        """A tensor of this level for a primal and a tangent."""
         return wrap(Dual(self, primal, tangent))
 
     def lower(self, t: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The primal and the tangent (None: zero) that a result of this level stands for."""
+        """The primal and the tangent (None: zero) of a result of this level."""
         held = inner(t, self)
         return (held.primal, held.tangent) if isinstance(held, Dual) else (t, None)
 
@@ -168,9 +168,9 @@ class Jvp(Level):
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
-        """A tangent in memory of its own: otherwise a write to its primal or to it would be seen by another tensor.
+        """A tangent in its own memory: otherwise another tensor would see a write to it or to its primal.
 
-        A rule may return the tangent it got, or a view of it, where the result is not a view.
+        A rule may return the tangent it got, or a view of it, though the result is not a view.
         """
         if tangent is None:
             return None
@@ -186,11 +186,11 @@ class Jvp(Level):
         return forward_of_jvp(self, node, operands, enabled)
 
     def primal(self, t: Tensor) -> Tensor:
-        """The primal that a tensor stands for."""
+        """The primal of a tensor."""
         return self.lower(t)[0]
 
     def _tangents(self, op: Op, args: Any, primals: Any, kwargs: Any, out: Any) -> Sequence[Tensor | None]:
-        """One for each output; None where it is zero."""
+        """The tangent of each output; None if it is zero."""
         outs = out if isinstance(out, (tuple, list)) else [out]
         if not thread.modes.forward_enabled:
             return [None] * len(outs)
@@ -229,12 +229,12 @@ class Jvp(Level):
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
-    """A copy of the tangent laid out as its primal is: the same view can then be taken of both."""
+    """A copy of the tangent in the layout of its primal, so that the same view can be taken of both."""
     return np.add(np.zeros_like(primal.detach()), tangent)
 
 
 def fitting(primal: Tensor, tangent: Tensor) -> Any:
-    """The tangent, copied unless it is known to be laid out as its primal."""
+    """The tangent, copied unless it is known to have the layout of its primal."""
     a, b = primal._data, tangent._data
     if isinstance(a, Payload) or isinstance(b, Payload) or a.size < 2 or 0 in a.strides:
         return tangent
@@ -271,7 +271,7 @@ def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
 
 
 def _shaped(tangent: Tensor, out: Tensor) -> Tensor:
-    """A tangent with the shape and dtype of the result it belongs to."""
+    """A tangent with the shape and dtype of its result."""
     if tangent._data.dtype != out._data.dtype:
         if tangent._data.dtype.kind == "c" and out._data.dtype.kind != "c":
             tangent = np.real(tangent)
@@ -284,7 +284,7 @@ def _acts_alone(op: Op, primals: Any) -> bool:
 
 
 def _named(op: Op, primals: Any, outs: Sequence[Any], name: str) -> Any:
-    """The value that a rule asks for by the name of a parameter."""
+    """The value for a rule's parameter, by its name."""
     if name in op.params:
         return primals[op.params.index(name)]
     if name.endswith("_shape"):

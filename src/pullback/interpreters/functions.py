@@ -1,9 +1,10 @@
-"""How a user's Function is read by a transform: through the `vmap` and `jvp` it defines."""
+"""User-defined Functions under transforms: through the `vmap` and `jvp` that they define."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.node import begin
 from ..autograd.structure import Door, changed
-from ..table.levels import inner
+from ..table.levels import highest, inner
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
@@ -21,7 +22,7 @@ from .user_methods import call_jvp, call_vmap
 
 
 class recording:  # noqa: N801 - a context manager
-    """Have operations recorded, or not."""
+    """A context in which operations are recorded, or not."""
 
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
@@ -44,15 +45,20 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
             outs = door.call(cls.apply, primals)
         ctx = _context(cls, node, door)
         door.setup_context(ctx, primals, outs)
+    elif isinstance(below := highest(primals), type(level)) and not (enabled and _any(primals, _requires_grad)):
+        ctx = _context(cls, node, door)
+        outs = below.custom(ctx, primals, enabled)
+        _take_attributes(node, ctx)
+        node._saved, node._dirty, node._non_differentiable = ctx._saved, ctx._dirty, ctx._non_differentiable
+    elif enabled and _any(primals, is_tracked):
+        ctx, outs = _recorded(cls, door, primals)
+        _take_state(node, ctx, outs, primals)
     else:
-        tracked = enabled and any(isinstance(p, Tensor) and is_tracked(p) for p in primals)
-        ctx, outs = _recorded(cls, door, primals) if tracked else (node, door.forward(node, primals))
+        ctx, outs = node, door.forward(node, primals)
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled), _saved_for_jvp(ctx):
         pushed = call_jvp(door, ctx, tangents)
-    if ctx is not node and not cls._contract.separate:
-        _take_state(node, ctx, outs, primals)
     marks = ctx if cls._contract.separate else node
     given = list(zip(primals, operands, tangents, strict=True))
     duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
@@ -60,8 +66,9 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
         door.setup_context(node, operands, duals)
     else:  # forward saved the duals among its arguments and results
         pairs = [*zip(primals, operands, strict=True), *zip(outs, duals, strict=True)]
-        for name in ("_saved", "_dirty", "_non_differentiable"):
-            setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in getattr(node, name)))
+        for name in ("_saved", "_dirty", "_non_differentiable", "saved_for_forward"):
+            if (kept := getattr(node, name, None)) is not None:
+                setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in kept))
     return duals
 
 
@@ -70,8 +77,15 @@ def _each(change: Callable[[Tensor], Any], values: Sequence[Any]) -> list[Any]:
     return [change(t) if isinstance(t, Tensor) else t for t in values]
 
 
+def _any(values: Sequence[Any], true: Callable[[Tensor], bool]) -> bool:
+    return any(isinstance(t, Tensor) and true(t) for t in values)
+
+
+_requires_grad = attrgetter("_requires_grad")
+
+
 def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
-    """A context for the methods of `cls` alone, with the arguments of `node` after those that are skipped."""
+    """A context for the methods of `cls` alone, with the arguments of `node` after the skipped ones."""
     ctx = begin(cls._node_class(), node._edges[skipped:])
     ctx._constants, ctx._others, ctx._door = node._constants >> skipped, node._others >> skipped, door
     return ctx
@@ -80,8 +94,8 @@ def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
 def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], versions: dict[int, int]) -> Any:
     """One result of forward with its tangent `t`.
 
-    marks: the context on which forward left its marks. given: for each argument its primal, itself and its tangent.
-    versions: those of these tangents before `jvp`.
+    marks: the context with the marks that forward made. given: for each argument its primal, the argument and its
+    tangent. versions: the versions of these tangents before `jvp`.
     """
     if not isinstance(o, Tensor):
         return o
@@ -118,12 +132,16 @@ def _recorded(cls: Any, door: Door, primals: Sequence[Any]) -> tuple[FunctionNod
     raise _needs_setup_context(cls)
 
 
-def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
-    """Copy to `node`, of a call on duals, what forward left on the context of the same call on their primals."""
+def _take_attributes(node: Any, ctx: Any) -> None:
     for name, value in vars(ctx).items():
         if name not in vars(FunctionNode):
             setattr(node, name, value)
     node._materialize, node._marked = ctx._materialize, ctx._marked
+
+
+def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> None:
+    """Copy to `node`, of a call on duals, the state that forward left on the context of the call on primals."""
+    _take_attributes(node, ctx)
     outputs = ctx._saved_outputs or {}
     node._saved = tuple(outs[outputs[i]] if i in outputs else t for i, t in enumerate(ctx.saved_tensors))
     # the call is done with its marks: outputs outside the graph, and inputs returned as they were
@@ -132,7 +150,7 @@ def _take_state(node: Any, ctx: Any, outs: list[Any], primals: list[Any]) -> Non
 
 
 def _looks_at(t: Tensor, source: Any) -> bool:
-    """Whether a tensor is another one, or a view of the same memory."""
+    """Whether a tensor is the other one, or a view of the same memory."""
     if not isinstance(source, Tensor) or t is source:
         return t is source
     base = source if source._view is None else source._view.base
@@ -148,7 +166,7 @@ def _not_written(cls: Any) -> RuntimeError:
 
 
 def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
-    """The argument that forward wrote to and returns, whose tangent was written in place as well."""
+    """The argument that forward wrote to and returned, if its tangent was written in place as well."""
     _, argument, _ = source
     held = inner(argument, level)
     if held is None:
@@ -170,7 +188,7 @@ def _saved_for_jvp(ctx: Any) -> Iterator[None]:
 
 
 def _tangent(level: Any, ctx: Any, t: Any) -> Any:
-    """The tangent that `jvp` gets for an argument: its own, or zeros or None without one."""
+    """The tangent that `jvp` gets for an argument: its own, or without one zeros or None."""
     if not isinstance(t, Tensor):
         return None
     primal, tangent = level.lower(t)
@@ -199,16 +217,16 @@ def _checked(cls: Any, out: Tensor, tangent: Any) -> Any:
 def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
     """The results of a Function on a batch: by the `vmap` it defines, or by its forward in operations on batches."""
     cls, door = node._forward_cls, node._door
-    own = getattr(cls, "vmap", None)
+    own = "vmap" in cls._contract.methods
     generated = getattr(cls, "generate_vmap_rule", False)
     if not cls._contract.separate:
         raise _needs_setup_context(cls)
-    if own is not None and generated:
+    if own and generated:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and a vmap staticmethod.\n"
             "  What to do: remove one of the two."
         )
-    if own is None and not generated:
+    if not own and not generated:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support.\n"
             "  What to do: define the vmap staticmethod, or, if forward and backward are written in operations on "
@@ -235,9 +253,9 @@ def _lifted(level: Any, t: Any, axis: int | None) -> Any:
 
 
 def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradients: tuple[Any, ...]) -> Any:
-    """The results of a backward for each of a batch of gradients, stacked: one that calls NumPy knows no batches.
+    """The stacked results of a backward called for each gradient of a batch: NumPy code knows no batches.
 
-    Where the values it kept vary over the batch, it can only be called with the batch.
+    If the values it kept vary over the batch, it can only be called with the batch.
     """
     held = [ctx._saved, *vars(ctx).values()] if level.size else [gradients]
     if any(isinstance(t, Tensor) and level.varies(t) for t in leaves(held)):
@@ -255,14 +273,14 @@ def backward_of_each(level: Any, backward: Callable[..., Any], ctx: Any, gradien
 
 
 class Batch:
-    """One call of a Function on a batch: which of its arguments vary, for its backward."""
+    """One call of a Function on a batch: it notes for backward which arguments vary."""
 
     def __init__(self, level: Any, node: Any, operands: Sequence[Any]) -> None:
         self.level, self.cls, self.door = level, node._forward_cls, node._door
         self.varying = [isinstance(t, Tensor) and level.varies(t) for t in operands]
 
     def again(self) -> Any:
-        """A level like that of the call."""
+        """A new level like the level of the call."""
         return type(self.level)(self.level.size, self.level.randomness)
 
     def given(self, level: Any, values: Sequence[Any]) -> list[Any]:
@@ -271,7 +289,7 @@ class Batch:
         return [level.lift(t) if varies and t is not None else t for t, varies in pairs]
 
     def forward(self, values: Sequence[Any]) -> list[Any]:
-        """The Function's forward, for all at once."""
+        """The Function's forward, for all elements at once."""
         return _each(self.level.lower, self.door.call(self.cls.forward, self.given(self.level, values)))
 
     def keep(self, ctx: Any, values: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -341,8 +359,8 @@ def _lift(level: Any, tree: Any, varying: Any) -> Any:
 
 
 def _check_jvp(cls: Any) -> None:
-    if getattr(cls, "jvp", None) is None:
-        raise NotImplementedError(  # a RuntimeError, too
+    if "jvp" not in cls._contract.methods:
+        raise NotImplementedError(  # also a RuntimeError
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
             "implemented yet: you must implement the jvp function.\n"
             "  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."

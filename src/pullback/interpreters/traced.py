@@ -1,11 +1,10 @@
-"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, and operations on it are
-written down.
+"""The traced interpreter, behind `compile`: a Tensor stands for a value of a program, which records the operations.
 
-A traced payload holds the number of a value, and its value in the traced call: an example, from which shapes and dtypes
-follow, and whether they could depend on values. Reverse mode needs nothing here: a pass of the
-ordinary engine on tensors of this level writes down the backward as it wrote down the forward.
+A traced payload holds the number of a value, and its value in the traced call: an example, which gives shapes and
+dtypes, and whether they could depend on values. Reverse mode needs no code here: a pass of the ordinary engine on
+tensors of this level records the backward like the forward.
 
-Operations that look at values cannot be written down; they are refused with the line that asked.
+Operations that read values cannot be recorded; they are refused with the line of the call.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ import numpy as np
 from ..autograd.node import edge_of, next_order
 from ..diagnose.places import formatted, user_place
 from ..table.levels import Level, inner, mapped
-from ..table.writing import THROUGH
+from ..table.writing import Through
 from ..tensor.memory import Payload
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .functions import recording
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 
 class TraceError(RuntimeError):
@@ -33,7 +32,7 @@ class TraceError(RuntimeError):
 
 
 def refused(what: str, do: str) -> TraceError:
-    """The error of something that cannot be traced, with the user's line."""
+    """The error about code that cannot be traced, with the user's line."""
     place = formatted(user_place()).rstrip()
     return TraceError(
         f"compile: {what}\n{place}\n  What to do: {do}; or let such a function run as it is written, with "
@@ -48,7 +47,7 @@ class Ref(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One operation that was done: its arguments with a `Ref` for each tensor, and the numbers of its results."""
+    """One recorded operation: its arguments with a `Ref` for each tensor, and the numbers of its results."""
 
     op: Op | None  # None: a constant, whose array is the argument
     args: tuple[Any, ...]
@@ -57,7 +56,7 @@ class Entry(NamedTuple):
 
 
 class Traced(Payload):
-    """Value `number` of a trace, which in the call that is traced was `example`."""
+    """Value `number` of a trace; it was `example` in the traced call."""
 
     __slots__ = ("example", "number")
 
@@ -77,7 +76,7 @@ class Traced(Payload):
         return False
 
     def detach(self) -> Traced:
-        return self  # the same memory: a write to one is a write to the other
+        return self  # shared memory: a write to one is a write to the other
 
     def clone(self) -> Traced:
         return Traced(self.level, self.number, self.example)
@@ -120,13 +119,13 @@ class Traced(Payload):
 
 
 class TracedTensor(Lifted):
-    """A tensor of a trace. Changing ``.grad``, or reading it, cannot be part of a program and is refused."""
+    """A tensor of a trace. Reading or changing ``.grad`` cannot be part of a program and is refused."""
 
     __slots__ = ()
 
     @property
     def grad(self) -> Tensor | None:
-        """Refused, with the line that reads it."""
+        """Refuse, with the line that reads it."""
         raise _of_grad(".grad of a tensor is read")
 
     @grad.setter
@@ -138,15 +137,15 @@ class TracedTensor(Lifted):
         raise _of_grad(".grad of a tensor is deleted")
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
-        """Refused: it adds to ``.grad``."""
+        """Refuse: it adds to ``.grad``."""
         raise _of_grad("backward() is called")
 
     def retain_grad(self) -> None:
-        """Refused: it would have ``.grad`` set."""
+        """Refuse: it would make backward set ``.grad``."""
         raise _of_grad("retain_grad() is called")
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> None:
-        """Refused: it is called when ``.grad`` is set."""
+        """Refuse: the hook is called when ``.grad`` is set."""
         raise _of_grad("register_post_accumulate_grad_hook() is called")
 
 
@@ -159,9 +158,9 @@ def _of_grad(what: str) -> TraceError:
 
 
 class Trace(Level):
-    """The level of one function that is being traced: `entries` are what it did, in order.
+    """The level of one function that is being traced: `entries` are its operations, in order.
 
-    inputs: the numbers of its arguments. captured: tensors from outside that it met, by the number they have here.
+    inputs: the numbers of its arguments. captured: the tensors from outside that it met, by their numbers here.
     """
 
     shares_graph = True
@@ -175,7 +174,7 @@ class Trace(Level):
         self.met: list[int] = []  # the numbers of all tensors from outside
         self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
         self._began = next_order()
-        self._lines: dict[int, str] = {}  # where tensors are written to, by the id of the payload
+        self._lines: dict[int, str] = {}  # the lines that write to tensors, by the id of the payload
 
     def lift(self, example: np.ndarray[Any, Any], requires_grad: bool = False) -> Tensor:
         """A new argument of the program."""
@@ -193,7 +192,7 @@ class Trace(Level):
         return Traced(self, len(self.examples) - 1, self.examples[-1])
 
     def number_of(self, t: Tensor) -> int:
-        """The number of a tensor; one from outside becomes a value that is read whenever the program runs."""
+        """The number of a tensor; a tensor from outside becomes a value that is read whenever the program runs."""
         held = inner(t, self)
         return held.number if isinstance(held, Traced) else self.constant(t).number
 
@@ -236,7 +235,7 @@ class Trace(Level):
         return known
 
     def take_in(self, t: Tensor) -> None:
-        # tensors that the function can reach are arguments, so it made this one and its views itself
+        # tensors that the function can reach are arguments, so it made this tensor and its views itself
         base = t if t._view is None else t._view.base
         views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
         for made in [base, *(v for v in views if v is not None and v._view is not None and v._view.base is base)]:
@@ -257,7 +256,7 @@ class Trace(Level):
             steps.insert(0, (at._view.op, at._view.args))
             at = at._view.parent
         with recording(False):
-            put = THROUGH.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))
+            put = Through.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))
             base._data.assign(put._data)
             for ref in base._share_version().views:
                 other = ref()
@@ -304,16 +303,16 @@ class Trace(Level):
         return type(out)(*made) if hasattr(out, "_fields") else tuple(made)
 
     def forget(self) -> None:
-        """Let go of tensors from outside."""
+        """Release the tensors from outside."""
         self.captured.clear()
         self._known.clear()
 
     def line(self, t: Tensor) -> str:
-        """Where a tensor of this level was last written to; "" if it was not."""
+        """The line that last wrote to a tensor of this level; "" if none did."""
         return self._lines.get(id(t._data), "")
 
     def changed(self) -> list[Tensor]:
-        """Tensors from outside that were written to after they were met."""
+        """The tensors from outside that were written to after the trace met them."""
         return [t for t, version in self.captured.values() if t._version_of is not None and t._version_of.n != version]
 
 

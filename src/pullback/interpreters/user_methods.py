@@ -30,9 +30,9 @@ def call_jvp(door: Door, ctx: Any, tangents: Iterable[Any]) -> list[Any]:
 
 
 def call_vmap(level: Any, cls: Any, door: Door, dims: Iterable[Any], values: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """The leaves of the results for all elements, each with the number of the batch's axis, None where there is none.
+    """The leaves of the results for all elements, each with the number of the batch's axis, or None.
 
-    dims: the same of the arguments' leaves, `values`. RuntimeError if `vmap` does not return (output, out_dims), or
+    dims: the axes of the arguments' leaves, `values`. RuntimeError if `vmap` does not return (output, out_dims), or
     these do not nest alike.
     """
     info = VmapInfo(level.size, level.randomness)
@@ -60,7 +60,8 @@ def call_vmap(level: Any, cls: Any, door: Door, dims: Iterable[Any], values: Ite
 
 
 def _spread(dims: Any, tree: Any) -> list[Any] | None:
-    """For each leaf of `tree` its own among `dims`, where an int or None stands for any branch; None if none is."""
+    """For each leaf of `tree` its entry in `dims`, where an int or None stands for any branch; None if they do not
+    fit."""
     if dims is None or isinstance(dims, int):
         return [dims for _ in leaves(tree)]
     if not isinstance(tree, CONTAINERS):

@@ -1,1 +1,1 @@
-"""Arithmetic on arrays that NumPy does not have. Nothing here knows a Tensor or an operation."""
+"""Arithmetic on arrays that NumPy lacks. Nothing here knows a Tensor or an operation."""

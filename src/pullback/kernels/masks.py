@@ -1,7 +1,7 @@
 """Choosing by a mask, in forwards and rules: `either` and `only`, on arrays and on Tensors.
 
-`np.where` is slow on a mask without a pattern, because the processor guesses half of the branches wrongly. Large arrays
-are therefore selected by arithmetic on their bits, which is just as exact and several times faster.
+`np.where` is slow on a mask without a pattern, because the processor mispredicts half of the branches. Large arrays are
+therefore selected by arithmetic on their bits, which is as exact and several times faster.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LARGE = 4096
 
 
 def _by_bits(mask: Any, value: Any) -> bool:
-    """Whether it is worth selecting from these arrays by their bits."""
+    """Whether selecting from these arrays by their bits is worth it."""
     return (
         type(value) is np.ndarray
         and value.size >= _LARGE

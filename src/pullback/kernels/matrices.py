@@ -1,4 +1,4 @@
-"""Algorithms of linear algebra that NumPy does not have: triangular systems, LU factors, the exponential of a matrix.
+"""Algorithms of linear algebra that NumPy lacks: triangular systems, LU factors, the exponential of a matrix.
 
 They take arrays, whole stacks of matrices at once, and work in blocks, so that most of the work is matrix products.
 """
@@ -26,7 +26,7 @@ def _count(a: Array) -> int:
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Array:
     """X with ``a X = b``. Only one triangle of `a` is read, and with `unit` its diagonal is taken to be 1.
 
-    A 0 on the diagonal is divided by, so the result then has infinities or NaN.
+    A 0 on the diagonal is used as a divisor, so the result then has infinities or NaN.
     """
     if upper:  # with rows and columns in reverse order, upper is lower
         return solve_triangular(a[..., ::-1, ::-1], b[..., ::-1, :], False, unit)[..., ::-1, :]
@@ -67,8 +67,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     """The LU factors of matrices with rows exchanged, as LAPACK's getrf gives them.
 
     Returns both factors in one array; for each of the first rows, the row (counted from 1) it was exchanged with; and
-    the number of the first pivot that is 0, or 0 if there is none. SciPy, if installed, does matrices that are not
-    small.
+    the number of the first pivot that is 0, or 0 if there is none. SciPy, if installed, factors all but small matrices.
     """
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -111,7 +110,7 @@ def _factor_columns(stack: Array, pivots: Array, start: int, stop: int) -> None:
     every = np.arange(len(stack))
     for j in range(start, stop):
         column = stack[:, j:, j]
-        # the size of a complex number as LAPACK has it here
+        # LAPACK's measure of a complex number's size
         size = np.abs(column) if column.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)
         best = size.argmax(-1) + j
         pivots[:, j] = best

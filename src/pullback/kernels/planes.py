@@ -1,6 +1,6 @@
 """Reading and adding at positions in planes. A plane is the last axes of an array, flattened; there may be many.
 
-The two functions are the adjoints of each other. The derivatives of pooling and sampling come down to them.
+The two functions are the adjoints of each other. The derivatives of pooling and sampling are built on them.
 """
 
 from __future__ import annotations

@@ -18,17 +18,17 @@ Array = np.ndarray[Any, Any]
 
 INT64, INT32 = np.dtype(np.int64), np.dtype(np.int32)
 
-# For fewer values than this, NumPy's slow loop over several axes ends before the faster one could begin.
+# For fewer values than this, NumPy's slow loop over several axes takes less time than the set-up of the faster one.
 _FEW = 4000
-# For a row as long as this it is worth checking that no position occurs twice; if so, all is added at once.
+# For rows at least this long, it is worth checking that no position occurs twice; if none does, all is added at once.
 _LONG = 8
-# A row as long as this is added faster by itself than element by element.
+# A row at least this long is added faster as a whole than element by element.
 _VERY_LONG = 400
 
 
 def within(index: Array, n: int) -> bool:
     """Whether an array holds only positions along an axis of length `n`, counted from its start."""
-    # read without a sign, a negative number is larger than any length
+    # read as unsigned, a negative number is larger than any length
     return not index.size or bool(index.view(f"u{index.itemsize}").max() < n)
 
 
@@ -42,10 +42,10 @@ def positions(
     dtypes: tuple[np.dtype[Any], ...] = (INT64, INT32),
     wrong: type[Exception] = RuntimeError,
 ) -> Array:
-    """The positions along an axis of length `n` that an integer array holds, counted from 0; or an error.
+    """The positions in an integer array along an axis of length `n`, counted from 0; or an error.
 
     outside: the error for a position that is too large, or negative. negative: allow negative positions, counted from
-    the end. wrong: the error for an array of other dtypes than these.
+    the end. wrong: the error for an array of any other dtype.
     """
     if not isinstance(index, np.ndarray):
         raise TypeError(
@@ -85,7 +85,7 @@ def vector(
 
 
 def counted_from_0(index: Array, n: int) -> Array:
-    """Positions counted from the start, given some that are counted from the end (-1 is the last)."""
+    """Positions counted from the start; negative ones count from the end (-1 is the last)."""
     return np.where(index < 0, index + n, index)
 
 
@@ -102,7 +102,7 @@ def along(index: Array, dim: int, shape: Sequence[int]) -> Array:
 def layout(indices: Sequence[Any]) -> tuple[list[int], bool]:
     """The axes that have an array of positions, and whether they are next to each other.
 
-    If they are, the axes of the arrays take their place in the result; otherwise they come first.
+    If so, the axes of the arrays replace them in the result; otherwise the arrays' axes come first.
     """
     axes = [i for i, part in enumerate(indices) if part is not None]
     return axes, axes[-1] - axes[0] == len(axes) - 1

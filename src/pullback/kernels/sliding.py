@@ -21,7 +21,7 @@ Ints = tuple[int, ...]
 class Slide(NamedTuple):
     """How a window moves over spatial axes, with a number for each; `padding` holds the zeros before and after.
 
-    Where the padding after is negative, the window does not reach the last elements.
+    If the padding after is negative, the window does not reach the last elements.
     """
 
     stride: Ints
@@ -49,7 +49,7 @@ class Slide(NamedTuple):
 
 
 def pad(image: Array, slide: Slide, value: Any = 0) -> Array:
-    """The image with its padding; the image itself where there is no padding."""
+    """The image with its padding; the image itself if there is no padding."""
     if not any(low > 0 or high > 0 for low, high in slide.padding):
         return image
     shape = image.shape[-len(slide.stride) :]

@@ -16,8 +16,8 @@ from ..tensor.adding import summed
 from .sliding import Array
 
 _BLOCK = 1 << 16  # elements computed at a time, so that they stay in the processor's cache
-_RUNS = 16  # more runs of consecutive positions than this are not worth a slice each
-_MANY = 8  # above this number of inputs for an output, they are gathered at once and added up by segments
+_RUNS = 16  # the most runs of consecutive positions that get a slice each
+_MANY = 8  # with more inputs for an output, they are gathered at once and added up by segments
 
 
 class Taps:
@@ -66,7 +66,7 @@ class Taps:
 
     @functools.cached_property
     def full(self) -> bool:
-        """Whether the first of the terms writes every output, so that none has to begin as 0."""
+        """Whether the first of the terms writes every output, so that no output has to begin as 0."""
         if not self.terms:
             return not self.outputs
         rows = self.terms[0][0]
@@ -80,7 +80,7 @@ class Taps:
 
     @functools.cached_property
     def by_terms(self) -> bool:
-        """Whether it is faster to go term by term than to gather all inputs first."""
+        """Whether going term by term is faster than gathering all inputs first."""
         return len(self.terms) <= _MANY or all(isinstance(columns, slice) for _, columns, _ in self.terms)
 
     @functools.cached_property
@@ -126,7 +126,7 @@ class Taps:
 
 
 def _selection(positions: Array) -> Any:
-    """Positions along an axis as a slice, if possible; a repeated position is a slice of length 1, which broadcasts."""
+    """Positions along an axis as a slice, if possible; a repeated position as a slice of length 1, which broadcasts."""
     if not positions.size:
         return positions
     steps = np.diff(positions) if positions.size > 1 else np.ones(1, np.int64)
@@ -146,7 +146,7 @@ def of_rows(outputs: int, inputs: int, columns: Array, weights: Array) -> Taps:
 
 
 def picked(inputs: int, columns: Array) -> Taps:
-    """One input for each output: the input at the position in `columns`."""
+    """Taps with one input for each output: the input at the position in `columns`."""
     steps = np.diff(columns)
     turns = np.abs(steps) != 1
     turns[1:] |= steps[1:] != steps[:-1]

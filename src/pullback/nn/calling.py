@@ -2,9 +2,9 @@
 
     pre-hooks -> [identity] -> forward -> hooks -> [identity]
 
-Hooks on the backward pass stand on two nodes that compute nothing, one behind the inputs and one behind the outputs.
-The gradient of the outputs passes the second node, the gradient of the inputs the first. Both nodes are made only if
-there are such hooks.
+Hooks on the backward pass belong to two nodes that compute nothing, one after the inputs and one after the outputs. The
+gradient of the outputs passes the second node, the gradient of the inputs the first. Both nodes are made only if there
+are such hooks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Hook = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class _PreHook:
-    """A forward pre-hook, and whether it wants the keyword arguments."""
+    """A forward pre-hook, and whether it takes the keyword arguments."""
 
     fn: Hook
     with_kwargs: bool
@@ -49,7 +49,7 @@ class _PreHook:
 
 @dataclass(frozen=True, slots=True)
 class _ForwardHook:
-    """A forward hook, whether it wants the keyword arguments, and whether it is called also where forward fails."""
+    """A forward hook, whether it takes the keyword arguments, and whether it is called even if forward fails."""
 
     fn: Hook
     with_kwargs: bool
@@ -63,7 +63,7 @@ class _ForwardHook:
 
 
 class BackwardHookFunction(Function):
-    """Its arguments, behind a node that hooks can stand on."""
+    """The identity, as a node for hooks."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Any:
@@ -89,10 +89,10 @@ class _Crossing:
         self.passive: dict[int, Any] = {}
         self.input_places: list[int] | None = None
         self.output_places: list[int] | None = None
-        self.grad_outputs: Sequence[Any] | None = None  # set while the backward pass is between the two ends
+        self.grad_outputs: Sequence[Any] | None = None  # set while the backward pass is between the two nodes
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments for forward, behind the first node."""
+        """The arguments for forward, as outputs of the first node."""
         self.inputs = len(args)
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and not a.requires_grad:
@@ -101,7 +101,7 @@ class _Crossing:
         return args
 
     def leave(self, result: Any) -> Any:
-        """The result for the caller, behind the second node."""
+        """The result for the caller, as outputs of the second node."""
         if not isinstance(result, (Tensor, tuple)):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
@@ -114,7 +114,7 @@ class _Crossing:
         return values if isinstance(result, tuple) else values[0]
 
     def _at_outputs(self, _: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Call the pre-hooks; and, where no input waits for a gradient, the hooks."""
+        """Call the pre-hooks; and, if no input waits for a gradient, the hooks."""
         assert self.output_places is not None
         at = dict(zip(self.output_places, grad_outputs, strict=True))
         grads: Sequence[Any] = tuple(at.get(i) for i in range(self.outputs))
@@ -160,7 +160,8 @@ class _Crossing:
 
 
 def _behind_a_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
-    """`values`, with the tensors that require grad behind a node that calls `hook` after it ran; and their places."""
+    """`values`, with tensors that require grad as outputs of a node that calls `hook` after it ran; and their
+    places."""
     places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
     if not places or not thread.modes.grad_enabled:
         return values, None
@@ -169,7 +170,7 @@ def _behind_a_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...]
     new = list(values)
     for i, t in zip(places, tensors, strict=True):
         new[i] = t
-    return (tuple(new) if type(values) is tuple else type(values)(*new)), places  # else a named tuple
+    return (tuple(new) if type(values) is tuple else type(values)(*new)), places  # otherwise a named tuple
 
 
 def _of_length(found: Any, count: int, problem: str) -> Sequence[Any]:
@@ -209,7 +210,7 @@ class HookedCall:
         """Call ``hook(module, args, result)``, or ``hook(module, args, kwargs, result)``, after `forward`.
 
         Unless it returns None, it returns the result of the call. `always_call`: call it also if forward or another
-        hook raises; a result that is not known is None then, and an error in the hook becomes a warning.
+        hook raises; an unknown result is None then, and an error in the hook becomes a warning.
 
         >>> import pullback
         >>> layer = pullback.nn.Identity()
@@ -221,7 +222,7 @@ class HookedCall:
         return _register(self._forward_hooks, hook, _ForwardHook(hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_outputs)`` when the gradient of the result is known, before it goes on.
+        """Call ``hook(module, grad_outputs)`` when the gradient of the result is known, before it is sent on.
 
         Unless it returns None, it returns the gradients to use instead: a tuple, one for each output. An input or a
         result that requires grad may then not be written in place.
@@ -262,7 +263,7 @@ class HookedCall:
             raise
 
     def _call_those_left(self, called: set[int], args: Any, kwargs: Any, result: Any) -> None:
-        """After a failure, call the hooks that were registered with `always_call`."""
+        """After a failure, call the remaining hooks registered with `always_call`."""
         for number, hook in list(self._forward_hooks.items()):
             if hook.always_call and number not in called:
                 try:

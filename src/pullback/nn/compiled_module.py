@@ -1,6 +1,6 @@
 """A compiled module as a module: the result of `pullback.compile` for a module, and `Module.compile`.
 
-`pullback.compile` lies below this package and asks a class for `__compile__`; `Module` has it from here.
+`pullback.compile` does not know this package: it asks a class for `__compile__`, and `Module` gets that method here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class CompiledModule(Module):
     """A module whose call is compiled; made by ``pullback.compile(module)``.
 
     It holds the module as `_orig_mod`, so it can be part of others, be listed, converted and saved (under
-    ``_orig_mod.``, as in torch). Attributes that not every module has (``weight``) are those of the module it holds.
+    ``_orig_mod.``, as in torch). Attributes that not every module has (``weight``) come from that module.
 
     >>> import pullback
     >>> net = pullback.nn.Sequential(pullback.compile(pullback.nn.Linear(2, 1)), pullback.nn.ReLU())

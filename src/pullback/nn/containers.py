@@ -1,4 +1,4 @@
-"""Modules that hold others: in a row, in a list, by name. Also lists of parameters, and a module that does nothing."""
+"""Modules that hold others, in sequence, in a list, by name; lists and dicts of parameters; and `Identity`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .parameter import Parameter
 
 
 class Identity(Module):
-    """``y = x``: for places that need a module which does nothing. Takes any arguments and ignores them.
+    """``y = x``: for places that need a module that does nothing. It takes any arguments and ignores them.
 
     >>> import pullback
     >>> pullback.nn.Identity(54, unused=True)(pullback.ones(1))
@@ -33,7 +33,7 @@ class Identity(Module):
 
 
 class DataParallel(Module):
-    """A module around `module`. PyTorch spreads the work over GPUs, and without one just calls `module`, as this does.
+    """A module around `module`. PyTorch spreads the work over GPUs; without a GPU it only calls `module`, as here.
 
     >>> import pullback
     >>> list(pullback.nn.DataParallel(pullback.nn.Linear(1, 1)).state_dict())
@@ -63,7 +63,7 @@ class _Row(Module):
         return iter(self._modules.values())
 
     def _key(self, idx: Any) -> str:
-        """The name of the module at a place, which may be counted from the end."""
+        """The name of the module at a position, which may be counted from the end."""
         keys, i = list(self._modules), operator.index(idx)
         if not -len(keys) <= i < len(keys):
             raise IndexError(f"index {i} is out of range")
@@ -185,7 +185,7 @@ def _factor(cls: type, other: Any) -> int:
 
 
 class ModuleList(_Row):
-    """Modules in a list, which is not called itself: the `forward` of a module calls its members.
+    """Modules in a list, which cannot be called itself: the `forward` of another module calls its members.
 
     >>> import pullback
     >>> nn = pullback.nn
@@ -238,7 +238,7 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """Modules by name, in the order in which they were added. It is not called itself.
+    """Modules by name, in the order in which they were added. It cannot be called itself.
 
     >>> import pullback
     >>> nn = pullback.nn
@@ -484,7 +484,7 @@ class ParameterDict(Module):
 
 
 def _as_parameter(value: Any) -> Any:
-    """A tensor as a Parameter, any other value as it is."""
+    """A tensor as a Parameter, any other value unchanged."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 

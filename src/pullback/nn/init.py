@@ -1,4 +1,4 @@
-"""First values for parameters, written in place, outside of any graph.
+"""Initial values of parameters, written in place, outside any graph.
 
 Bounds and spreads that follow from the shape use the fans of a matrix or of a convolution's kernel: ``fan_in`` is the
 number of inputs of one output, ``shape[1]`` times the size of the kernel, and ``fan_out`` the number of outputs of one
@@ -79,7 +79,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity]
 
 
-# The same everywhere, or by formula -----------------------------------------------------------------------------------
+# Constants and formulas -----------------------------------------------------------------------------------
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -103,7 +103,7 @@ def _fill(name: str, tensor: Any, value: float) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix: a linear layer passes on as many inputs as it can. `tensor` must be a matrix."""
+    """The identity matrix: a linear layer then passes on as many inputs as it can. `tensor` must be a matrix."""
     _refuse_all_but("eye_", tensor, (2,), "2 dimensions")
     return _write(tensor, np.eye(*tensor.shape))
 
@@ -162,7 +162,7 @@ def trunc_normal_(
 ) -> Tensor:
     """Normal, with mean `mean` and standard deviation `std`, restricted to [a, b].
 
-    Values outside are drawn again; where most would lie outside, they are drawn uniformly from [a, b] and kept with a
+    Values outside are drawn again; if most would lie outside, they are drawn uniformly from [a, b] and kept with a
     probability in proportion to the density. RuntimeError if `std` is not positive, or a > b.
     """
     _checked("trunc_normal_", tensor)
@@ -310,7 +310,7 @@ def _xavier_std(name: str, tensor: Any, gain: float) -> float:
 
 
 def _kaiming_std(name: str, tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
-    """The standard deviation; None for a tensor without elements, which needs no values."""
+    """The standard deviation; None for an empty tensor, which needs no values."""
     if not _checked(name, tensor).numel():
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=errors.callers_level())
         return None

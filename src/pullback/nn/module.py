@@ -1,6 +1,6 @@
 """Module: the base class of all layers.
 
-A module has parameters (trained), buffers (part of its state, not trained) and modules within it, each kind in its own
+A module has parameters (trained), buffers (part of its state, not trained) and inner modules, each kind in its own
 dict. So a whole network can be listed, converted, saved and loaded. `__setattr__` puts an attribute into the right
 dict. The call of a module is in `calling.py`, saving and loading in `state_dict.py`.
 """
@@ -76,10 +76,10 @@ class Module(HookedCall, Stateful):
             _load_state_dict_post_hooks=OrderedDict(),
         )
 
-    # Taking in ------------------------------------------------------------------------------------------------
+    # Registering ------------------------------------------------------------------------------------------------
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter as the attribute `name`; None stands for a parameter that is absent."""
+        """Add a parameter as the attribute `name`; None stands for an absent parameter."""
         self._check_name("parameter", name, "_parameters")
         self._set_parameter(name, param)
 
@@ -142,7 +142,7 @@ class Module(HookedCall, Stateful):
             self._set_parameter(name, value)
             self._forget(name, own, self._buffers, self._modules)
         elif name in self._parameters:
-            if value is self._parameters[name]:  # after module.p -= ..., where a transform or a trace has p's place
+            if value is self._parameters[name]:  # after module.p -= ..., when a transform or a trace holds p
                 return
             if value is not None:
                 raise _cannot_assign(
@@ -169,7 +169,7 @@ class Module(HookedCall, Stateful):
             object.__setattr__(self, name, value)
 
     def _forget(self, name: str, *places: dict[str, Any]) -> None:
-        """Take `name` out of the other dicts."""
+        """Remove `name` from the other dicts."""
         for place in places:
             place.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
@@ -206,7 +206,8 @@ class Module(HookedCall, Stateful):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their full names; one with two names is listed once if `remove_duplicate`, else twice."""
+        """The parameters with their full names; one with two names is listed once if `remove_duplicate`, otherwise
+        twice."""
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -294,7 +295,7 @@ class Module(HookedCall, Stateful):
             raise AttributeError(f"`{name}` is not a buffer")
         return found
 
-    # Changing all at once -------------------------------------------------------------------------------------
+    # Converting -------------------------------------------------------------------------------------
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` with every module within, and last with this one, e.g. to initialise parameters."""
@@ -304,7 +305,7 @@ class Module(HookedCall, Stateful):
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace the data of all parameters and their gradients, and all buffers, by `fn` of it."""
+        """Replace the data of all parameters and their gradients, and of all buffers, by ``fn`` of it."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -330,7 +331,7 @@ class Module(HookedCall, Stateful):
     ) -> Self:
         """Convert floating point and complex parameters and buffers in place: ``to(dtype)``, ``to(tensor)``.
 
-        A device may be given, and must be the CPU. TypeError for a dtype that is neither. memory_format: the order in
+        A device may be given, and must be the CPU. TypeError for any other dtype. memory_format: the order in
         memory of tensors of 4 or 5 axes.
         """
         for arg in (*args, tensor):
@@ -377,7 +378,7 @@ class Module(HookedCall, Stateful):
         return self
 
     def cuda(self, device: Any = None) -> Self:
-        """Refused, with RuntimeError: there is no GPU here."""
+        """Refuse with a RuntimeError: there is no GPU here."""
         dtypes.check_device("cuda" if device is None else device)
         return self
 
@@ -401,13 +402,13 @@ class Module(HookedCall, Stateful):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters: set them to None, or fill them with zeros in place."""
+        """Clear the gradients of all parameters: set them to None, or fill them with zeros in place."""
         for p in self.parameters():
             if p.grad is not None:
                 if set_to_none:
                     p.grad = None
                     continue
-                if p.grad.grad_fn is not None:  # left there by backward(create_graph=True)
+                if p.grad.grad_fn is not None:  # recorded by backward(create_graph=True)
                     p.grad.detach_()
                 else:
                     p.grad.requires_grad_(False)

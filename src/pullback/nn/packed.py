@@ -8,11 +8,11 @@ from ..tensor.tensor import Tensor
 
 
 class PackedSequence(NamedTuple):
-    """Sequences, the longest first, packed step by step: the first elements of all, then the second of those that last.
+    """Sequences, the longest first, packed step by step: the first elements of all, then the second ones, and so on.
 
-    `data` has the elements one after the other, and `batch_sizes` the number of sequences that last at each step.
-    `sorted_indices` holds the places that the sequences had before they were sorted; `unsorted_indices` undoes the
-    sorting. Made by `pack_padded_sequence` and `pack_sequence`.
+    `data` has the elements one after the other, and `batch_sizes` the number of sequences with an element at each step.
+    `sorted_indices` holds the positions of the sequences before sorting; `unsorted_indices` undoes the sorting.
+    `pack_padded_sequence` and `pack_sequence` make it.
 
     >>> import pullback
     >>> from pullback.nn.utils.rnn import pack_sequence

@@ -1,4 +1,4 @@
-"""Parameter and Buffer: tensors that a Module takes into its lists when they are set as its attributes."""
+"""Parameter and Buffer: tensors that a Module registers when they are set as its attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def __dir__() -> list[str]:
 class Parameter(Tensor):
     """A leaf that is trained: set as an attribute of a Module, it is among the module's `parameters()`.
 
-    It shares the memory of `data`, outside of any graph that `data` is in. It requires a gradient even if it is made
+    It shares the memory of `data`, outside any graph of `data`. It requires a gradient even if it is made
     under `no_grad`. Without `data` it is empty. Results of operations on it are plain Tensors.
 
     Raises:
@@ -49,7 +49,7 @@ class Parameter(Tensor):
             made._version_of = data._share_version()
         return made
 
-    # Tensor's own methods make tensors of the same class; here they make plain Tensors.
+    # Tensor's methods make tensors of the same class; here they make plain Tensors.
 
     def detach(self) -> Tensor:
         """A plain Tensor on the same memory that is not part of the graph; the two share their version counter."""
@@ -67,7 +67,7 @@ class Parameter(Tensor):
         vars(Tensor)["data"].__set__(self, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        """A Parameter with memory of its own; as in torch its gradient, hooks and attributes are not copied."""
+        """A Parameter with its own memory; as in torch, its gradient, hooks and attributes are not copied."""
         made = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = type(self)(wrap(np.copy(self._data, order="K")), self._requires_grad)

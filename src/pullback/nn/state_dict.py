@@ -1,8 +1,8 @@
 """A module's state as a flat dict of tensors, and back: `state_dict` and `load_state_dict`.
 
 Loading has two halves. First every module lists, through `_load_from_state_dict`, the problems that it finds and the
-values that it would take. Then, if there are no problems, the tensors are written. So a state that is refused has
-changed nothing. A list of assignments in each module's `local_metadata` connects the two halves.
+values that it would take. Then, if there are no problems, the tensors are written. So a refused state has changed
+nothing. A list of assignments in each module's `local_metadata` connects the two halves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PENDING = "_pending"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """The result of `load_state_dict`: the keys that only the module has, and the keys that only the state has."""
+    """The result of `load_state_dict`: the keys only in the module, and the keys only in the state."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -84,8 +84,8 @@ class Stateful:
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """The parameters and persistent buffers of this module and all within, by their full names.
 
-        The tensors share the memory of the module's tensors, outside the graph; with `keep_vars` they are the very
-        objects. They are put into `destination`, a dict, if it is given.
+        The tensors share the memory of the module's tensors, outside the graph; with `keep_vars` they are the same
+        objects. They are put into the dict `destination`, if given.
 
         >>> import pullback
         >>> module = pullback.nn.ParameterDict({"scale": pullback.ones(2)})
@@ -211,7 +211,7 @@ class Stateful:
                         unexpected_keys.append(key)
         if _PENDING in local_metadata:
             local_metadata[_PENDING] += pending
-        else:  # called by itself
+        else:  # called directly
             for assignment in pending:
                 assignment()
 
@@ -260,7 +260,7 @@ def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tenso
             f"{type(value)}"
         )
         return None
-    if not target.ndim and value.shape == (1,):  # old checkpoints may store a number so
+    if not target.ndim and value.shape == (1,):  # old checkpoints may store a number this way
         value = value[0]
     if value.shape != target.shape:
         problems.append(

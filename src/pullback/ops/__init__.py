@@ -1,7 +1,7 @@
 """The operations, a folder for each family; importing this package fills the table.
 
-The operations of networks (convolutions, losses) are in `pullback.nn.functional`. They enter themselves when that is
-loaded: when somebody asks for it, or for the whole `TABLE` or `NAMES` here.
+The operations of networks (convolutions, losses) are in `pullback.nn.functional`. They are entered when that module is
+loaded: on its first use, or when the whole `TABLE` or `NAMES` is read here.
 """
 
 import importlib as _importlib
@@ -9,11 +9,10 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from ..table import narrow
-from ..table.checks import SPELLINGS as _SPELLINGS
 from ..table.entry import NAMES as _NAMES
 from ..table.entry import TABLE as _TABLE
 from ..table.nodes import SAVED_NAMES as _SAVED_NAMES
+from ..table.op import SPELLINGS as _SPELLINGS
 from ..table.tensor_methods import enter_methods as _enter_methods
 from .elementwise import (
     analysis,
@@ -32,8 +31,8 @@ from .elementwise import (
 from .index import diagonals, fill, gather, index_add, put, scatter, subscripts
 from .linalg import (
     cholesky_qr,
-    common,
     determinants,
+    last_axes,
     ldl,
     leastsquares,
     lowrank,
@@ -71,7 +70,7 @@ __all__ = ["NAMES", "TABLE"]
 # NumPy's spellings of torch's arguments.
 _SPELLINGS.update(axis="dim", keepdims="keepdim", x="input")
 
-# Torch's names of what nodes saved (what follows `_saved_`), where it is called otherwise here or follows from a shape.
+# Torch's names of saved values (the part after `_saved_`), if the name here differs or the value follows from a shape.
 _SAVED_NAMES.update(
     {
         "self": "input A",

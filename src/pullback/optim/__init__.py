@@ -1,9 +1,9 @@
-"""Optimisers with PyTorch's names and arithmetic: what to do with the gradients once `backward` has put them there.
+"""Optimisers with PyTorch's names and arithmetic: they update parameters from the gradients that `backward` stored.
 
 An optimiser reads `p.grad` and writes `p` in place, in plain NumPy, so that nothing of a step is recorded in a
-graph. `optimizer.py` holds what all of them share (parameter groups, state, hooks, saving and loading). Most are
-a rule for each element: a file each, `elementwise.py` for the step they share, and `sweep.py` for how a rule gets over
-many arrays fast. Those that treat a parameter as a whole share `tensorwise.py`; L-BFGS treats all of them as one.
+graph. `optimizer.py` holds their common parts (parameter groups, state, hooks, saving and loading). Most are
+elementwise rules, one file each: `elementwise.py` is the step they share, and `sweep.py` applies a rule to many arrays
+fast. Rules that treat a parameter as a whole share `tensorwise.py`; L-BFGS treats all parameters as one vector.
 """
 
 from types import ModuleType as _ModuleType
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """A module that PyTorch has here, `optim.adam` and the like, is that of `optim.algorithms`."""
+    """Return the module of `optim.algorithms` for a module that PyTorch has here, such as `optim.adam`."""
     found = getattr(_algorithms, name, None)
     if not isinstance(found, _ModuleType):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

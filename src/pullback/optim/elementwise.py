@@ -1,11 +1,11 @@
 """The base of most optimisers: a rule for each element, and a table of its state.
 
-A subclass says
+A subclass defines
 
-* `_counts` and `_arrays`, or `_layout`: what the state of a parameter holds, numbers and arrays of its shape;
-* `_coefficients`: the numbers the rule uses in a step, from the options of the group and the counts;
+* `_counts` and `_arrays`, or `_layout`: the state of a parameter, numbers and arrays of its shape;
+* `_coefficients`: the numbers that the rule uses in a step, from the options of the group and the counts;
 * `_rule`: the arithmetic, in place, on blocks of real numbers (`sweep.py`);
-* `_count`: how counts other than the number of the step go on.
+* `_count`: the update of counts other than the number of the step.
 
 Everything else is done here, once: the options' domains, weight decay and the direction, which parameters share a
 call, the state and its versions.
@@ -71,7 +71,7 @@ class Elementwise(Optimizer):
             params = [p for p in group["params"] if p.grad is not None]
             if len(set(params)) == len(params):
                 self._update(params, group)
-            else:  # one that is there twice is updated twice
+            else:  # a parameter listed twice is updated twice
                 for p in params:
                     self._update([p], group)
         return loss
@@ -94,7 +94,7 @@ class Elementwise(Optimizer):
             batches[first, p._data.dtype, *at].append(tensors)
         prelude = _prelude(group)
         for (first, *_), members in batches.items():
-            now = [t._data[()] for t in members[0][end:]]  # of NumPy's types: in the precision in which they are kept
+            now = [t._data[()] for t in members[0][end:]]  # NumPy scalars: in the precision they are stored in
             if now:
                 now[0] = float(now[0]) + 1
             rule = functools.partial(self._on_block, prelude, tuple(arrays), self._coefficients(group, first, *now))
@@ -110,7 +110,7 @@ class Elementwise(Optimizer):
         WRITES.n = next_write()
 
     def _begin(self, p: Tensor, group: Group) -> None:
-        """Lay out what is missing in the state of a parameter."""
+        """Add the missing entries to the state of a parameter."""
         counts, arrays = self._layout(group)
         state = self.state[p]
         for name, value in counts.items():
@@ -135,7 +135,7 @@ class Elementwise(Optimizer):
         block: Sequence[Array],
         work: Sequence[Array],
     ) -> None:
-        """Apply weight decay and the direction of descent, as for all rules, and then the rule."""
+        """Apply weight decay and the sign of the direction, which all rules share, and then the rule."""
         grad, param, *state = block
         shrink, decay, maximize = prelude
         if shrink != 1:
@@ -149,7 +149,7 @@ class Elementwise(Optimizer):
 
 
 def _prelude(group: Group) -> tuple[float, float, bool]:
-    """The factor by which a parameter shrinks, how much of it is added to its gradient, and whether to ascend."""
+    """The factor that shrinks a parameter, the multiple of it added to its gradient, and whether to ascend."""
     decay = number(group.get("weight_decay", 0.0))
     if group.get("decoupled_weight_decay"):
         return 1 - number(group["lr"]) * decay, 0.0, group["maximize"]

@@ -1,4 +1,4 @@
-"""The line search of L-BFGS: along a direction, a step that satisfies the strong Wolfe conditions.
+"""The line search of L-BFGS: it finds a step along a direction that satisfies the strong Wolfe conditions.
 
 Source: Nocedal and Wright, Numerical optimization, 2nd edition, 2006, algorithms 3.5 and 3.6; the safeguards and the
 constants are those of PyTorch, and so are the steps that are tried.
@@ -15,14 +15,14 @@ import numpy as np
 from .sweep import Array
 
 DECREASE = 1e-4
-"""c1: the part of the decrease promised by the slope that a step has to bring."""
+"""c1: the part of the decrease predicted by the slope that a step must reach."""
 
 CURVATURE = 0.9
-"""c2: the part of the slope that may be left."""
+"""c2: the part of the slope that may remain."""
 
 
 class Point(NamedTuple):
-    """A point on the line: how far along it, and there the loss, the gradient, and the slope along the line."""
+    """A point on the line: its distance, and the loss, the gradient and the slope along the line there."""
 
     step: float
     loss: float
@@ -94,7 +94,7 @@ def _flat(start: Point, point: Point) -> bool:
 
 
 def _inside(step: float, low: Point, high: Point, stuck: bool) -> tuple[float, bool]:
-    """`step`, or one farther from the ends if it is close to one for the second time; and whether it is, now."""
+    """`step`, moved away from an end that it is close to for the second time; and whether it is close now."""
     left, right = min(low.step, high.step), max(low.step, high.step)
     margin = 0.1 * (right - left)
     if not min(right - step, step - left) < margin:
@@ -105,10 +105,10 @@ def _inside(step: float, low: Point, high: Point, stuck: bool) -> tuple[float, b
 
 
 def _cubic_minimum(a: Point, b: Point, low: float | None = None, high: float | None = None) -> float:
-    """Where the cubic with the losses and slopes of two points is least, within bounds: by default the two points."""
+    """The minimum of the cubic through the losses and slopes of two points, within bounds (by default the points)."""
     left, right = (a, b) if a.step <= b.step else (b, a)
     low, high = (left.step, right.step) if low is None or high is None else (low, high)
-    width = np.float64(right.step - left.step)  # NumPy's: to divide by 0 is no error
+    width = np.float64(right.step - left.step)  # NumPy's number: dividing by 0 is not an error
     d1 = left.slope + right.slope - 3 * (left.loss - right.loss) / -width
     square = d1 * d1 - left.slope * right.slope
     if not square >= 0:

@@ -1,7 +1,7 @@
-"""What every optimiser shares: parameter groups, per-parameter state, saving and loading, and hooks.
+"""The base of all optimisers: parameter groups, per-parameter state, saving and loading, and hooks.
 
-A subclass supplies `step`; those of this package inherit it from `elementwise.py`, which works out how an elementwise
-rule is applied. A step must not be recorded: it either runs under `no_grad`, or writes to the payloads.
+A subclass supplies `step`; most here inherit it from `elementwise.py`, which applies an elementwise rule. A step must
+not be recorded: it either runs under `no_grad`, or writes to the payloads.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Required:
 
 
 required: Any = _Required()
-"""The default of an option that each group has to give; third-party optimisers write ``lr=required``."""
+"""The default of an option that every group must give; third-party optimisers write ``lr=required``."""
 
 
 class Optimizer:
@@ -59,15 +59,15 @@ class Optimizer:
 
     `params` is an iterable of tensors, of `(name, tensor)` pairs (`module.named_parameters()`), or of dicts that
     each describe one group: its tensors under `"params"` and, under the other keys, the options in which the group
-    differs from `defaults`. A tensor must be a leaf (or retain its gradient); any floating or complex dtype and any
-    shape will do.
+    differs from `defaults`. A tensor must be a leaf (or retain its gradient); it may have any floating or complex dtype
+    and any shape.
 
-    `param_groups` is the list of groups, open to change between steps (a learning-rate schedule writes
-    `group["lr"]`); `state` maps each parameter to what the rule remembers about it. A subclass of your own calls
+    `param_groups` is the list of groups; it may be changed between steps (a learning-rate schedule writes
+    `group["lr"]`). `state` maps each parameter to the rule's values for it. A subclass of your own calls
     `super().__init__(params, defaults)` and defines `step`.
 
-    Raises `TypeError` for a lone tensor, a set, or something that is no tensor; `ValueError` for no parameters, a
-    tensor computed from others, or one that is in two groups; `NotImplementedError` for a sparse tensor.
+    Raises `TypeError` for a lone tensor, a set, or something that is not a tensor; `ValueError` for no parameters, a
+    tensor computed from others, or a tensor in two groups; `NotImplementedError` for a sparse tensor.
 
     See https://docs.pytorch.org/docs/stable/optim.html.
 
@@ -101,7 +101,7 @@ class Optimizer:
     """Whether there was a step since the first learning-rate schedule; None as long as there is no schedule."""
 
     _order: ClassVar[str] = ""
-    """The options of an `algorithm` as they follow one another in a group, where that is not the order it lists."""
+    """The options of an `algorithm` in their order in a group, if that differs from the order of its annotations."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -138,10 +138,10 @@ class Optimizer:
             self.add_param_group(group)
 
     def _prepare(self, options: Group) -> None:
-        """Check and complete the options of an `algorithm`, as far as they are its own."""
+        """Check and complete the options that only this `algorithm` has."""
 
     def __post_init__(self) -> None:
-        """What an `algorithm` does once its groups are there."""
+        """Finish the construction of an `algorithm`, once its groups are made."""
 
     def _clear_hooks(self) -> None:
         for kind in self._hook_kinds:
@@ -169,7 +169,7 @@ class Optimizer:
         self.param_groups.append(param_group)
 
     def _checked(self, param_group: Group) -> tuple[list[str] | None, list[Tensor]]:
-        """The names (if there are any) and the tensors of a group that may be added."""
+        """The names (if any) and the tensors of a group, checked before it is added."""
         where = f"{type(self).__name__}: param_group"
         if not isinstance(param_group, dict):
             raise TypeError(
@@ -218,7 +218,7 @@ class Optimizer:
         return names, params
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters: set `p.grad` to `None`, or fill it with zeros in place."""
+        """Clear the gradients of all parameters: set `p.grad` to `None`, or fill it with zeros in place."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
@@ -226,7 +226,7 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                     continue
-                if p.grad.grad_fn is not None:  # left there by backward(create_graph=True)
+                if p.grad.grad_fn is not None:  # recorded by backward(create_graph=True)
                     p.grad.detach_()
                 else:
                     p.grad.requires_grad_(False)
@@ -277,7 +277,7 @@ class Optimizer:
         return RemovableHandle(self._step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer)`` before `state_dict`; `prepend`: before the hooks that are there already."""
+        """Call ``hook(optimizer)`` before `state_dict`; with `prepend`, before the hooks already there."""
         return _register(self._state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -295,9 +295,9 @@ class Optimizer:
     # Saving and loading -----------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on later, parameters aside: `{"state": {index: ...}, "param_groups": [...]}`.
+        """Everything needed to resume later, except the parameters: `{"state": {index: ...}, "param_groups": [...]}`.
 
-        Parameters are named by their position, counted through all groups. The tensors are the optimiser's own, not
+        A parameter's name is its position, counted through all groups. The tensors are the optimiser's own, not
         copies: a later step changes them.
         """
         for hook in list(self._state_dict_pre_hooks.values()):
@@ -310,7 +310,7 @@ class Optimizer:
                 index.setdefault(id(p), i)
             start += len(group["params"])
             groups.append({**group, "params": [index[id(p)] for p in group["params"]]})
-        # Keys that are not parameters belong to whoever put them there and are saved as they are.
+        # Keys that are not parameters belong to the user and are saved unchanged.
         made = {"state": {index.get(id(p), p): kept for p, kept in self.state.items()}, "param_groups": groups}
         for hook in list(self._state_dict_post_hooks.values()):
             made = _or(hook(self, made), made)
@@ -357,8 +357,8 @@ class Optimizer:
     def _loaded(self, value: Any, param: Tensor, key: Any = None) -> Any:
         """A copy of a piece of saved state, fit for `param`."""
         if isinstance(value, Tensor):
-            # `step` counts: in a parameter's float16 it would stop at 2048. Real values in the state of a complex
-            # parameter belong to its parts.
+            # `step` is a count: in a parameter's float16 it would stop at 2048. Real values in the state of a complex
+            # parameter belong to its real and imaginary parts.
             cast = key != "step" and (param._data.dtype.kind != "c" or value._data.dtype.kind == "c")
             return wrap(value._data.astype(param._data.dtype) if cast else value._data.copy())
         if isinstance(value, dict):
@@ -383,7 +383,7 @@ class Optimizer:
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`step` with the hooks around it, and with a note for the learning-rate schedules that it was called."""
+    """`step` with the hooks around it; it also notes, for the learning-rate schedules, that it was called."""
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -407,7 +407,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked_arguments(returned: Any, given: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The arguments for `step` after a hook that `returned` something."""
+    """The arguments for `step` after a hook returned `returned`."""
     if returned is None:
         return given
     if isinstance(returned, tuple) and len(returned) == 2:

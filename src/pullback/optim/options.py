@@ -1,8 +1,8 @@
-"""The options of optimisers: how a class declares them, and one table of what each has to be.
+"""The options of optimisers: how a class declares them, and one table of the values each may have.
 
 An optimiser lists its arguments as a dataclass does, by annotations in its body, `params` first; those after
 ``_: KW_ONLY`` are given by keyword alone. `algorithm` makes `__init__` from the list, and editors and type checkers
-read the list in the same way. The options, with their defaults, are what every group of parameters has.
+read it in the same way. Every group of parameters has these options, with these defaults.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 def algorithm(cls: T) -> T:
     """Give an optimiser the `__init__` that its annotations describe.
 
-    Before the groups are made, ``cls._prepare(options)`` checks what concerns this optimiser alone; after that,
-    ``__post_init__`` does what is left to be done.
+    Before the groups are made, ``cls._prepare(options)`` checks the rules of this optimiser alone; ``__post_init__``
+    does the rest after that.
     """
     arguments = [_SELF]
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -47,7 +47,7 @@ def _init(cls: type[Optimizer], arguments: list[inspect.Parameter]) -> Callable[
     order = [name for name in cls._order.split() if name in names] or names
     base: Any = next(kind for kind in cls.__mro__[1:] if not hasattr(vars(kind).get("__init__"), "__signature__"))
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is the class's
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it belongs to the class
         try:
             given = signature.bind(self, *args, **kwargs)
         except TypeError as error:
@@ -67,7 +67,7 @@ def _init(cls: type[Optimizer], arguments: list[inspect.Parameter]) -> Callable[
 
 
 class Domain(NamedTuple):
-    """The values an option may have: in words, and as a question."""
+    """The values that an option may have: in words, and as a predicate."""
 
     words: str
     holds: Callable[[float], bool]
@@ -88,7 +88,7 @@ DOMAINS = {
     "rho": FRACTION,
     "betas": RATE,
 }
-"""The domain of an option of this name in every optimiser; of a tuple, the domain of each element."""
+"""The domain of the option of this name in every optimiser; for a tuple, the domain of each element."""
 
 
 def number(value: float | Tensor) -> float:
@@ -97,7 +97,7 @@ def number(value: float | Tensor) -> float:
 
 
 def check_option(who: str, name: str, value: Any, domain: Domain) -> None:
-    """Refuse an option that is not in its domain; of a pair, each."""
+    """Refuse an option outside its domain; both members of a pair are checked."""
     if isinstance(value, tuple | list):
         if len(value) != 2:
             raise ValueError(message(f"{who}: argument {name}", expected="two numbers", found=str(value)))

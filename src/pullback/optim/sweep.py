@@ -19,25 +19,25 @@ BLOCK = 1 << 19
 """The most bytes of each array that a rule sees at once."""
 
 JOINED = 1 << 14
-"""Arrays of up to this many bytes are joined: to copy them costs less than calls of their own."""
+"""Arrays of up to this many bytes are joined: copying them costs less than a call for each."""
 
 WORK = 3
-"""How many pieces of scratch memory a rule gets."""
+"""The number of scratch blocks that a rule gets."""
 
 
 class Sweep:
-    """Calls ``rule(arrays, work)`` for blocks of tuples of arrays; it may write all in place but the first.
+    """Calls ``rule(arrays, work)`` for blocks of tuples of arrays; the rule may write all but the first in place.
 
-    The arrays of a tuple have one shape and one dtype. `work` is uninitialised memory of the block's shape. All memory
-    that a sweep needs is kept for the next one.
+    The arrays of a tuple have one shape and one dtype. `work` is uninitialised memory of the block's shape. The sweep
+    keeps its memory for the next call.
     """
 
     def __init__(self) -> None:
         self._memory: dict[tuple[np.dtype[Any], int], list[Array]] = {}
 
     def __call__(self, rule: Rule, members: Sequence[Sequence[Array]]) -> None:
-        """Apply the rule to all members; they have one dtype and one number of arrays."""
-        # Of two parameters on the same memory (tied weights), the second has to see the values after the first.
+        """Apply the rule to all members; all have the same dtype and the same number of arrays."""
+        # Two parameters may share memory (tied weights): the second must then see the first one's new values.
         owners = {id(arrays[1] if arrays[1].base is None else arrays[1].base) for arrays in members}
         joinable = 1 < len(members) == len(owners)
         joined: list[Sequence[Array]] = []
@@ -56,7 +56,7 @@ class Sweep:
             self._join(rule, joined)
 
     def _apply(self, rule: Rule, arrays: Sequence[Array]) -> None:
-        """The rule on one tuple of arrays."""
+        """Apply the rule to one tuple of arrays."""
         real = arrays[0].dtype if arrays[0].dtype.kind != "c" else arrays[0].real.dtype
         rows = self._rows(real, WORK)
         for block in _blocks(arrays, BLOCK // real.itemsize):
@@ -65,7 +65,7 @@ class Sweep:
             rule(block, work if like.ndim == 1 else [row.reshape(like.shape) for row in work])
 
     def _join(self, rule: Rule, members: Sequence[Sequence[Array]]) -> None:
-        """The rule on several tuples at once: gather their arrays, apply it, scatter what it wrote."""
+        """Apply the rule to several tuples at once: gather their arrays, apply it, scatter the results."""
         columns = list(zip(*members, strict=True))
         total = sum(array.size for array in columns[0])
         rows = [row[:total] for row in self._rows(columns[0][0].dtype, -len(columns))]
@@ -80,7 +80,7 @@ class Sweep:
                 start = end
 
     def _rows(self, dtype: np.dtype[Any], kind: int) -> list[Array]:
-        """Memory for `kind` blocks to work in, or for `-kind` blocks to join arrays in."""
+        """Work memory of `kind` blocks, or memory of `-kind` blocks to join arrays in."""
         rows = self._memory.get((dtype, kind))
         if rows is None:
             rows = self._memory[dtype, kind] = list(np.empty((abs(kind), BLOCK // dtype.itemsize), dtype))
@@ -88,7 +88,7 @@ class Sweep:
 
 
 def _blocks(arrays: Sequence[Array], most: int) -> Iterator[Sequence[Array]]:
-    """Views that together cover the arrays, of at most `most` real numbers; flat where the arrays lie in one piece."""
+    """Views that together cover the arrays, of at most `most` real numbers; flat where the arrays are contiguous."""
     first = arrays[0]
     if all(a.flags.c_contiguous for a in arrays):
         flat = arrays if first.ndim == 1 else [a.reshape(-1) for a in arrays]

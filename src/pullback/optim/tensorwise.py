@@ -1,4 +1,4 @@
-"""The base of optimisers whose rule is for a parameter as a whole: a matrix, or the rows that have a gradient.
+"""The base of optimisers that treat a parameter as a whole: as a matrix, or by the rows that have a gradient.
 
 A subclass defines `_advance`, one step of one parameter, in plain NumPy and in place. The step around it is here.
 """
@@ -22,7 +22,7 @@ class Tensorwise(Optimizer):
     """An optimiser that goes through its parameters one by one."""
 
     def _check(self, p: Tensor, grad: Tensor) -> None:
-        """Refuse a gradient that there is no step for: here, one that is sparse or complex."""
+        """Refuse a gradient the rule cannot use: here, a sparse or complex one."""
         who = type(self).__name__
         if p._data.dtype.kind == "c":
             raise RuntimeError(
@@ -58,10 +58,10 @@ class Tensorwise(Optimizer):
 
 
 def wide(x: Array) -> Array:
-    """The array in at least single precision."""
+    """The array, in at least single precision."""
     return x if x.dtype.itemsize >= 4 else x.astype(np.float32)
 
 
 def zeros_of(p: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Zeros for the state of a parameter, of its dtype."""
+    """Zeros for the state of a parameter, in its dtype."""
     return wrap(np.zeros(shape, p._data.dtype))

@@ -1,6 +1,6 @@
 """Parts of update rules: running averages and steps, in place, on blocks of real numbers.
 
-`work` is memory of the block's shape that is overwritten. Each function allocates nothing.
+`work` is memory of the block's shape that is overwritten. No function here allocates memory.
 """
 
 from __future__ import annotations

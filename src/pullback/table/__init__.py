@@ -1,1 +1,1 @@
-"""How an operation is entered in the table and called. No operation is defined here."""
+"""The table of operations: entering one and calling it. No operation is defined here."""

@@ -7,7 +7,7 @@ they are called most. They pass operands of different types on to `general`. All
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,14 @@ from ..tensor.dtypes import NARROW
 from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
-from ..tensor.overrides import ACTIVE, dispatch, overriding
+from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .levels import highest, inner, interpreted, mapped
-from .nodes import SAVED_OUTPUTS, OpNode
+from .narrow import in_float32
+from .nodes import OpNode, Plan
+from .op import Op
 from .operands import cast, common_dtype, refuse_infinite
 from .out import write_out
-
-if TYPE_CHECKING:
-    from .entry import Op
 
 _ndarray = np.ndarray
 _NO_NAMES: dict[str, Any] = {}  # never written to
@@ -35,9 +34,9 @@ _NO_NAMES: dict[str, Any] = {}  # never written to
 def record(op: Op, mask: int, args: tuple[Any, ...], r: Any, edges: Sequence[Edge | None] = ()) -> Tensor:
     """A Tensor around `r` with a node that says it is ``op(*args)``, with gradients for the arguments in `mask`.
 
-    args: all arguments, in order. edges: the gradients' edges, if not simply those of the arguments.
+    args: all arguments, in order. edges: the gradients' edges, if they are not those of the arguments.
     """
-    plan = op.plans[mask]
+    plan: Plan = op.plans[mask]
     if not edges:  # `edge_of` written out: every operation passes here
         if plan.only is not None:
             t = args[plan.wanted[0]]
@@ -83,19 +82,11 @@ def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
     return None
 
 
-def detached(out: Tensor, number: int = 0) -> Tensor:
-    """A node's own result as the node saves it."""
-    alias = wrap(out._data)
-    alias._version_of = out._share_version()
-    alias._view = SAVED_OUTPUTS[number]
-    return alias
-
-
 def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:
     """`record` for an operation with several results; the floating point or complex ones are outputs of the node."""
-    plan = op.plans[mask]
+    plan: Plan = op.plans[mask]
     kinds = [r.dtype.kind for r in results]
-    kind: Any = op.complex_tuple_class if "c" in kinds else op.tuple_class
+    kind: Any = op.plans.complex_tuple_class if "c" in kinds else op.plans.tuple_class
     node = begin(kind(), [edge_of(args[i]) for i in plan.wanted])
     node.plan, node.versions = plan, None
     node.writes, node._outputs = WRITES.n, len(results)
@@ -117,7 +108,7 @@ def _like_tuple(model: Any, values: list[Any]) -> Any:
 def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: bool = False) -> Tensor:
     """Make `view`, the result of ``op(*args)``, a view of the first of `args` if their payloads share memory.
 
-    made: as in `View`, unless nothing is being recorded. known: they do share it, without a check.
+    made: as in `View`; ignored if nothing is being recorded. known: the payloads share memory, so it is not checked.
     """
     source = args[0]
     if not known:
@@ -151,7 +142,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if not args or not isinstance(args[0], Tensor):
         args = (operand(op, args), *args[1:])
     if NARROW.n and not op.view and op.about.narrow != "itself" and any_narrow((*args, *kwargs.values())):
-        return NARROW.compute(op, args, kwargs)
+        return in_float32(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
     for a in args:  # the payload, and whether a gradient is wanted, in one pass
         if isinstance(a, Tensor):
@@ -183,7 +174,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``op(*args)``, written into `out`, which is returned."""
+    """Write ``op(*args)`` into `out`, and return `out`."""
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
     return write_out(op.name, out, op.call(*args, **kwargs), op.exact)
@@ -296,7 +287,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             operands, exact = [*payloads], True
             for i in op.promoted:
                 if type(n := operands[i]) in _NUMBERS:
-                    # beside half precision a number keeps its digits, in the rules as well
+                    # next to half precision, a number keeps its digits, in the rules as well
                     fits = dtype.char != "e" or op.about.rounds or not op.differentiable or float(np.float16(n)) == n
                     operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
                     if op.about.rounds and dtype.char == "e":
@@ -306,7 +297,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
     else:
         dtype = common_dtype(op, args, payloads)
         if dtype.kind == "V":
-            return NARROW.compute(op, args, {})
+            return in_float32(op, args, {})
         operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
     try:
         r = op.forward(*operands)
@@ -325,17 +316,14 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 # The classes of tensors that take the fast paths below. They are globals because nothing else is as fast. While a mode
-# is active that must see every operation, no tensor takes them.
+# that must see every operation is active, no tensor takes them.
 _plain: Any = Tensor
 _plain_too: Collection[type] = PLAIN
 
 
-def _see_all(wanted: bool) -> None:
+def see_all(wanted: bool) -> None:
     global _plain, _plain_too
     _plain, _plain_too = (None, ()) if wanted else (Tensor, PLAIN)
-
-
-ACTIVE.told.append(_see_all)
 
 
 def unary(op: Op) -> Callable[..., Any]:
@@ -472,7 +460,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
     alike = len({p.dtype for p in payloads}) == 1
     dtype = payloads[0].dtype if alike else dtypes.result_type(payloads)
     if dtype.kind == "V":
-        return NARROW.compute(op, (tensors, dim), {})
+        return in_float32(op, (tensors, dim), {})
     try:
         r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Calls of entries that look at their arguments before anything is computed: composites, and entries with checks.
+"""Calls of entries that examine their arguments before anything is computed: composites, and entries with checks.
 
 An entry's ``checks`` is a function with the operation's public signature. It sees the arguments as they were passed
 (Tensors, also those of a transform) and raises where the call is wrong. It returns the arguments of the computation, a
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
@@ -19,19 +19,17 @@ from ..tensor.nested import instances
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor
 from .calls import any_narrow, operand
+from .inplace import write_into
 from .levels import call_body
+from .narrow import in_float32
+from .nodes import under_title
+from .op import SPELLINGS, Op
 from .operands import older_form
 from .out import write_out
 
-if TYPE_CHECKING:
-    from .entry import Op
-
-SPELLINGS: dict[str, str] = {}
-"""Other spellings of arguments, for every operation: `ops` fills in NumPy's names for torch's."""
-
 
 class Written(tuple[Any, ...]):
-    """The tuple that checks return where the result of the computation is written into its first argument."""
+    """The tuple that checks return if the result of the computation is written into its first argument."""
 
     __slots__ = ()
 
@@ -44,17 +42,6 @@ class Titled(NamedTuple):
 
     title: str
     args: tuple[Any, ...]
-
-
-class Writer:
-    """Holds the function that writes a result into the first argument of a computation; `inplace.py` sets it."""
-
-    __slots__ = ("write",)
-
-    write: Callable[[Op, tuple[Any, ...]], Any]
-
-
-WRITER = Writer()
 
 
 def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,7 +85,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
         raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
     tensors = _described(op, checks)
     returned = getattr(op.forward, "__annotations__", {}).get("return", "Any")
-    checks.__annotations__["return"] = "Tensor" if returned == "Any" else returned  # in the public signature
+    checks.__annotations__["return"] = returned.replace("Any", "Tensor")  # in the public signature
 
     def body(*args: Any, **kwargs: Any) -> Any:
         found = checks(*args, **kwargs)
@@ -108,7 +95,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
             found = op.padded(args, kwargs)
         return compute(op, found) if type(found) is tuple else _otherwise(op, found)
 
-    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # in Python's own errors about arguments
+    checks.__name__ = checks.__qualname__ = op.name.rpartition(".")[2]  # the name in Python's errors
 
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -130,7 +117,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
 
 def _otherwise(op: Op, found: Written | Titled) -> Any:
     """The result where checks asked for more than the computation."""
-    return op.titled(found.title)(*found.args) if type(found) is Titled else WRITER.write(op, found)
+    return under_title(op, found.title)(*found.args) if type(found) is Titled else write_into(op, found)
 
 
 def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:
@@ -151,7 +138,7 @@ def _unusual(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Call `body` with arguments that are named, of a transform, of bfloat16, or not Tensors."""
+    """Call `body` with unusual arguments: named, of a transform, of bfloat16, or not Tensors."""
     if op.factors and len(args) > len(tensors):
         args, numbers = older_form(op.name, len(tensors), op.factors, args)
         kwargs = {**numbers, **kwargs}
@@ -165,7 +152,7 @@ def _unusual(
             raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
         kwargs = named
     if NARROW.n and op.about.narrow not in ("", "itself") and any_narrow((*args, *kwargs.values())):
-        found = NARROW.compute(op, args, kwargs, public=True)
+        found = in_float32(op, args, kwargs, public=True)
         return found if out is None else write_out(op.name, out, found, op.exact)
     for i in tensors:
         if i < len(args) and not isinstance(args[i], Tensor):

@@ -1,7 +1,7 @@
 """In-place twins: `x.add_(y)`, `x += y`.
 
-A twin computes what the operation computes, checks that the result fits, and only then writes. If the write is
-recorded, the tensor becomes the output of the operation's node, whose input is a stand-in for the tensor as it was.
+A twin calls the operation, checks that the result fits, and only then writes. If the write is recorded, the tensor
+becomes the output of the operation's node, and a stand-in for the tensor before the write is the node's input.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS
-from .checks import WRITER
-from .entry import Op
+from .op import Op
 from .writing import before_write, put, refuse_write, take_history
 
 
@@ -32,11 +31,11 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
         if LEVELS.n and (kinds := overriding((self, *others))):
             return dispatch(kinds, twin, (self, *args), kwargs)
         refuse_write(self, others)
-        recorded = thread.modes.grad_enabled and (  # here, or at a level below
+        recorded = thread.modes.grad_enabled and (  # at this level, or at a lower one
             is_tracked(self) or any(isinstance(o, Tensor) and is_tracked(o) for o in others)
         )
         old = self
-        if recorded:  # also for an operand that is `self`: it will have new values, and hold the node that saved it
+        if recorded:  # also if an operand is `self`: it gets new values, and will hold the node that saved it
             old = before_write(self)
             args = tuple([old if a is self else a for a in args])
             kwargs = {key: old if a is self else a for key, a in kwargs.items()}
@@ -57,12 +56,9 @@ def _writer(op: Op) -> Callable[..., Tensor]:
     return twin_of(op, method=op.unchecked)
 
 
-def _write(op: Op, args: tuple[Any, ...]) -> Tensor:
-    """Write the result of `op` into the first of its arguments, which are checked already."""
+def write_into(op: Op, args: tuple[Any, ...]) -> Tensor:
+    """Write the result of `op` into the first of its arguments, which have been checked."""
     return _writer(op)(*args)
-
-
-WRITER.write = _write
 
 
 def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:

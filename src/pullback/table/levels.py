@@ -1,4 +1,4 @@
-"""Levels: how interpreters nest.
+"""Levels: the nesting of interpreters.
 
 A transform (`vmap`, `jvp`) opens a level and wraps the values it varies in Tensors whose payload belongs to that level.
 Such a payload holds Tensors of lower levels. The highest level among an operation's arguments interprets it:
@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..tensor.memory import Payload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import any_instance
 from ..tensor.overrides import overriding
 from ..tensor.tensor import Lifted, Tensor, wrap
-
-if TYPE_CHECKING:
-    from .entry import Op
+from .op import Op
 
 
 class Level:
@@ -76,7 +74,7 @@ class Level:
         return gradient
 
     def register(self, t: Tensor) -> None:
-        """Take note of a new Tensor of this level."""
+        """Note a new Tensor of this level."""
 
     def take_in(self, t: Tensor) -> None:
         """Turn a tensor from outside into one of this level, because values of this level are written to it."""
@@ -102,7 +100,7 @@ class Level:
 
 
 def interpreted(values: Any) -> bool:
-    """Whether a level, or a class derived from Tensor, is to interpret a call with these arguments."""
+    """Whether a level, or a class derived from Tensor, interprets a call with these arguments."""
     return any_instance(values, Lifted) or bool(overriding(values))
 
 

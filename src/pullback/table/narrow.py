@@ -1,4 +1,4 @@
-"""bfloat16: every operation on it is done in float32 and its result rounded, as the kernels of torch do it.
+"""bfloat16: every operation on it is done in float32 and its result is rounded, as in torch's kernels.
 
 Neither NumPy's functions nor the rules see bfloat16 numbers: tensors are converted before, and a graph records the
 conversion. Views and conversions themselves work on bfloat16 memory directly.
@@ -8,36 +8,38 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import errors
-from ..tensor.dtypes import NARROW, bfloat16, dtype, float32
+from ..tensor.dtypes import bfloat16, dtype, float32
 from ..tensor.memory import INFERENCE
 from ..tensor.tensor import Tensor
-from .entry import Op, titled
 from .levels import mapped
+from .nodes import under_title
+from .op import Op
 
-_conversion: Callable[[Tensor, Any], Tensor]
-_copy: Callable[..., Tensor]
 
+class Conversion:
+    """The operation that converts a tensor to a dtype, which `assembly.py` puts here.
 
-def converts_with(to: Callable[[Tensor, Any], Tensor], copy: Callable[..., Tensor]) -> None:
-    """Take the operation that converts a tensor to a dtype, and the entry behind it, which takes NumPy's dtypes."""
-    global _conversion, _copy
-    _conversion, _copy = to, copy
+    copied: the entry behind it, which takes NumPy's dtypes.
+    """
+
+    to: ClassVar[Callable[[Tensor, Any], Tensor]]
+    copied: ClassVar[Op]
 
 
 def _widened(t: Tensor) -> Tensor:
-    return _conversion(t, float32) if t._data.dtype.kind == "V" else t
+    return Conversion.to(t, float32) if t._data.dtype.kind == "V" else t
 
 
 def _narrowed(op: Op, t: Tensor) -> Tensor:
     """A result in bfloat16. The node of this conversion has the title of the operation, if it has one."""
     if t._data.dtype.kind == "f" and op.title:
-        return titled(_copy, op.title, **op.constants)(t, bfloat16.numpy)
-    return _conversion(t, bfloat16) if t._data.dtype.kind in "fV" else t
+        return under_title(Conversion.copied, op.title, **op.constants)(t, bfloat16.numpy)
+    return Conversion.to(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
 def _rounded(value: Any) -> Any:
@@ -45,13 +47,13 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(np.asarray(value, bfloat16.numpy))
     zero_d = isinstance(value, Tensor) and not value._data.ndim and value._data.dtype.kind == "f"
-    return _conversion(value, bfloat16) if zero_d else value
+    return Conversion.to(value, bfloat16) if zero_d else value
 
 
-def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
+def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
     """An operation with bfloat16 tensors among its arguments. The result is bfloat16 unless another float takes part.
 
-    public: the arguments are those of a user's call, not checked yet.
+    public: the arguments are those of a user's call and not yet checked.
     """
     tensors: list[Tensor] = []
     mapped(tensors.append, (*args, *kwargs.values()))
@@ -92,6 +94,3 @@ def _compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: b
     ):
         return found
     return mapped(functools.partial(_narrowed, op), found)
-
-
-NARROW.compute = _compute

@@ -1,24 +1,29 @@
-"""The nodes of built-in operations: they run the rules on the saved values."""
+"""The nodes of built-in operations, which run the rules on the saved values, and their plans.
+
+A `Plan` says, for one set of wanted gradients, which values a node saves and which ones each rule gets: the names of a
+rule's parameters say what it needs (see `entry.py`). It is made when that set is wanted for the first time. It
+generates the functions that every recorded call runs: one that saves, one that calls the rules.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from ..tensor import dtypes
 from ..tensor.memory import WRITES, Payload, View
 from ..tensor.tensor import Tensor, wrap
-
-if TYPE_CHECKING:
-    from .entry import Op
-    from .plans import Plan
+from .op import OUTPUT, Op, Rule, needs
 
 
 class OpNode(Node):
@@ -102,7 +107,7 @@ class OpNode(Node):
                     )
 
     def _output(self, saved: Tensor) -> Tensor:
-        """This node's saved result with its place in the graph. It is saved without, to avoid a reference cycle."""
+        """This node's saved result with its place in the graph; it is saved without, to avoid a reference cycle."""
         out = wrap(saved._data)
         assert saved._view is not None
         out._version_of = saved._version_of
@@ -207,14 +212,15 @@ class OpNode(Node):
 
 
 SAVED_NAMES: dict[str, str | Callable[..., Any]] = {}
-"""For attributes ``_saved_...`` of any node: the names we may have saved the value under, or a function that computes
-it from the saved values its parameters name. `ops` fills in torch's names. An entry may add names (`About.saved`)."""
+"""For attributes ``_saved_...`` of any node: the names that the value may be saved under here, or a function of saved
+values, named by its parameters, that computes it. `ops` fills in torch's names. An entry may add names
+(`About.saved`)."""
 
 
 def saved_attributes(op: Op) -> dict[str, property]:
     """Attributes for the class of an operation's nodes: ``_saved_<argument>`` and the like, also by torch's names.
 
-    They are properties because a ``__getattr__`` would slow down every attribute of a node.
+    They are properties, because a ``__getattr__`` would slow down every attribute of a node.
     """
     titles = {*op.params, *(f"{p}_shape" for p in op.params), "out", *SAVED_NAMES, *dict(op.about.saved)}
     return {name: found for title in titles for name, found in _saved_and_raw(title)}
@@ -270,7 +276,7 @@ class ComplexNode(OpNode):
 
 class CutNode(ComplexNode):
     """A `ComplexNode` whose rules have a branch cut along the real line. They get real numbers as complex ones, so that
-    the sign of the imaginary zero says on which side of the cut a conjugate lies."""
+    the sign of the imaginary zero shows the side of the cut that a conjugate lies on."""
 
     __slots__ = ()
 
@@ -279,7 +285,7 @@ class CutNode(ComplexNode):
 
 
 def conjugated(values: Sequence[Any]) -> list[Any]:
-    """The values with complex ones conjugated, as rules get them where the result is complex."""
+    """The values with complex ones conjugated, as rules get them if the result is complex."""
     return [np.conj(v) if _is_complex(v) else v for v in values]
 
 
@@ -349,3 +355,160 @@ class SavedOutput(View):
 
 
 SAVED_OUTPUTS = tuple(SavedOutput(i) for i in range(8))
+
+
+def detached(out: Tensor, number: int = 0) -> Tensor:
+    """A node's own result as the node saves it."""
+    alias = wrap(out._data)
+    alias._version_of = out._share_version()
+    alias._view = SAVED_OUTPUTS[number]
+    return alias
+
+
+# Plans ----------------------------------------------------------------------------------------------------------------
+
+
+class Plan:
+    """For one set of wanted gradients: the values to save, and the ones each rule gets."""
+
+    __slots__ = (
+        "calls",
+        "complex_class",
+        "direct",
+        "frees",
+        "from_operands",
+        "gradients",
+        "names",
+        "node_class",
+        "only",
+        "plain",
+        "save",
+        "wanted",
+    )
+
+    def __init__(self, plans: Plans, mask: int) -> None:
+        op = plans.op
+        self.wanted = tuple(i for i in range(len(op.params)) if mask >> i & 1)
+        rules = [op.rules[op.params[i]] for i in self.wanted]
+        names = list(dict.fromkeys(n for rule in rules for n in needs(rule)))
+        if len(rules) > 1:
+            names.sort(key=lambda n: op.params.index(n) if n in op.params else len(op.params))
+        self.names = tuple(names)  # of the saved values
+        # whether tensors are saved, which a backward pass frees; a node that saved none can run again, as in torch
+        self.frees = not all(op.is_number(n) for n in names)
+        self.plain = not self.frees and not op.joins  # the rules get the saved values: no tensors, not packed
+        self.node_class = plans.node_class
+        self.complex_class = plans.node_class if all(map(op.is_real, names)) else plans.complex_class
+        self.save = _saver(op, names)
+        self.calls = tuple((rule, _picker([names.index(n) for n in needs(rule)])) for rule in rules)
+        self.gradients = _all_of(rules, names)
+        # a single rule gets the saved values directly; often there is only one value
+        self.only: Any = rules[0] if len(rules) == 1 else None
+        self.direct = self.only if len(names) == 1 else None
+        # for operations of two arguments: 1, 2 or 3 if exactly the first, the second or both are saved, 0 for none,
+        # -1 for more
+        places = tuple(op.params.index(n) if n in op.params else -1 for n in names)
+        self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(places, -1) if len(op.params) == 2 else -1
+
+
+class Plans(dict[int, Plan]):
+    """The plans of an entry, by the arguments that want gradients (as bits), and the classes of its nodes.
+
+    Each is made when first needed.
+    """
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+
+    def __missing__(self, mask: int) -> Plan:
+        plan = self[mask] = Plan(self, mask)
+        return plan
+
+    @functools.cached_property
+    def node_class(self) -> type[OpNode]:
+        """The class of its nodes."""
+        return self._made(ManyNode if self.op.joins else OpNode)
+
+    @functools.cached_property
+    def complex_class(self) -> type[OpNode]:
+        """The class of its nodes where the result is complex."""
+        if self.op.joins or not self.op.about.conjugate:
+            return self.node_class
+        return self._made(CutNode if self.op.about.cut else ComplexNode)
+
+    @functools.cached_property
+    def tuple_class(self) -> type[TupleNode]:
+        """The class of its nodes where the result is a tuple."""
+        return self._made(TupleNode)
+
+    @functools.cached_property
+    def complex_tuple_class(self) -> type[TupleNode | ComplexTupleNode]:
+        """The class of its nodes where the result is a tuple with a complex number in it."""
+        return self._made(ComplexTupleNode) if self.op.about.conjugate else self.tuple_class
+
+    def _made(self, base: Any) -> Any:
+        op = self.op
+        title = "".join(part.capitalize() for part in re.split("[._]", op.name.removeprefix("nn.functional.")))
+        name = op.about.node if isinstance(op.about.node, str) and op.about.node else f"{title}Backward0"
+        named = {"__slots__": (), "op": op, "__module__": __name__}
+        constants = {f"_saved_{title}": value for title, value in op.constants.items()}
+        bases = (LateNode, base) if op.decides_late else (base,)
+        return type(name, bases, {**saved_attributes(op), **constants, **named})
+
+
+def under_title(op: Op, title: str, **saved: Any) -> Callable[..., Any]:
+    """A function that calls an entry, with nodes of another name: for an operation that is this one under a title.
+
+    saved: values that torch's node of that name has as ``_saved_...`` and the name implies.
+    """
+    key = (title, *saved.items())
+    if key not in op.copies:
+        assert op.made is not None
+        other = op.copy(title, saved)
+        other.plans = Plans(other)
+        found = op.copies[key] = errors.called(op.made(other), op.name, elementwise=op.elementwise)
+        found.op, found.__name__ = other, op.call.__name__  # type: ignore[attr-defined]
+    return op.copies[key]
+
+
+def _saver(op: Op, names: Sequence[str]) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
+    """A function from all arguments of a call and its result to the tuple of values saved under `names`.
+
+    It is generated and compiled because every recorded call goes through it.
+    """
+    places = {p: i for i, p in enumerate(op.params)}
+
+    def source(name: str) -> str:
+        if name in places:
+            return f"args[{places[name]}]"
+        if name == "out":
+            return "detached(out)"
+        if OUTPUT.fullmatch(name):
+            number = int(name.removeprefix("out"))
+            return f"detached(out[{number}], {number})"
+        shaped = f"args[{places[name.removesuffix('_shape')]}]"
+        return f"tuple([t._data.shape for t in {shaped}])" if op.joins else f"{shaped}._data.shape"
+
+    return _written("args, out", names and map(source, names), {"detached": detached})
+
+
+def _all_of(rules: Sequence[Rule], names: Sequence[str]) -> Callable[[Any, Sequence[Any]], tuple[Any, ...]]:
+    """A function from a cotangent and the values saved under `names` to the gradients that `rules` return."""
+    known = {f"rule{i}": rule for i, rule in enumerate(rules)}
+    values = [", ".join(["g", *(f"saved[{names.index(n)}]" for n in needs(rule))]) for rule in rules]
+    return _written("g, saved", [f"{rule}({given})" for rule, given in zip(known, values, strict=True)], known)
+
+
+def _written(params: str, parts: Iterable[str], known: dict[str, Any]) -> Any:
+    """A function of `params` that returns the tuple of `parts`: expressions in `params` and the `known` names."""
+    source = f"lambda {params}: ({''.join(f'{part}, ' for part in parts)})"
+    return eval(compile(source, f"{__file__} (written)", "eval"), {"__name__": __name__, **known})
+
+
+def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """A fast function from a tuple to the tuple of some of its elements."""
+    if not indices:
+        return itemgetter(slice(0))
+    if len(indices) == 1:
+        return itemgetter(slice(indices[0], indices[0] + 1))
+    return itemgetter(*indices)

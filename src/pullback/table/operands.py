@@ -1,7 +1,7 @@
-"""Helpers for forwards and rules of elementwise operations: refused dtypes, conversions and masks.
+"""Helpers for forwards, checks and rules: refused dtypes, conversions and masks; and, at the end, matrices.
 
-A forward is plain NumPy on payloads of one dtype. It calls `need` where NumPy would compute a result that torch
-refuses. A rule runs on arrays or on Tensors. Its masks and signs have no derivative: it takes them from `plain`.
+A forward is plain NumPy on payloads of one dtype. It calls `need` if NumPy would compute a result that torch refuses. A
+rule runs on arrays or on Tensors. Its masks and signs have no derivative: it takes them from `plain`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def older_form(name: str, places: int, named: Sequence[str], args: tuple[Any, ..
     """The tensors and the keywords of a call in torch's older form, with numbers among the tensors.
 
     ``x.add_(-lr, g)`` is ``x.add_(g, alpha=-lr)``, ``addmm(2, m, 3, a, b)`` is ``addmm(m, a, b, beta=2, alpha=3)``.
-    places: how many tensors there are. named: the numbers, in order. TypeError if the call is not of that form.
+    places: the number of tensors. named: the names of the numbers, in order. TypeError if the call is not of that form.
     """
     tensors = tuple(a for a in args if isinstance(a, Tensor))
     numbers = [a for a in args if type(a) in (int, float, complex)]
@@ -173,7 +173,7 @@ def index_of(name: str, argument: str, value: Any) -> int:
 
 
 def number_of(value: Any) -> Any:
-    """The number in a 0-d tensor that does not require grad, where a number is wanted; other values unchanged."""
+    """The number in a 0-d tensor that does not require grad; any other value unchanged."""
     return value.item() if isinstance(value, Tensor) and not (value._data.ndim or value._requires_grad) else value
 
 
@@ -197,15 +197,88 @@ def plain(value: Any) -> Any:
 
 
 def somewhere(mask: Any) -> bool:
-    """Whether a mask may be True anywhere. A transform's mask cannot be looked at, so it may."""
+    """Whether a mask may be True anywhere. A transform's mask cannot be read, so it may."""
     return isinstance(mask, Lifted) or bool(np.any(mask))
 
 
-def is_complex(value: Any) -> bool:
-    """Whether an array or a Tensor is of complex numbers."""
-    return bool(value.dtype.kind == "c")
+def is_complex(x: Any) -> bool:
+    """Whether an array or a Tensor holds complex numbers."""
+    return bool(data_of(x).dtype.kind == "c")
 
 
 def is_number(value: Any) -> bool:
     """Whether it is a Python number. A rule may branch on its value: it is an argument, not data."""
     return isinstance(value, (int, float, complex))
+
+
+# Matrices -------------------------------------------------------------------------------------------------------------
+
+
+def data_of(value: Any) -> Any:
+    """The payload of a Tensor; an array itself."""
+    return value._data if isinstance(value, Tensor) else value
+
+
+def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
+    """Refuse all but tensors of a floating point or complex dtype that LAPACK has or, with `half`, of 16 bits."""
+    data = data_of(value)
+    if not hasattr(data, "dtype"):
+        raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))
+    if data.dtype.kind not in "fcV":
+        raise NotImplementedError(
+            errors.message(
+                f"{name}()",
+                expected=f"{what} to be a floating point or complex tensor",
+                found=errors.describe(value),
+                do="convert it first, e.g. A.float()",
+            )
+        )
+    if data.dtype.itemsize < 4 and not half:
+        raise NotImplementedError(
+            errors.message(
+                f"{name}()", expected=f"{what} of at least single precision", found=str(data.dtype), do="use A.float()"
+            )
+        )
+
+
+def check_matrix(name: str, value: Any, what: str = "A", *, square: bool = False, half: bool = False) -> None:
+    """`check_floating`, and refuse anything but a matrix or a stack of matrices, which are square if `square`."""
+    check_floating(name, value, what, half=half)
+    shape = data_of(value).shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            errors.message(
+                f"{name}: The input tensor {what} must have at least 2 dimensions", found=f"shape {list(shape)}"
+            )
+        )
+    if square and shape[-1] != shape[-2]:
+        raise RuntimeError(
+            errors.message(
+                f"{name}: {what} must be batches of square matrices", found=f"{shape[-2]} by {shape[-1]} matrices"
+            )
+        )
+
+
+def check_same_dtype(name: str, **values: Any) -> None:
+    """Refuse tensors, given by name, of different dtypes."""
+    dtypes = {which: data_of(value).dtype for which, value in values.items()}
+    if len(set(dtypes.values())) > 1:
+        raise RuntimeError(
+            errors.message(
+                f"{name}()",
+                expected="tensors of the same dtype",
+                found=", ".join(f"{which} of {dtype}" for which, dtype in dtypes.items()),
+                do="convert them with .to(dtype)",
+            )
+        )
+
+
+def singular(name: str, info: Any) -> errors.LinAlgError:
+    """The error for a singular matrix; `info` holds for each matrix of the batch its first zero pivot, or 0."""
+    first = int(np.ravel(info)[np.flatnonzero(info)[0]]) if np.any(info) else 0
+    which = f" (Batch element {int(np.flatnonzero(info)[0])})" if np.ndim(info) else ""
+    return errors.LinAlgError(
+        f"{name}{which}: The diagonal element {first} is zero, the inversion could not be completed: "
+        "the input matrix is singular.\n"
+        "  What to do: add a small multiple of the identity, or use linalg.lstsq or linalg.pinv."
+    )

@@ -1,13 +1,13 @@
 """Sample calls as data: the domain of an entry of the table, and the source of its tests.
 
-A sample is a call. `A` describes an array: its shape, the domain of its values, their layout in memory and, where the
-operation wants one certain dtype (an index, a mask), that dtype. Every other array takes the dtype under test.
+A sample is a call. `A` describes an array: its shape, the domain of its values, their layout in memory and, if the
+operation needs a certain dtype (an index, a mask), that dtype. Every other array takes the dtype under test.
 `D("float64")` stands for a dtype of the library that the call is made in.
 
 An entry's *samples* stay away from kinks and poles, so that derivatives can be compared with finite differences. They
 include broadcast pairs, several ranks, sizes 0 and 1, and several layouts in memory. Its *kinks* are points where the
 operation has no derivative, or where a careless rule returns NaN. Its *refused* calls must raise the error that torch
-raises. `Differs` says where a result is meant to differ from torch's, and why.
+raises. `Differs` marks an intended difference from torch, with its reason.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ DOMAINS: dict[str, Draw] = {
     "small": lambda rng, shape: rng.uniform(-0.6, 0.6, shape),
     # away from whole numbers and from halves
     "between": lambda rng, shape: rng.integers(-3, 4, shape) + rng.choice([0.2, 0.3, 0.7, 0.8], shape),
-    # no two alike
+    # all different
     "distinct": lambda rng, shape: np.asarray(
         0.25 + 0.5 * rng.permutation(int(np.prod(shape))).reshape(shape) - 0.25 * int(np.prod(shape))
     ),
-    # whole numbers, no two alike
+    # whole numbers, all different
     "whole": lambda rng, shape: rng.permutation(int(np.prod(shape))).reshape(shape) - int(np.prod(shape)) / 2 // 1,
     "probability": lambda rng, shape: rng.dirichlet(np.ones(shape[1]), size=shape[0]),
 }
@@ -111,7 +111,7 @@ def _unitary(rng: np.random.Generator, batch: tuple[int, ...], n: int, is_comple
 
 
 def _spread(rng: np.random.Generator, batch: tuple[int, ...], n: int) -> np.ndarray[Any, Any]:
-    """Numbers above 1 that are well apart, in no order."""
+    """Numbers above 1 that are well apart, in random order."""
     return rng.permuted(1 + 0.5 * np.arange(n) + rng.uniform(-0.1, 0.1, (*batch, n)), axis=-1)
 
 
@@ -257,7 +257,7 @@ def unary(domain: str = "real") -> list[Sample]:
 
 
 def on_one(*more: Any, domain: str = "between") -> list[Any]:
-    """Samples of one array, and these further calls."""
+    """Samples of one array, and the further calls."""
     return [*unary(domain), *more]
 
 
@@ -274,7 +274,7 @@ def integers(samples: list[Sample]) -> list[Sample]:
 
 
 def along(*dims: Any, keepdim: bool = True, domain: str = "real", lists: bool = True) -> list[Sample]:
-    """One array and one or several of its dimensions, with `keepdim` as well if there is that argument."""
+    """One array and one or several of its dimensions, also with `keepdim`, if it is an argument."""
     make = functools.partial(A, domain=domain)
     found = [S(make(2, 3, 4), d) for d in dims]
     found += [S(make(3, 2, layout="T"), 0), S(make(4, 3, layout="step"), -1), S(make(2, 3, layout="readonly"), 1)]
@@ -300,8 +300,8 @@ EMPTY = [S(A(0)), S(A(2, 0)), S(A(2, 0), 1), S(A(2, 0), 0)]
 class Differs:
     """An intended difference from torch, on the samples whose repr contains `sample`.
 
-    check: "values", "gradients", "second", "slopes", "kinks", "refused", "forward" or "batched". dtypes: where it is
-    found, in one string; all if empty.
+    check: "values", "gradients", "second", "slopes", "kinks", "refused", "forward" or "batched". dtypes: the dtypes it
+    is found in, in one string; all if empty.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""What operations add to Tensor: their methods and operators, and the twins of these that write in place.
+"""Tensor's methods from operations: methods, operators, and their in-place twins.
 
 An entry of the table says that it is a method, and under which names. `enter_methods` is the only place where the class
 gets them: once all operations of `ops` are entered, and again after those that are loaded later.
@@ -19,7 +19,7 @@ def enter_methods() -> None:
 
 
 def _enter_twins() -> None:
-    """Give every entry that has one its in-place twin, under each of its names: a method and a function."""
+    """Publish the in-place twin of every entry that has one, under each of its names: as a method and a function."""
     for op in list(TABLE.values()):
         wanted = op.kind == "elementwise" if op.about.inplace is None else op.about.inplace
         names = [op.name, *op.about.also.split()]

@@ -1,15 +1,14 @@
-"""In-place writes and the graph: which tensors may be written to, and whose history changes.
+"""In-place writes and the graph: which tensors may be written to, and which histories change.
 
 A recorded write makes the tensor the output of the operation that computed the new values. If the tensor is a view, its
-base becomes the output of a node that puts the values in their place. In either case every living view of that memory
-is made again, in the graph, from its base.
+base becomes the output of a node that puts in the values. In either case every living view of that memory is made
+again, in the graph, from its base.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,25 +19,16 @@ from ..tensor.tensor import Tensor, wrap
 from ..tensor.views import Lost, keep_values, lose, refuse_memory
 from .calls import note_versions, record
 from .levels import highest, inner
-
-if TYPE_CHECKING:
-    from .entry import Op
+from .op import Op
 
 
 class Through:
-    """Holds the operation that puts values into a tensor through the steps that lead to a view of it.
+    """The entry that puts values into a tensor through the steps that lead to a view of it; `assembly.py` puts it here.
 
-    It is called as ``put(input, values, steps)``; `op` is its entry.
+    It is called as ``put(input, values, steps)``.
     """
 
-    op: Op
-
-    def hand_over(self, put: Callable[..., Any]) -> None:
-        """Take that operation from the file that enters it."""
-        self.op = put.op  # type: ignore[attr-defined]
-
-
-THROUGH = Through()
+    op: ClassVar[Op]
 
 
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
@@ -48,7 +38,7 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
 
 
 def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
-    """Raise if `t` must not become the output of another operation, whatever its memory is."""
+    """Raise if `t` must not become the output of another operation, whatever memory it has."""
     if t._version_of is INFERENCE and not thread.modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
@@ -86,7 +76,7 @@ def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
 
 
 def before_write(t: Tensor) -> Tensor:
-    """A stand-in for `t` as it was before the write: the same place in the graph, a copy of the values."""
+    """A stand-in for `t` before the write: the same place in the graph, a copy of the values."""
     old = wrap(t._data.clone() if isinstance(t._data, Payload) else np.array(t._data))
     old._edge, old._requires_grad = t._edge, t._requires_grad
     return old
@@ -105,7 +95,7 @@ def put(t: Tensor, result: Tensor) -> None:
 
 
 def take_history(t: Tensor, result: Tensor) -> None:
-    """Make `t`, whose memory was just written, the output of the node that `result` came from."""
+    """Make `t`, after a write to its memory, the output of the node that made `result`."""
     t._bump()
     if result._edge is None:
         return
@@ -114,7 +104,7 @@ def take_history(t: Tensor, result: Tensor) -> None:
     base, way = way_to(t)
     if way:
         mask = 3 if base._requires_grad else 2
-        result = record(THROUGH.op, mask, (base, result, way), base._data)
+        result = record(Through.op, mask, (base, result, way), base._data)
     assert result._edge is not None
     node, nr, _, _ = result._edge
     edge = (node, nr, base._data.shape, base._data.dtype)
@@ -147,7 +137,7 @@ def _save_itself(t: Tensor, result: Tensor) -> None:
 
 
 def _make_again(t: Tensor, view: View) -> None:
-    """Give a view a new place in the graph, behind the new node of its parent."""
+    """Give a view a new place in the graph, after the new node of its parent."""
     if view.op is None or not view.parent._requires_grad:
         return
     made = record(view.op, 1, (view.parent, *view.args), t._data)

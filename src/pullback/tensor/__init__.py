@@ -1,8 +1,8 @@
-"""What a Tensor is by itself, and the class put together.
+"""The class Tensor, without operations and gradients: it is put together here.
 
-The class statement is in `tensor.py`. The methods below stand in files of their own, each beside what it is about; this
-list is where they become methods. What leads to gradients is added by the list at the end of `autograd/api.py`, and
-what operations are by `table/tensor_methods.py`. Nothing else adds to the class.
+The class statement is in `tensor.py`. The methods below stand in files of their own, one for each subject; this list
+makes them methods. The list at the end of `autograd/api.py` adds those that lead to gradients, and
+`table/tensor_methods.py` adds the operations. Nothing else adds to the class.
 """
 
 from . import copying, overrides, views
@@ -14,6 +14,7 @@ extend(
         "__init_subclass__": classmethod(overrides._register),
         "as_subclass": overrides._as_subclass,
         "_make_subclass": staticmethod(overrides._make_subclass),
+        "_rebuilt": staticmethod(copying.rebuilt),
         "__reduce_ex__": copying._reduce,
         "__deepcopy__": copying._deepcopy,
         "_bump": views._bump,

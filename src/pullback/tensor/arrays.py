@@ -1,7 +1,7 @@
 """Small helpers on arrays that several layers need: axes, and undoing a broadcast.
 
-Everything here calls NumPy functions only, so it works on whatever answers NumPy's protocols: an array, or a Tensor
-while a backward pass is itself recorded.
+Everything here calls NumPy functions only, so it works on anything that answers NumPy's protocols: an array, or a
+Tensor while a backward pass is itself recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def wrap_axis(axis: Any, ndim: int) -> int:
     if type(axis) is int and -ndim <= axis < ndim:
         return axis if axis >= 0 else axis + ndim
     try:
-        if isinstance(axis, bool):  # most often meant for another argument, as in x.sum(True)
+        if isinstance(axis, bool):  # most often a value for another argument, as in x.sum(True)
             raise TypeError
         axis = operator.index(axis)
     except TypeError:
@@ -35,8 +35,15 @@ def wrap_axis(axis: Any, ndim: int) -> int:
     return axis % span
 
 
+def own_axis(axis: Any, ndim: int) -> int:
+    """`axis` counted from 0, for an array of `ndim` axes that must have it: a 0-d array has none."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {axis} but tensor has no dimensions")
+    return wrap_axis(axis, ndim)
+
+
 def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
-    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None and () mean all of them: None."""
+    """A torch `dim` argument (None, an int, a sequence) as a tuple of axes; None for None and (), which mean all."""
     if type(axes) is int:
         axis = wrap_axis(axes, ndim)
         return (axis,) if ndim else None
@@ -54,24 +61,24 @@ def wrap_axes(axes: Any, ndim: int) -> tuple[int, ...] | None:
 
 
 def insert_axes(g: Any, axes: tuple[int, ...] | None, shape: Sequence[int], keepdim: bool) -> Any:
-    """Give a reduction's result back the axes it lost, each of length 1, so that it broadcasts against `shape`."""
-    if keepdim or axes is None:  # of no axes: it broadcasts as it is
+    """Put back the axes that a reduction removed, each with length 1, so that the result broadcasts against `shape`."""
+    if keepdim or axes is None:  # a 0-d result broadcasts unchanged
         return g
     return reshaped(g, tuple([1 if i in axes else n for i, n in enumerate(shape)]))
 
 
 def reshaped(g: Any, shape: Shape) -> Any:
-    """``np.reshape``; of an array its method, which takes less time."""
+    """``np.reshape``; for an array its method, which is faster."""
     return g.reshape(shape) if type(g) is np.ndarray else np.reshape(g, shape)
 
 
 def permuted(g: Any, axes: Shape) -> Any:
-    """``np.transpose``; of an array its method, which takes less time."""
+    """``np.transpose``; for an array its method, which is faster."""
     return g.transpose(axes) if type(g) is np.ndarray else np.transpose(g, axes)
 
 
 def taken_along(a: Any, index: Any, axis: int) -> Any:
-    """``np.take_along_axis``, without its detours where both are arrays.
+    """``np.take_along_axis``, without its overhead if both are arrays.
 
     >>> taken_along(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]]), 1)
     array([[2.],
@@ -83,13 +90,13 @@ def taken_along(a: Any, index: Any, axis: int) -> Any:
 
 
 def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:
-    """The index by which NumPy finds the elements at `index` along `axis` of an array of `shape`."""
+    """NumPy's index for the elements at `index` along `axis` of an array of `shape`."""
     after = len(shape) - 1
     return tuple([index if i == axis else np.arange(n).reshape(n, *(1,) * (after - i)) for i, n in enumerate(shape)])
 
 
 def writable(found: Any) -> Any:
-    """A result of NumPy as an array that can be written to: NumPy gives a single number as a scalar.
+    """A NumPy result as a writable array: NumPy returns a single number as a scalar.
 
     >>> writable(np.negative(np.array(2.0)))
     array(-2.)
@@ -101,7 +108,7 @@ _SMALL = 4096
 
 
 def spread(g: Any, shape: Shape) -> Any:
-    """``np.broadcast_to``; of a small array a copy, which takes less time than NumPy's view.
+    """``np.broadcast_to``; for a small array a copy, which is faster than NumPy's view.
 
     >>> spread(np.array([1.0, 2.0]), (2, 2))
     array([[1., 2.],
@@ -115,7 +122,7 @@ def spread(g: Any, shape: Shape) -> Any:
 
 
 def repeated(a: Any, shape: Shape) -> Any:
-    """``np.broadcast_to``; of an array by setting its strides, in a tenth of the time.
+    """``np.broadcast_to``; for an array by setting its strides, in a tenth of the time.
 
     >>> repeated(np.array([1.0, 2.0]), (2, 2)).strides
     (0, 8)
@@ -127,7 +134,7 @@ def repeated(a: Any, shape: Shape) -> Any:
     return np.ndarray(shape, a.dtype, a, 0, (*(0,) * lead, *steps))
 
 
-_LEADING = tuple(range(64))  # the axes of an array: NumPy has no more
+_LEADING = tuple(range(64))  # NumPy's largest number of axes
 
 
 def sum_to_shape(g: Any, shape: Shape) -> Any:
@@ -152,7 +159,7 @@ def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
     """The distance between neighbours along each axis, in elements; for an empty array, as the shape implies."""
     if array.size or any(array.strides):
         return tuple(s // array.itemsize for s in array.strides)
-    # NumPy tells 0 for what it has made without elements
+    # NumPy gives 0 for an array it made without elements
     return tuple(math.prod(max(n, 1) for n in array.shape[i + 1 :]) for i in range(array.ndim))
 
 
@@ -170,7 +177,7 @@ def broadcasts_to(source: Sequence[int], target: Sequence[int]) -> bool:
 def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """The array that torch's deprecated constructor makes: of a size, or of the values in its only argument.
 
-    is_size: whether they are known to be a size; else numbers are.
+    is_size: whether the arguments are known to be a size; otherwise integers are.
     """
     if is_size or all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
         if min(given, default=0) < 0:
@@ -200,7 +207,7 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
 def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
     """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
 
-    On an array the method is called itself: NumPy's warnings of overflow and of inf - inf, which torch does not give,
-    then arise in a frame of this package, where they are silenced.
+    On an array, the method is called directly: NumPy's warnings of overflow and of inf - inf, which torch does not
+    give, then arise in a frame of this package, where they are silenced.
     """
     return fold(input, **how) if type(input) is np.ndarray else function(input, **how)

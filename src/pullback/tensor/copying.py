@@ -1,4 +1,4 @@
-"""How tensors are copied and pickled: what `copy.deepcopy`, `copy.copy` and `pickle` make of one."""
+"""Copying and pickling of tensors: `copy.deepcopy`, `copy.copy` and `pickle`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from .. import errors
 from .tensor import PLAIN, Tensor, wrap_as
 
 
-def _rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: dict[str, Any] | None) -> Tensor:
+def rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: dict[str, Any] | None) -> Tensor:
+    """The tensor that a pickle tells of. Pickles name it `pullback.Tensor._rebuilt`."""
     made = wrap_as(cls, payload)
     vars(made).update(attributes or {})
     made.requires_grad = requires_grad
     return made
 
 
+rebuilt.__module__, rebuilt.__qualname__ = "pullback", "Tensor._rebuilt"
+_rebuilt = rebuilt  # the name in pickles of earlier versions
+
+
 def _reduce(self: Tensor, protocol: Any) -> Any:
-    """How a tensor is pickled: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
+    """The pickle of a tensor: its values, `requires_grad` and attributes; no gradient, and no place in a graph."""
     if self._edge is None and self._leaf is not None and type(self) not in PLAIN - {Tensor}:
         for hook in self._leaf[0].hooks.values():  # a Parameter's are dropped silently, as in torch
             if not hasattr(hook, "__torch_unserializable__"):
@@ -29,7 +34,7 @@ def _reduce(self: Tensor, protocol: Any) -> Any:
                     "on what comes back; if that is as it should be, set hook.__torch_unserializable__ = True.",
                     stacklevel=errors.callers_level(),
                 )
-    return _rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
+    return rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
 
 
 def _copied(array: Any, memo: dict[int, Any]) -> Any:

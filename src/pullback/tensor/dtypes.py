@@ -1,8 +1,8 @@
 """dtype and device objects with torch's names, and torch's rules of type promotion.
 
 Payloads carry NumPy dtypes; a `dtype` here is the name a user sees and passes. Promotion follows PyTorch, which sorts
-types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and
-those outrank Python numbers, unless the lower rank has the higher category
+types into categories (bool < integer < float < complex) and lets tensors with dimensions outrank 0-d tensors, and 0-d
+tensors outrank Python numbers, unless the lower rank has the higher category
 (https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
 
 NumPy has no bfloat16. The package ml_dtypes has, as a NumPy dtype of kind "V"; it is imported when the dtype is first
@@ -28,6 +28,7 @@ class dtype:  # noqa: N801 - torch's name
     (pullback.float32, 4, True)
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("_numpy", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "name")
 
     def __init__(self, name: str, numpy: Any, kind: str, itemsize: builtins.int) -> None:
@@ -41,7 +42,7 @@ class dtype:  # noqa: N801 - torch's name
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """NumPy's dtype. ImportError for bfloat16 where the package that brings it is not installed."""
+        """NumPy's dtype. ImportError for bfloat16 if ml_dtypes is not installed."""
         return _bfloat16() if self._numpy is None else self._numpy
 
     def __repr__(self) -> str:
@@ -51,7 +52,7 @@ class dtype:  # noqa: N801 - torch's name
         return self.name
 
     def to_complex(self) -> dtype:
-        """The complex type with parts of this precision (complex64 for 16 bits, which have none)."""
+        """The complex type with parts of this precision (complex64 for 16-bit types, which have no complex type)."""
         if self.kind in "biu":
             raise RuntimeError(
                 errors.message("to_complex()", expected="a floating point or complex dtype", found=repr(self))
@@ -89,7 +90,7 @@ ALL = [bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, 
 
 
 class _ByNumpy(dict[np.dtype[Any], dtype]):
-    """A dictionary that also finds the bfloat16 of an array that another library made."""
+    """A dictionary that also finds the bfloat16 dtype of an array made by another library."""
 
     def __missing__(self, key: np.dtype[Any]) -> dtype:
         if key.name == "bfloat16" and key == bfloat16.numpy:
@@ -109,13 +110,12 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
 
 
 class Narrow:
-    """Whether bfloat16 was used at all: until then no operation looks for it. compute: runs operations on it."""
+    """Whether bfloat16 was used at all: until then no operation looks for it."""
 
-    __slots__ = ("compute", "n")
+    __slots__ = ("n",)
 
     def __init__(self) -> None:
         self.n = 0
-        self.compute: Any = None
 
 
 NARROW = Narrow()
@@ -171,7 +171,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def to_numpy(d: Any) -> np.dtype[Any]:
-    """NumPy's dtype for a `dtype` of ours, one of NumPy's, or a Python type (float is float64, as in NumPy)."""
+    """NumPy's dtype for a `dtype` of this package, a NumPy dtype, or a Python type (float is float64, as in NumPy)."""
     if isinstance(d, dtype):
         return d.numpy
     try:
@@ -197,7 +197,7 @@ def real_of(d: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def promote_types(type1: Any, type2: Any) -> dtype:
-    """The smallest dtype of the higher category of the two that holds both.
+    """The smallest dtype that holds both, in the higher of their two categories.
 
     As in torch, uint16, uint32 and uint64 promote with floating point types only, else RuntimeError.
 
@@ -209,7 +209,7 @@ def promote_types(type1: Any, type2: Any) -> dtype:
 
 
 def can_cast(from_: Any, to: Any) -> builtins.bool:
-    """Whether a value of one dtype may become one of another: it may not fall to a lower category.
+    """Whether a value of one dtype may be cast to another: it may not fall to a lower category.
 
     >>> import pullback
     >>> pullback.can_cast(pullback.int64, pullback.uint8), pullback.can_cast(pullback.float32, pullback.int64)
@@ -245,7 +245,7 @@ def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def widened(d: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 for bfloat16, whose numbers it holds."""
+    """float32 for bfloat16: it holds all bfloat16 numbers. Any other dtype is unchanged."""
     return float32.numpy if d.kind == "V" else d
 
 
@@ -291,13 +291,14 @@ def _number_dtype(value: Any) -> np.dtype[Any]:
 
 
 class finfo:  # noqa: N801 - torch's name
-    """The limits of a floating point dtype: ``1 + eps`` is the next number after 1. Of a complex dtype, of its parts.
+    """The limits of a floating point dtype: ``1 + eps`` follows 1. For a complex dtype, those of its parts.
 
     >>> import pullback
     >>> pullback.finfo(pullback.float32).eps
     1.1920928955078125e-07
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: Any = None) -> None:
@@ -327,7 +328,7 @@ class finfo:  # noqa: N801 - torch's name
 
 
 def refuse_overflow(value: Any, found: np.dtype[Any]) -> None:
-    """RuntimeError for a number beyond the range of a dtype. Of unsigned integers, negative numbers wrap around."""
+    """RuntimeError for a number beyond the range of a dtype. Negative numbers wrap around in unsigned integers."""
     if found.kind == "b":
         return
     high: builtins.float = np.iinfo(found).max if found.kind in "iu" else finfo(found).max
@@ -353,6 +354,7 @@ class iinfo:  # noqa: N801 - torch's name
     iinfo(min=-128, max=127, dtype=int8)
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: Any) -> None:
@@ -379,13 +381,14 @@ DEVICES = (
 
 
 class device:  # noqa: N801 - torch's name
-    """Where a tensor's data lies. NumPy's arrays lie on the CPU; other devices can only be named.
+    """The device that holds a tensor's data. NumPy's arrays lie on the CPU; other devices can only be named.
 
     >>> import pullback
     >>> pullback.device("cpu"), pullback.zeros(1).device.type
     (device(type='cpu'), 'cpu')
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("index", "type")
 
     type: str

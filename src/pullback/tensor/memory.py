@@ -1,6 +1,6 @@
-"""What stands behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays.
+"""The parts behind a Tensor: its shape, its memory and the views of it, and payloads that are not arrays.
 
-How a view was made decides which writes to it are allowed. `View` remembers that, and `MADE` says it in words.
+The way a view was made decides which writes to it are allowed. `View` records it, and `MADE` says it in words.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ ONE_LOCAL, ONE_ELEMENT = _references_of_a_local(), _references_of_an_element()
 class Size(tuple[int, ...]):
     """A shape: a tuple that prints as torch's and counts its elements."""
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ()
 
     def numel(self) -> int:
@@ -77,7 +78,7 @@ class Size(tuple[int, ...]):
 
 
 class Version:
-    """How often some memory was written in place, and its views; shared by all tensors that look at it."""
+    """The number of in-place writes to some memory, and its views; shared by all tensors on that memory."""
 
     __slots__ = ("__weakref__", "n", "views")
 
@@ -86,21 +87,21 @@ class Version:
         self.views: list[weakref.ref[Tensor]] = []
 
     def add_view(self, view: Tensor) -> None:
-        """Remember a view for as long as it lives."""
+        """Record a view for as long as it lives."""
         views = self.views
-        if len(views) > 6 and not len(views) & (len(views) + 1):  # as the list doubles, forget those that have died
+        if len(views) > 6 and not len(views) & (len(views) + 1):  # when the list has doubled, drop the dead ones
             views = self.views = [ref for ref in views if ref() is not None]
         views.append(weakref.ref(view))
 
     def living(self) -> list[Tensor]:
-        """The views that live, a view of another behind it."""
+        """The live views; a view of a view comes after it."""
         return [view for ref in self.views if (view := ref()) is not None and view._view is not None]
 
 
 class InferenceVersion(Version):
-    """The version of tensors made in inference mode, one for all: writes to them are not counted, nor are their views.
+    """The one version of all tensors made in inference mode: neither writes to them nor their views are counted.
 
-    Whoever asks for the count is about to save such a tensor for backward, which is refused.
+    Only code that saves a tensor for backward reads the count, and saving such a tensor is refused.
     """
 
     __slots__ = ()
@@ -116,17 +117,17 @@ class InferenceVersion(Version):
         )
 
     def add_view(self, view: Tensor) -> None:
-        """Nothing: a write to an inference tensor changes no history."""
+        """Do nothing: a write to an inference tensor changes no history."""
 
 
 INFERENCE = InferenceVersion()
 
 
 class View:
-    """How a tensor came to look at the memory of `base`: ``op(parent, *args)``, or no operation of the table (op None).
+    """The way a tensor became a view of `base`: ``op(parent, *args)``, or no operation of the table (op None).
 
-    made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of how it was made, or
-    what it is a view of; else "".
+    made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of the way it was made or
+    the tensor it views; else "".
     """
 
     __slots__ = ("args", "base", "made", "op", "parent")
@@ -166,13 +167,13 @@ MADE = {
         "return a clone() from forward, or mark the input dirty with ctx.mark_dirty() where forward writes to it.",
     ),
 }
-"""Why views that were made in certain ways refuse a recorded write: the reason, and what to do."""
+"""The ways of making a view that refuse a recorded write: the reason of each, and what to do."""
 
 _BLOCKS = {"no_grad": "the no_grad block", "inference": "the inference_mode block"}
 
 
 def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
-    """The error of a write to a view that must not be recorded. now: what "is being", or "has been", modified."""
+    """The error of a write to a view that must not be recorded. now: "is being" or "has been" (modified)."""
     # forward of a Function made this view, where nothing is recorded
     in_forward = edge is not None and hasattr(edge[0], "_forward_cls")
     text, do = MADE[("outputs" if edge[0]._outputs > 1 else "function") if in_forward else view.made]
@@ -186,7 +187,7 @@ def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
 class Writes:
     """A number that changes with every write in place: while it stays the same, no saved tensor was written to.
 
-    detached: what it was when a tensor was last taken out of the graph by `detach_`, which counts as a write.
+    detached: its value when `detach_` last took a tensor out of the graph; that counts as a write.
     """
 
     __slots__ = ("detached", "n")
@@ -196,17 +197,17 @@ class Writes:
 
 
 KEEPERS: dict[int, list[Callable[[], None]]] = {}
-"""Functions to call before some memory is written to, for those who need its present values; by the `Version`'s id."""
+"""Functions to call before some memory is written to, because its present values are needed; by the `Version`'s id."""
 
 WRITES = Writes()
 next_write = itertools.count(1).__next__
 
 
 class Payload:
-    """What the Tensors of a transform hold: Tensors of the levels below it (see `table/levels.py`).
+    """The payload of a transform's Tensors: it holds Tensors of the levels below it (see `table/levels.py`).
 
-    It has the attributes of an array that operations ask for, without what the transform adds. It has no values to give
-    to NumPy: operations are interpreted by its `level`.
+    It has the attributes of an array that operations read, without the parts that the transform adds. It has no values
+    to give to NumPy: its `level` interprets operations.
     """
 
     __slots__ = ("level",)
@@ -252,7 +253,7 @@ class Payload:
         return self._no_array() if self.inside is None or not self.level.open else self.inside._number(kind)
 
     def detach(self) -> Payload:
-        """The same values, out of every graph."""
+        """The same values, outside every graph."""
         raise NotImplementedError
 
     def clone(self) -> Payload:
@@ -301,13 +302,13 @@ class Payload:
 
 
 def same_memory(a: Any, b: Any) -> bool:
-    """Whether two payloads look at the same memory, as far as that can be told."""
+    """Whether two payloads share memory, as far as that can be known."""
     a, b = innermost(a), innermost(b)
     return isinstance(a, Payload) or isinstance(b, Payload) or not a.size or np.may_share_memory(a, b)
 
 
 def innermost(data: Any) -> Any:
-    """The innermost payload within those of transforms: an array, or a payload that holds none."""
+    """The innermost payload inside those of transforms: an array, or a payload that holds no other."""
     while isinstance(data, Payload) and (held := data.inside) is not None:
         data = held._data
     return data

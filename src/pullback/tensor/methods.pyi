@@ -37,15 +37,15 @@ class Methods:
     @property
     def T(self) -> Any: ...
     def abs(self, *, out: Any = ...) -> Tensor:
-        """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+        """The absolute value; for complex numbers the modulus, a real tensor. The derivative at 0 is 0."""
     def abs_(self, *, out: Any = ...) -> Tensor:
         """`abs`, written into this tensor, which is returned."""
     def absolute(self, *, out: Any = ...) -> Tensor:
-        """The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0."""
+        """The absolute value; for complex numbers the modulus, a real tensor. The derivative at 0 is 0."""
     def absolute_(self, *, out: Any = ...) -> Tensor:
         """`absolute`, written into this tensor, which is returned."""
     def acos(self, *, out: Any = ...) -> Tensor:
-        """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
+        """The inverse of the cosine, from 0 to pi; NaN outside [-1, 1]."""
     def acos_(self, *, out: Any = ...) -> Tensor:
         """`acos`, written into this tensor, which is returned."""
     def acosh(self, *, out: Any = ...) -> Tensor:
@@ -81,7 +81,7 @@ class Methods:
     def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """`addr`, written into this tensor, which is returned."""
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if it is real."""
+        """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if real."""
     def all(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """Whether all of the elements are nonzero, over `dim` (default: all elements); bool, no derivative."""
     def allclose(self, other: Any, rtol: Any = ..., atol: Any = ..., equal_nan: Any = ..., *, out: Any = ...) -> Any:
@@ -90,16 +90,16 @@ class Methods:
         """The largest element over `dim` (default: all); ties share the gradient evenly."""
     def amin(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """The smallest element over `dim` (default: all); ties share the gradient evenly."""
-    def aminmax(self, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    def aminmax(self, *, dim: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
         """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly."""
     def angle(self, *, out: Any = ...) -> Tensor:
-        """The angle of a complex number, from -pi to pi; of a real one 0, or pi below 0. Its derivative at 0 is 0."""
+        """The angle of a complex number, from -pi to pi; for a real number 0, or pi below 0. Its derivative at 0 is 0."""
     def any(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
         """Whether any of the elements is nonzero, over `dim` (default: all elements); bool, no derivative."""
     def apply_(self, callable: Any) -> Any:
         """Replace each element x, a Python number, by ``callable(x)``, converted to this tensor's dtype."""
     def arccos(self, *, out: Any = ...) -> Tensor:
-        """The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1]."""
+        """The inverse of the cosine, from 0 to pi; NaN outside [-1, 1]."""
     def arccos_(self, *, out: Any = ...) -> Tensor:
         """`arccos`, written into this tensor, which is returned."""
     def arccosh(self, *, out: Any = ...) -> Tensor:
@@ -107,7 +107,7 @@ class Methods:
     def arccosh_(self, *, out: Any = ...) -> Tensor:
         """`arccosh`, written into this tensor, which is returned."""
     def arcsin(self, *, out: Any = ...) -> Tensor:
-        """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
+        """The inverse of the sine, from -pi/2 to pi/2; NaN outside [-1, 1]."""
     def arcsin_(self, *, out: Any = ...) -> Tensor:
         """`arcsin`, written into this tensor, which is returned."""
     def arcsinh(self, *, out: Any = ...) -> Tensor:
@@ -123,7 +123,7 @@ class Methods:
     def arctan_(self, *, out: Any = ...) -> Tensor:
         """`arctan`, written into this tensor, which is returned."""
     def arctanh(self, *, out: Any = ...) -> Tensor:
-        """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
+        """The inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
     def arctanh_(self, *, out: Any = ...) -> Tensor:
         """`arctanh`, written into this tensor, which is returned."""
     def argmax(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
@@ -141,9 +141,9 @@ class Methods:
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with the elements that `as_strided` selects replaced by `src`."""
     def as_subclass(self, cls: Any) -> Any:
-        """A tensor of that class on the same memory, at a place in the graph behind this one's."""
+        """A tensor of that class on the same memory, recorded in the graph after this one."""
     def asin(self, *, out: Any = ...) -> Tensor:
-        """The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1]."""
+        """The inverse of the sine, from -pi/2 to pi/2; NaN outside [-1, 1]."""
     def asin_(self, *, out: Any = ...) -> Tensor:
         """`asin`, written into this tensor, which is returned."""
     def asinh(self, *, out: Any = ...) -> Tensor:
@@ -159,7 +159,7 @@ class Methods:
     def atan_(self, *, out: Any = ...) -> Tensor:
         """`atan`, written into this tensor, which is returned."""
     def atanh(self, *, out: Any = ...) -> Tensor:
-        """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
+        """The inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
     def atanh_(self, *, out: Any = ...) -> Tensor:
         """`atanh`, written into this tensor, which is returned."""
     def backward(self, gradient: Any = ..., retain_graph: Any = ..., create_graph: Any = ..., inputs: Any = ...) -> Any:
@@ -175,7 +175,7 @@ class Methods:
     def bfloat16(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.bfloat16."""
     def bincount(self, weights: Any = ..., minlength: Any = ..., *, out: Any = ...) -> Tensor:
-        """How often each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there."""
+        """The counts of 0, 1, 2... in `input`, a vector of integers; or the sums of the `weights` there."""
     def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input & other``, of bools and integers."""
     def bitwise_and_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -213,7 +213,7 @@ class Methods:
     def cdouble(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.complex128."""
     def ceil(self, *, out: Any = ...) -> Tensor:
-        """The smallest integer not below."""
+        """The smallest integer from `input` on."""
     def ceil_(self, *, out: Any = ...) -> Tensor:
         """`ceil`, written into this tensor, which is returned."""
     def cfloat(self, *, memory_format: Any = ...) -> Any:
@@ -245,9 +245,9 @@ class Methods:
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clip`, written into this tensor, which is returned."""
     def clone(self, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
-        """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
+        """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
     def conj(self, *, out: Any = ...) -> Tensor:
-        """The complex conjugate, in memory of its own; a real tensor is returned itself."""
+        """The complex conjugate, in new memory; a real tensor is returned unchanged."""
     def conj_physical(self, *, out: Any = ...) -> Tensor:
         """The complex conjugate, as `conj`."""
     def conj_physical_(self) -> Tensor:
@@ -255,7 +255,7 @@ class Methods:
     def contiguous(self, memory_format: Any = ..., *, out: Any = ...) -> Tensor:
         """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     def copy_(self, src: Any, non_blocking: Any = ...) -> Any:
-        """Write the values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+        """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`."""
     def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
         """``|input|`` with the sign of `other`; at 0 and by `other` the derivative is 0."""
     def copysign_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -271,21 +271,21 @@ class Methods:
     def cosh_(self, *, out: Any = ...) -> Tensor:
         """`cosh`, written into this tensor, which is returned."""
     def count_nonzero(self, dim: Any = ..., *, out: Any = ...) -> Tensor:
-        """How many elements are nonzero, over `dim` (default: of all); int64, no derivative."""
+        """The number of nonzero elements, over `dim` (default: all elements); int64, no derivative."""
     def cov(self, *, correction: Any = ..., fweights: Any = ..., aweights: Any = ..., out: Any = ...) -> Tensor:
-        """The covariances of variables (the rows of `input`) over observations (its columns); of a vector, the variance."""
+        """The covariances of variables (the rows of `input`) over observations (its columns); for a vector, the variance."""
     def cpu(self, memory_format: Any = ...) -> Any:
         """The tensor itself: it lies on the CPU."""
     def cross(self, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
         """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
     def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
-        """Refused: there is no GPU here."""
-    def cummax(self, dim: Any, *, out: Any = ...) -> Tensor:
+        """Refuse: there is no GPU here."""
+    def cummax(self, dim: Any, *, out: Any = ...) -> Any:
         """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
-    def cummin(self, dim: Any, *, out: Any = ...) -> Tensor:
+    def cummin(self, dim: Any, *, out: Any = ...) -> Any:
         """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     def cumprod(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """The running product along `dim`; its derivatives are right where elements are zero."""
+        """The running product along `dim`; its derivatives are correct where elements are zero."""
     def cumprod_(self, dim: Any, *, dtype: Any = ...) -> Tensor:
         """`cumprod`, written into this tensor, which is returned."""
     def cumsum(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
@@ -297,7 +297,7 @@ class Methods:
     def deg2rad_(self, *, out: Any = ...) -> Tensor:
         """`deg2rad`, written into this tensor, which is returned."""
     def dense_dim(self, *, out: Any = ...) -> Any:
-        """The number of axes that are not sparse; of a dense tensor, all."""
+        """The number of axes that are not sparse; for a dense tensor, all."""
     def det(self, *, out: Any = ...) -> Tensor:
         """The determinant: `linalg.det`."""
     def diag(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
@@ -317,7 +317,7 @@ class Methods:
     def digamma_(self, *, out: Any = ...) -> Tensor:
         """`digamma`, written into this tensor, which is returned."""
     def dist(self, other: Any, p: Any = ..., *, out: Any = ...) -> Tensor:
-        """The p-norm of the difference, ``norm(input - other, p)``. Between equal tensors it and its gradient are 0."""
+        """The p-norm of the difference, ``norm(input - other, p)``. For equal tensors, it and its gradient are 0."""
     def div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
         """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0."""
     def div_(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
@@ -337,7 +337,7 @@ class Methods:
     def eq_(self, other: Any) -> Any:
         """`eq`, written into this tensor, which is returned."""
     def equal(self, other: Any, *, out: Any = ...) -> Any:
-        """Whether two tensors have the same shape and the same elements; NaN equals nothing."""
+        """Whether two tensors have the same shape and the same elements; NaN equals no number."""
     def erf(self, *, out: Any = ...) -> Tensor:
         """``2 / sqrt(pi)`` times the integral of ``exp(-t ** 2)`` from 0 to `input`."""
     def erf_(self, *, out: Any = ...) -> Tensor:
@@ -391,7 +391,7 @@ class Methods:
     def float_power_(self, exponent: Any) -> Tensor:
         """`float_power`, written into this tensor, which is returned."""
     def floor(self, *, out: Any = ...) -> Tensor:
-        """The largest integer not above."""
+        """The largest integer up to `input`."""
     def floor_(self, *, out: Any = ...) -> Tensor:
         """`floor`, written into this tensor, which is returned."""
     def floor_divide(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -399,9 +399,9 @@ class Methods:
     def floor_divide_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`floor_divide`, written into this tensor, which is returned."""
     def fmax(self, other: Any, *, out: Any = ...) -> Tensor:
-        """The larger of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient."""
+        """The larger of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient."""
     def fmin(self, other: Any, *, out: Any = ...) -> Tensor:
-        """The smaller of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient."""
+        """The smaller of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient."""
     def fmod(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input - trunc(input / other) * other``; takes the sign of `input`."""
     def fmod_(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -410,7 +410,7 @@ class Methods:
         """``input - trunc(input)``, with the sign of `input`."""
     def frac_(self, *, out: Any = ...) -> Tensor:
         """`frac`, written into this tensor, which is returned."""
-    def frexp(self, *, out: Any = ...) -> Tensor:
+    def frexp(self, *, out: Any = ...) -> Any:
         """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``."""
     def gather(self, dim: Any, index: Any, *, sparse_grad: Any = ..., out: Any = ...) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on: one element along `dim` for each position."""
@@ -423,9 +423,9 @@ class Methods:
     def ge_(self, other: Any) -> Any:
         """`ge`, written into this tensor, which is returned."""
     def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
-        """Every element a number of tries up to and including the first success, each of probability `p`."""
-    def geqrf(self, *, out: Any = ...) -> Tensor:
-        """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; without a derivative. `linalg.householder_product` makes Q of both."""
+        """Every element the number of tries up to and including the first success, each with probability `p`."""
+    def geqrf(self, *, out: Any = ...) -> Any:
+        """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; it has no derivative. `linalg.householder_product` computes Q from both."""
     def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     def get_device(self, *, out: Any = ...) -> Any:
@@ -455,8 +455,8 @@ class Methods:
     def heaviside_(self, values: Any) -> Tensor:
         """`heaviside`, written into this tensor, which is returned."""
     def histc(self, bins: Any = ..., min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
-        """How many elements lie in each of `bins` bins of equal width from `min` to `max`."""
-    def histogram(self, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Tensor:
+        """The number of elements in each of `bins` bins of equal width from `min` to `max`."""
+    def histogram(self, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: Any = ..., out: Any = ...) -> Any:
         """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``."""
     def hsplit(self, indices_or_sections: Any) -> Any:
         """`tensor_split` along the second axis, or the only one."""
@@ -497,7 +497,7 @@ class Methods:
     def index_put_(self, indices: Any, values: Any, accumulate: Any = ...) -> Any:
         """`index_put`, written into this tensor, which is returned."""
     def index_reduce(self, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-        """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, only with each other. See `scatter_reduce`."""
+        """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or "amin"; without `include_self`, only among themselves. See `scatter_reduce`."""
     def index_reduce_(self, dim: Any, index: Any, source: Any, reduce: Any, *, include_self: Any = ...) -> Any:
         """`index_reduce`, written into this tensor, which is returned."""
     def index_select(self, dim: Any, index: Any, *, out: Any = ...) -> Tensor:
@@ -535,12 +535,12 @@ class Methods:
     def isposinf(self, *, out: Any = ...) -> Tensor:
         """Whether it is positive infinity."""
     def isreal(self, *, out: Any = ...) -> Tensor:
-        """Whether its imaginary part is 0, as that of every real number."""
+        """Whether its imaginary part is 0; True for every real number."""
     def istft(self, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., normalized: Any = ..., onesided: Any = ..., length: Any = ..., return_complex: Any = ..., *, out: Any = ...) -> Tensor:
         """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
     def kron(self, other: Any, *, out: Any = ...) -> Tensor:
         """The Kronecker product: every element of `input` times all of `other`."""
-    def kthvalue(self, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def kthvalue(self, k: Any, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``."""
     def lcm(self, other: Any, *, out: Any = ...) -> Tensor:
         """The least common multiple of integers."""
@@ -626,8 +626,8 @@ class Methods:
         """``input < other``, elementwise."""
     def lt_(self, other: Any) -> Any:
         """`lt`, written into this tensor, which is returned."""
-    def lu(self, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Tensor:
-        """The LU factors in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: of `linalg.lu_factor_ex`."""
+    def lu(self, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Any:
+        """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from `linalg.lu_factor_ex`."""
     def lu_solve(self, LU_data: Any, LU_pivots: Any, *, out: Any = ...) -> Tensor:
         """X with ``A X = b``: `linalg.lu_solve`."""
     @property
@@ -635,7 +635,7 @@ class Methods:
     @property
     def mT(self) -> Any: ...
     def map2_(self, x: Any, y: Any, callable: Any) -> Any:
-        """Replace each element by ``callable`` of it and of those of two tensors of the same dtype, broadcast."""
+        """Replace each element x by ``callable(x, y, z)``, with y and z from two tensors of the same dtype, broadcast."""
     def map_(self, tensor: Any, callable: Any) -> Any:
         """Replace each element x by ``callable(x, y)``, y from `tensor`, which has the same dtype and is broadcast."""
     def masked_fill(self, mask: Any, value: Any, *, out: Any = ...) -> Tensor:
@@ -654,21 +654,21 @@ class Methods:
         """The exponential of square matrices, ``I + A + A A / 2 + ...``; by scaling and squaring."""
     def matrix_power(self, n: Any, *, out: Any = ...) -> Tensor:
         """The product of n factors: `linalg.matrix_power`."""
-    def max(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    def max(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
         """`max(x)`: the largest element; `max(x, dim)`: ``(values, indices)`` along an axis; `max(x, y)`: as `maximum`."""
     def maximum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The larger of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
     def mean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The arithmetic mean over `dim`; NaN for no elements. Integers and bools need a `dtype`."""
-    def median(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def median(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """The lower median of all elements, or along `dim` with its index: ``(values, indices)``; NaN if there is one."""
-    def min(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Tensor:
+    def min(self, *args: Any, dim: Any = ..., other: Any = ..., keepdim: Any = ..., out: Any = ...) -> Any:
         """`min(x)`: the smallest element; `min(x, dim)`: ``(values, indices)`` along an axis; `min(x, y)`: as `minimum`."""
     def minimum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The smaller of two, elementwise; NaN if either is. A tie shares the gradient in halves."""
     def mm(self, mat2: Any, *, out: Any = ...) -> Tensor:
         """The product of two matrices."""
-    def mode(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+    def mode(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Axes moved to new places, the others in their order; a view."""
@@ -697,8 +697,8 @@ class Methods:
     def nan_to_num_(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
         """`nan_to_num`, written into this tensor, which is returned."""
     def nanmean(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """The mean over `dim` of the elements that are not NaN; NaN where all are."""
-    def nanmedian(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Tensor:
+        """The mean over `dim` of the elements that are not NaN; NaN if all are."""
+    def nanmedian(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ...) -> Any:
         """`median` of the elements that are not NaN; NaN if all are."""
     def nanquantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
         """`quantile` of the elements that are not NaN; NaN if all are."""
@@ -707,7 +707,7 @@ class Methods:
     def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
         """`length` slices along `dim` from `start`; a view."""
     def narrow_copy(self, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Tensor:
-        """`narrow`, in memory of its own."""
+        """`narrow`, as a copy in new memory."""
     def ndimension(self, *, out: Any = ...) -> Any:
         """The number of axes, `dim`."""
     def ne(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -740,8 +740,8 @@ class Methods:
         """The next number of the dtype after `input`, toward `other`. Its derivative by `input` is 1."""
     def nextafter_(self, other: Any, *, out: Any = ...) -> Tensor:
         """`nextafter`, written into this tensor, which is returned."""
-    def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Tensor:
-        """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis."""
+    def nonzero(self, *, as_tuple: Any = ..., out: Any = ...) -> Any:
+        """The positions of the elements that are not 0: a row for each or, with `as_tuple`, a tensor for each axis."""
     def nonzero_static(self, *, size: Any, fill_value: Any = ..., out: Any = ...) -> Tensor:
         """The first `size` rows of `nonzero`, filled up with rows of `fill_value`: the shape is known beforehand."""
     def norm(self, p: Any = ..., dim: Any = ..., keepdim: Any = ..., dtype: Any = ..., *, out: Any = ...) -> Tensor:
@@ -776,13 +776,13 @@ class Methods:
     def prelu(self, weight: Any) -> Tensor:
         """`input` where it is positive, else ``weight * input``; one weight for all, or one for each channel (axis 1)."""
     def prod(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
-        """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+        """The product over one axis, or of all elements; its derivatives are correct where elements are zero."""
     def put(self, index: Any, source: Any, accumulate: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with the elements of `source` written at flat positions, or added there if `accumulate`."""
     def put_(self, index: Any, source: Any, accumulate: Any = ...) -> Any:
         """`put`, written into this tensor, which is returned."""
-    def qr(self, some: Any = ..., *, out: Any = ...) -> Tensor:
-        """``Q`` and ``R``: `linalg.qr`; `some` False is its mode "complete"."""
+    def qr(self, some: Any = ..., *, out: Any = ...) -> Any:
+        """``Q`` and ``R``: `linalg.qr`; ``some=False`` is its mode "complete"."""
     def quantile(self, q: Any, dim: Any = ..., keepdim: Any = ..., *, interpolation: Any = ..., out: Any = ...) -> Tensor:
         """The `q`-th quantiles, q in [0, 1], along `dim` (default: of all elements); NaN where there is a NaN."""
     def rad2deg(self, *, out: Any = ...) -> Tensor:
@@ -792,7 +792,7 @@ class Methods:
     def random_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
         """Every element an integer drawn uniformly from [from, to); ``random_(to)`` starts at 0."""
     def ravel(self) -> Tensor:
-        """All elements in one contiguous row; a view if they already lie so in memory."""
+        """All elements in one contiguous row; a view if the memory is already in this order."""
     @property
     def real(self) -> Any: ...
     @real.setter
@@ -818,7 +818,7 @@ class Methods:
     def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
         """`renorm`, written into this tensor, which is returned."""
     def repeat(self, repeats: Any, *more: Any, out: Any = ...) -> Tensor:
-        """`input` repeated this often along each axis, copy after copy; new axes are in front."""
+        """`input` repeated along each axis by the given numbers, copy after copy; new axes are in front."""
     def repeat_interleave(self, repeats: Any, dim: Any = ..., *, output_size: Any = ...) -> Any:
         """Each element (or slice along `dim`) `repeats` times in a row; see `pullback.repeat_interleave`."""
     def reshape(self, shape: Any, *more: Any) -> Tensor:
@@ -826,7 +826,7 @@ class Methods:
     def reshape_as(self, other: Any) -> Tensor:
         """`reshape` to the shape of `other`."""
     def resize_(self, *size: Any, memory_format: Any = ...) -> Any:
-        """Give this tensor another shape, and return it. Its elements are those of its memory, in order."""
+        """Give this tensor another shape, and return it. It takes the elements of its memory, in order."""
     def resize_as_(self, the_template: Any, memory_format: Any = ...) -> Any:
         """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
     def resolve_conj(self, *, out: Any = ...) -> Tensor:
@@ -840,7 +840,7 @@ class Methods:
     def rot90(self, k: Any = ..., dims: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` turned `k` times by 90 degrees in the plane of two axes, from the first towards the second."""
     def round(self, decimals: Any = ..., *, out: Any = ...) -> Tensor:
-        """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds."""
+        """The nearest number with `decimals` decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
     def round_(self, decimals: Any = ...) -> Tensor:
         """`round`, written into this tensor, which is returned."""
     def rsqrt(self, *, out: Any = ...) -> Tensor:
@@ -856,7 +856,7 @@ class Methods:
     def scatter_add_(self, dim: Any, index: Any, src: Any) -> Any:
         """`scatter_add`, written into this tensor, which is returned."""
     def scatter_reduce(self, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ..., out: Any = ...) -> Tensor:
-        """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, where there are any."""
+        """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, only these elements, if there are any."""
     def scatter_reduce_(self, dim: Any, index: Any, src: Any, reduce: Any, *, include_self: Any = ...) -> Any:
         """`scatter_reduce`, written into this tensor, which is returned."""
     def select(self, dim: Any, index: Any) -> Tensor:
@@ -880,7 +880,7 @@ class Methods:
     def sign_(self, *, out: Any = ...) -> Tensor:
         """`sign`, written into this tensor, which is returned."""
     def signbit(self, *, out: Any = ...) -> Tensor:
-        """Whether the sign bit is set: of negative numbers, and of -0.0."""
+        """Whether the sign bit is set: for negative numbers and -0.0."""
     def sin(self, *, out: Any = ...) -> Tensor:
         """The sine."""
     def sin_(self, *, out: Any = ...) -> Tensor:
@@ -895,17 +895,17 @@ class Methods:
         """`sinh`, written into this tensor, which is returned."""
     def slice_scatter(self, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Tensor:
         """`input` with the slices along `dim` from `start` to `end`, or every `step`-th of them, replaced by `src`."""
-    def slogdet(self, *, out: Any = ...) -> Tensor:
+    def slogdet(self, *, out: Any = ...) -> Any:
         """The sign of the determinant and the logarithm of its modulus: `linalg.slogdet`."""
     def softmax(self, dim: Any, *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
-    def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Tensor:
+    def sort(self, dim: Any = ..., descending: Any = ..., *, stable: Any = ..., out: Any = ...) -> Any:
         """The elements in order along `dim`, and their positions before: ``(values, indices)``."""
     def sparse_dim(self, *, out: Any = ...) -> Any:
         """0: the number of axes that sparse indices run over; a dense tensor has none."""
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of a sparse tensor of the same shape (its values are not used); differentiable."""
-    def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Tensor:
+    def split(self, split_size_or_sections: Any = ..., dim: Any = ..., *, split_size: Any = ...) -> Any:
         """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: Any, dim: Any = ...) -> Any:
         """Consecutive pieces along `dim`, of the sizes listed."""
@@ -924,7 +924,7 @@ class Methods:
     def std(self, dim: Any = ..., unbiased: Any = ..., keepdim: Any = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
         """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""
     def stft(self, n_fft: Any, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: Any = ..., normalized: Any = ..., onesided: Any = ..., return_complex: Any = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
-        """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: how a signal's spectrum changes in time."""
+        """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: the spectrum of a signal over time."""
     def storage_offset(self) -> Any:
         """The number of elements of its memory before the first element of this tensor."""
     def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
@@ -939,7 +939,7 @@ class Methods:
         """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
     def sum_to_size(self, size: Any, *more: Any, out: Any = ...) -> Tensor:
         """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`."""
-    def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Tensor:
+    def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Any:
         """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
         """`transpose` under NumPy's name."""
@@ -956,7 +956,7 @@ class Methods:
     def take(self, index: Any, *, out: Any = ...) -> Tensor:
         """The elements at positions in the flattened tensor, negative ones from its end, in the shape of `index`."""
     def take_along_dim(self, indices: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
-        """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor."""
+        """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, from the flattened tensor."""
     def tan(self, *, out: Any = ...) -> Tensor:
         """The tangent."""
     def tan_(self, *, out: Any = ...) -> Tensor:
@@ -972,12 +972,12 @@ class Methods:
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: Any = ..., non_blocking: Any = ..., memory_format: Any = ..., out: Any = ...) -> Tensor:
         """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``)."""
     def to_dense(self) -> Any:
-        """The tensor itself, which is dense."""
+        """The tensor itself; it is dense already."""
     def to_device(self, device: Any, *, stream: Any = ...) -> Any:
         """The tensor itself: it lies on the CPU."""
     def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., blocksize: Any = ..., dense_dim: Any = ...) -> Any:
         """The nonzero elements as a coalesced sparse tensor; differentiable."""
-    def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Tensor:
+    def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Any:
         """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
     def trace(self, *, out: Any = ...) -> Tensor:
         """The sum of the diagonal of a matrix; integers add up in int64."""
@@ -985,8 +985,8 @@ class Methods:
         """Axes `dim0` and `dim1` exchanged; a view."""
     def transpose_(self, dim0: Any, dim1: Any) -> Any:
         """`transpose` in place; returns the tensor."""
-    def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Tensor:
-        """``solution``, the X with ``A X = b`` of a triangular A, or ``A^T X = b`` with `transpose`, and a copy of A: `linalg.solve_triangular`."""
+    def triangular_solve(self, A: Any, upper: Any = ..., transpose: Any = ..., unitriangular: Any = ..., *, out: Any = ...) -> Any:
+        """``solution``, the X with ``A X = b`` for a triangular A (``A^T X = b`` with `transpose`), and a copy of A: `linalg.solve_triangular`."""
     def tril(self, diagonal: Any = ..., *, out: Any = ...) -> Tensor:
         """The part on and below a diagonal, zeros elsewhere."""
     def tril_(self, diagonal: Any = ...) -> Any:
@@ -1004,7 +1004,7 @@ class Methods:
     def trunc_(self, *, out: Any = ...) -> Tensor:
         """`trunc`, written into this tensor, which is returned."""
     def type(self, dtype: Any = ..., non_blocking: Any = ...) -> Any:
-        """The tensor with another dtype; without one, the old name of its own, such as "pullback.FloatTensor"."""
+        """The tensor with another dtype; without an argument, its deprecated name, such as "pullback.FloatTensor"."""
     def type_as(self, other: Any) -> Any:
         """The tensor with the dtype of `other`."""
     def unbind(self, dim: Any = ...) -> Any:
@@ -1015,14 +1015,14 @@ class Methods:
         """Windows of `size` elements along an axis, one every `step` elements, as a new last axis; a view."""
     def uniform_(self, *bounds: Any, generator: Any = ..., **kwargs: Any) -> Any:
         """Every element drawn uniformly from [from, to), by default [0, 1)."""
-    def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
-        """The distinct elements (or slices along `dim`) in order; if asked for, with positions and counts."""
-    def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Tensor:
+    def unique(self, sorted: Any = ..., return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
+        """The distinct elements (or slices along `dim`) in order; on request, with positions and counts."""
+    def unique_consecutive(self, return_inverse: Any = ..., return_counts: Any = ..., dim: Any = ..., *, out: Any = ...) -> Any:
         """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
     def unsafe_chunk(self, chunks: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`chunk` into pieces that may be written to, as in `unsafe_split`."""
     def unsafe_split(self, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any:
-        """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: it is not checked."""
+        """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any:
         """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
     def unsqueeze(self, dim: Any) -> Tensor:
@@ -1034,7 +1034,7 @@ class Methods:
     def vdot(self, other: Any, *, out: Any = ...) -> Tensor:
         """The product of two vectors, the first of them conjugated: ``sum(conj(input) * other)``."""
     def view(self, size: Any = ..., *more: Any, dtype: Any = ...) -> Tensor:
-        """As `reshape`, but always on the same memory; RuntimeError where that is not possible."""
+        """As `reshape`, but always on the same memory; RuntimeError if that is not possible."""
     def view_as(self, other: Any) -> Tensor:
         """`view` with the shape of `other`."""
     def vsplit(self, indices_or_sections: Any) -> Any:

@@ -9,13 +9,13 @@ from typing import Any
 class Modes:
     """The modes of one thread.
 
-    grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: what
-    the backward pass that is running has to reach, a set of nodes; None if there is none, or it goes to every leaf.
-    levels: the transforms that are running, innermost last. watch: a function that hears of every new node, or None
-    (`autograd/saved.py`): it packs what the node saves by pack_hooks, and calls tells_nodes. tells_nodes and
-    tells_tensors: functions that hear of each node and tensor. watcher: runs the nodes of a backward pass, in anomaly
-    mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
-    there is a watcher; running_pass: the backward pass that does. functions: the modes that see each operation,
+    grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: the
+    nodes that the running backward pass has to reach, a set; None if no pass is running, or if it goes to every leaf.
+    levels: the transforms that are running, innermost last. watch: a function called with every new node, or None
+    (`autograd/saved.py`): it packs the tensors that the node saves by pack_hooks, and calls tells_nodes. tells_nodes
+    and tells_tensors: functions called with each node and tensor. watcher: runs the nodes of a backward pass, in
+    anomaly mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
+    there is a watcher; running_pass: the backward pass that runs it. functions: the modes that see each operation,
     innermost last.
     """
 
@@ -47,9 +47,9 @@ class Modes:
     def __init__(self) -> None:
         self.grad_enabled = True
         self.inference = False
-        self.grad_asked = False  # whether recording was asked for where inference mode does not allow it
+        self.grad_asked = False  # whether recording was enabled inside inference mode, which does not allow it
         self.forward_enabled = True  # whether forward mode computes tangents
-        self.written: list[Any] | None = None  # weak references to what was written, while a transform records
+        self.written: list[Any] | None = None  # weak references to the tensors written, while a transform records
         self.overrides = True  # whether operations ask classes derived from Tensor
         self.functions: tuple[Any, ...] = ()  # the modes that see each operation
         self.multithreading = True  # whether a backward pass would be allowed threads of its own
@@ -58,7 +58,7 @@ class Modes:
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
         self.hooks_disabled: str | None = None  # why no hooks may be set
-        self.recording = 0  # what `record_origins` notes of nodes. 0: nothing; 1: the line; 2: the stack
+        self.recording = 0  # the origin that `record_origins` notes for a node. 0: nothing; 1: the line; 2: the stack
         self.tells_nodes: tuple[Any, ...] = ()
         self.tells_tensors: tuple[Any, ...] = ()
         self.watcher: Any = None
@@ -69,7 +69,7 @@ class Modes:
 
 
 class Count:
-    """How many of something there are, in all threads. At 0 no operation looks for them."""
+    """A count of objects in all threads. At 0 no operation looks for them."""
 
     __slots__ = ("_lock", "n")
 
@@ -78,7 +78,7 @@ class Count:
         self._lock = threading.Lock()
 
     def add(self, more: int) -> None:
-        """One more, or with -1 one less."""
+        """Add one, or take one away with -1."""
         with self._lock:
             self.n += more
 
@@ -91,7 +91,7 @@ INFERENCES = Count()
 
 
 class _Thread(threading.local):
-    # One attribute that holds the modes, and not the modes as attributes: reading it is the slow part.
+    # The modes are one attribute, not an attribute each: reading an attribute of a thread is slow.
     def __init__(self) -> None:
         self.modes = Modes()
 

@@ -1,7 +1,7 @@
-"""Values that nest: what is in them, as a flat list and back.
+"""Nested values: their leaves as a flat list, and back.
 
-Operations take sequences of tensors, nested to any depth (`instances`). Functions of a user's own and transforms also
-take dicts (`leaves`, `rebuild`).
+Operations take sequences of tensors, nested to any depth (`instances`). User-defined functions and transforms also take
+dicts (`leaves`, `rebuild`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def instances(values: Iterable[Any], kind: type[Any]) -> Iterator[Any]:
 
 
 def any_instance(values: Iterable[Any], kind: type[Any]) -> bool:
-    """Whether there is one. It is asked for each operation while a transform runs, so it makes no generator.
+    """Whether there is an instance. It is called for each operation while a transform runs, so it makes no generator.
 
     >>> any_instance(("a", [None, (3,)]), int), any_instance(("a", []), int)
     (True, False)
@@ -55,13 +55,13 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
-    """A structure like `tree` with the next elements of `flat` in the places of its leaves.
+    """A structure like `tree` with its leaves replaced by the next elements of `flat`.
 
     >>> rebuild({"a": 1, "b": [2, (3,)]}, iter("xyz"))
     {'a': 'x', 'b': ['y', ('z',)]}
     """
     if isinstance(tree, dict):
-        made = copy.copy(tree)  # of whatever class of dict it is
+        made = copy.copy(tree)  # of the same class of dict
         for key, value in tree.items():
             made[key] = rebuild(value, flat)
         return made

@@ -1,12 +1,12 @@
-"""Tensors of a user's own class, modes, and what an operation does with them: the protocol `__torch_function__`.
+"""The protocol `__torch_function__`: how operations treat user-defined Tensor classes and modes.
 
 An operation with an instance of such a class among its arguments asks the class: ``cls.__torch_function__(operation,
-types, args, kwargs)``. What the class inherits from Tensor calls the operation and gives the result the class of the
-instance. A class that redefines it decides for itself, and calls ``super().__torch_function__`` for what it inherits.
-A `TorchFunctionMode` is asked in the same way, before the classes, for every operation while it is on.
+types, args, kwargs)``. The method inherited from Tensor calls the operation and gives the result the class of the
+instance. A class may redefine it, and call ``super().__torch_function__`` for the inherited behaviour. A
+`TorchFunctionMode` is asked in the same way, before the classes, for every operation while it is on.
 
-It costs nothing unless it is used: operations look for such instances only once a class has been derived, and for modes
-only while one is on.
+It costs nothing until it is used: operations look for such instances only after a class was derived, and for modes only
+while one is on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: 
 
 
 class DisableTorchFunctionSubclass:
-    """Within it operations ask no class, and results are plain Tensors."""
+    """Within it, operations ask no class, and results are plain Tensors."""
 
     def __enter__(self) -> None:
         self._before = thread.modes.overrides
@@ -60,7 +60,7 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Within it operations ask neither classes nor modes."""
+    """Within it, operations ask neither classes nor modes."""
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -74,10 +74,10 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 class TorchFunctionMode:
     """A mode that sees every operation of its thread while it is on: ``with Mode():``.
 
-    A class derived from it has a method ``__torch_function__(self, func, types, args=(), kwargs=None)``, and what that
-    returns is the result of the operation. func: the function of `pullback` that was called, also where it was written
-    as a method or an operator. types: the classes derived from Tensor among the arguments. Modes nest: what a mode
-    calls is seen by the ones around it, not by itself. One that returns NotImplemented leaves the operation to the
+    A class derived from it has a method ``__torch_function__(self, func, types, args=(), kwargs=None)``, which returns
+    the result of the operation. func: the function of `pullback` that was called, also if it was written as a method or
+    an operator. types: the classes derived from Tensor among the arguments. Modes nest: the operations that a mode
+    calls are seen by the modes around it, not by itself. A mode that returns NotImplemented leaves the operation to the
     classes.
 
     It sees the table's operations with their in-place twins, subscripts that are written to, the functions that make
@@ -116,7 +116,7 @@ class TorchFunctionMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
-        """The mode itself: the older form of ``with Mode():``."""
+        """Return the mode itself: the older form of ``with Mode():``."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
             stacklevel=errors.callers_level(),
@@ -134,7 +134,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 class _Active:
-    """How many modes are on, in all threads. told: functions that hear whether there are any."""
+    """The number of modes that are on, in all threads. told: functions called with whether there are any."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -154,7 +154,7 @@ ACTIVE = _Active()
 
 
 def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Those whom an operation with these arguments asks: the innermost mode, then the classes, derived before base."""
+    """The objects that an operation on these arguments asks: the innermost mode, then classes, derived before base."""
     if not (_DERIVED or ACTIVE.n):
         return ()
     modes = thread.modes
@@ -169,7 +169,7 @@ def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def dispatch(kinds: Sequence[Any], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """The result from the first of the mode and the classes that knows it; TypeError if none does."""
+    """The first result that is not NotImplemented, from the mode or a class; TypeError if there is none."""
     types = tuple(kind for kind in kinds if isinstance(kind, type))
     for kind in kinds:
         ask = kind.__torch_function__ if isinstance(kind, type) else _apart(kind)  # type: ignore[attr-defined]
@@ -208,7 +208,7 @@ def _torch_function(
 ) -> Any:
     """Call an operation, and give its results this class; NotImplemented if an argument is of an unrelated class.
 
-    func: the function of `pullback` that the operation is, also where it was called as a method or an operator.
+    func: the function of `pullback` for the operation, also if it was called as a method or an operator.
     types: the classes derived from Tensor among the arguments.
     """
     if not all(issubclass(cls, kind) for kind in types):
@@ -227,7 +227,7 @@ def _identities(values: Iterable[Any]) -> set[int]:
 
 
 def _converted(value: Any, cls: type[Tensor], given: set[int]) -> Any:
-    """Results as instances of this class; of a result that was an argument, a view of it."""
+    """Results as instances of this class; a result that was an argument becomes a view of it."""
     if isinstance(value, Tensor):
         if isinstance(value, (cls, Lifted)):
             return value
@@ -245,7 +245,7 @@ def _converted(value: Any, cls: type[Tensor], given: set[int]) -> Any:
 
 
 def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """A tensor of that class on the same memory, at a place in the graph behind this one's."""
+    """A tensor of that class on the same memory, recorded in the graph after this one."""
     _check_class(cls)
     with DisableTorchFunctionSubclass():
         alias: Any = self.view_as(self)
@@ -282,12 +282,12 @@ def _check_class(cls: Any) -> None:
 
 def _register(cls: Any, /, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
-    if cls.__torch_function__ is not disabled_torch_function_impl and not issubclass(cls, Lifted):  # a transform's own
+    if cls.__torch_function__ is not disabled_torch_function_impl and not issubclass(cls, Lifted):
         _DERIVED.add(cls)
         LEVELS.add(1)  # from now on, operations look at their arguments
 
 
-# For functions of the user's own that ask as operations do -----------------------------------------------------
+# For the user's functions that ask as operations do -----------------------------------------------------
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -315,7 +315,7 @@ def handle_torch_function(
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
-    """A decorator for such functions; `dispatcher` takes what the function takes and returns the relevant arguments."""
+    """A decorator for such functions; `dispatcher` takes the function's arguments and returns the relevant ones."""
 
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
@@ -332,11 +332,11 @@ by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (inp
 """The decorator for functions that make a tensor like another one."""
 
 by_modes = wrap_torch_function(lambda *args, **kwargs: ())
-"""The decorator for functions that make a tensor of other values: modes see them."""
+"""The decorator for functions that make a tensor from other values: modes see them."""
 
 
 def chosen(**named: Any) -> dict[str, Any]:
-    """The keyword arguments that were chosen, among those whose default is None or False."""
+    """The keyword arguments that were given, among those whose default is None or False."""
     return {name: value for name, value in named.items() if value is not None and value is not False}
 
 

@@ -1,13 +1,13 @@
-"""How a tensor is printed: a NumPy array to the text that PyTorch would show for it.
+"""Printing of tensors: the text that PyTorch would show for a NumPy array.
 
 `Tensor.__repr__` and `Tensor.__format__` end here. The text follows PyTorch's: one format for all numbers of a tensor,
-chosen from the numbers that are shown; lines that are broken at a width; only the edges of a large tensor; and behind
-the numbers whatever cannot be read off them (size, dtype, where the gradient goes). Nothing here knows what a tensor
-is: the functions take an array and say `tensor(...)`, so that this file stands on NumPy alone.
+chosen from the numbers that are shown; lines that are broken at a width; only the edges of a large tensor; and after
+the numbers all that cannot be read off them (size, dtype, grad_fn). Nothing here knows the class Tensor: the functions
+take an array and say `tensor(...)`, so that this file stands on NumPy alone.
 
-The way through it: `tensor_str` asks `_cells` for one text per number and `_brackets` for the nested lines around them,
-then adds the suffixes. `set_printoptions` and `printoptions` choose precision, widths and how much is shown, for the
-whole process.
+`tensor_str` asks `_cells` for one text per number and `_brackets` for the nested lines around them,
+then adds the suffixes. `set_printoptions` and `printoptions` choose the precision, the widths and the number of
+elements shown, for the whole process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:  # which takes its time to import
+if TYPE_CHECKING:  # which is slow to import
     from numpy.typing import DTypeLike
 
 _FLOAT32 = np.dtype(np.float32)
@@ -28,7 +28,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 @dataclass(frozen=True)
 class _PrintOptions:
-    """What `set_printoptions` sets; frozen, so that a change is one assignment and a failed one changes nothing."""
+    """The options of `set_printoptions`; frozen, so that a change is one assignment, and a failed one has no effect."""
 
     precision: int = 4
     threshold: float = 1000
@@ -44,6 +44,11 @@ _PROFILES = {
 }
 
 _options = _PROFILES["default"]
+
+
+def line_width() -> int:
+    """How many characters a line may have, as `set_printoptions` says."""
+    return _options.linewidth
 
 
 def set_printoptions(
@@ -99,7 +104,7 @@ def set_printoptions(
 def printoptions(**options: Any) -> Iterator[None]:
     """Choose how tensors are printed inside a ``with`` block; takes the arguments of `set_printoptions`.
 
-    What was set before holds again after the block, also when the block raises.
+    The earlier options hold again after the block, even if the block raises.
 
     >>> with printoptions(sci_mode=True):
     ...     tensor_str(np.array([1.5, 2.0], dtype=np.float32))
@@ -158,14 +163,14 @@ def tensor_str(
 
     Args:
         data: any shape; booleans, integers, floats or complex numbers.
-        requires_grad: say ``requires_grad=True``. A `grad_fn` implies it and is shown in its place.
+        requires_grad: say ``requires_grad=True``. A `grad_fn` implies it and is shown instead.
         grad_fn: the name of the node that made the tensor, shown as ``grad_fn=<name>``.
-        default_dtype: the float dtype that goes without saying. So do its complex counterpart, int64 and bool.
-        kind: what stands before the parenthesis. Of a `kind` with several lines the last one sets the indentation.
+        default_dtype: the float dtype that is not shown; nor are its complex counterpart, int64 and bool.
+        kind: the text before the parenthesis. If it has several lines, the last one sets the indentation.
         dtype_prefix: the module that dtypes are shown as members of.
 
     Raises:
-        TypeError: the array holds something else than numbers.
+        TypeError: the array does not hold numbers.
 
     >>> print(tensor_str(np.array([[1.5, -2.0], [0.0, np.inf]], dtype=np.float32), requires_grad=True))
     tensor([[ 1.5000, -2.0000],
@@ -220,13 +225,13 @@ def format_scalar(value: np.ndarray | np.generic, spec: str) -> str:
 
 
 def _size_and_dtype(data: np.ndarray, default: np.dtype, dtype_prefix: str, options: _PrintOptions) -> list[str]:
-    """The suffixes for what the numbers do not show."""
+    """The suffixes: size and dtype, if the numbers do not show them."""
     suffixes = []
-    # "[]" reads as shape (0,); any other empty shape is said. Without edges the size may be all that there is to see.
+    # "[]" reads as shape (0,); any other empty shape is shown. Without edges, the size may be all there is to show.
     if (data.ndim != 1) if data.size == 0 else (options.edgeitems == 0):
         suffixes.append(f"size={data.shape}")
-    # Where there is a number to look at, 1, True and 1.+2.j tell their dtypes. Compared by name: byte order is no part
-    # of a tensor's dtype.
+    # Where a number is shown, 1, True and 1.+2.j imply their dtypes. Dtypes are compared by name: byte order is not a
+    # part of a tensor's dtype.
     unsaid = {default.name}
     if data.size > 0:
         unsaid |= {"int64", "bool", np.result_type(default, np.complex64).name}
@@ -329,12 +334,13 @@ def _is_scientific(smallest: float, largest: float, options: _PrintOptions) -> b
     """Whether these magnitudes want an exponent; whole numbers are 1 or more, so the last bound is for fractions."""
     if options.sci_mode is not None:
         return options.sci_mode
-    # The quotient, not the product 1000 * smallest: it rounds as PyTorch's, which decides when the factor is just 1000.
+    # A quotient, not the product 1000 * smallest: it rounds as PyTorch's does, which decides when the factor is exactly
+    # 1000.
     return largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
 
 
 def count_of_bytes(n: float) -> str:
-    """A number of bytes as people write it.
+    """A number of bytes in readable units.
 
     >>> count_of_bytes(12), count_of_bytes(1536), count_of_bytes(3 * 2**20)
     ('12 B', '1.5 KiB', '3.0 MiB')

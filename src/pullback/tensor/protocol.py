@@ -1,6 +1,7 @@
-"""Which of our functions answers for one of NumPy's or SciPy's when that is called on a Tensor.
+"""The function of this package that runs when a NumPy or SciPy function is called on a Tensor.
 
-The table of operations fills `NUMPY`. Functions of scipy.special are entered by name, because SciPy need not be there.
+The table of operations fills `NUMPY`. Functions of scipy.special are entered by name, because SciPy may not be
+installed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {}
 """For each NumPy function that is differentiable, the function that takes its arguments and returns Tensors.
 
 A method of a ufunc is entered as the pair of both, ``(np.add, "reduce")``, or for all of them as ``(None, "outer")``:
-that function takes the ufunc first. Functions of SciPy, which need not be there, are named: "scipy.special.erf"."""
+that function takes the ufunc first. Functions of SciPy, which may not be installed, are named: "scipy.special.erf"."""
 
 _WITHOUT = {
     "where": "take the result where it is wanted: numpy.where(condition, numpy.{}(t), other)",
@@ -26,7 +27,7 @@ _WITHOUT = {
 
 
 def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """The function for a ufunc or a method of one, or None; TypeError for arguments that it does not take."""
+    """The function for a ufunc or a ufunc's method, or None; TypeError for arguments that it does not take."""
     if method != "__call__":
         whole = NUMPY.get((None, method))
         return NUMPY.get((ufunc, method)) if whole is None else functools.partial(whole, ufunc)
@@ -42,7 +43,7 @@ def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., An
 
 
 def without_rule(tensor: Any, call: Any, name: str, args: Any, kwargs: Any) -> Any:
-    """Call a NumPy function that has no rule on the payloads; refused where a gradient would be lost."""
+    """Call a NumPy function without a rule on the payloads; refuse it if a gradient would be lost."""
 
     def payload(value: Any) -> Any:
         if isinstance(value, (tuple, list)):

@@ -1,13 +1,12 @@
-"""Tensor: a payload, and what was done to it.
+"""Tensor: a payload, and its place in the graph.
 
-A Tensor holds one *payload* (a NumPy array, or whatever answers NumPy's protocols), whether it requires a gradient,
-and the *edge* that says which node of the graph made it. Operations are not defined here: the table of operations
-adds them as functions and methods, and tells this file (through `NUMPY`) which NumPy functions they differentiate, so
+A Tensor holds one *payload* (a NumPy array, or an object that answers NumPy's protocols), whether it requires a
+gradient, and the *edge* that says which node of the graph made it. Operations are not defined here: the table of
+operations adds them as functions and methods, and enters in `NUMPY` the NumPy functions that they differentiate, so
 that `np.sin(t)` finds its rule.
 
-An edge is the plain tuple ``(node, output number, shape, dtype)``. It is made once, with the output it belongs to,
-and every consumer refers to it: the engine can check any gradient that travels along it, in one place, against the
-shape and dtype it carries.
+An edge is the plain tuple ``(node, output number, shape, dtype)``. It is made once, with its output, and every consumer
+refers to it: so the engine checks every gradient along it, in one place, against its shape and dtype.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy as np
 
 from .. import errors
 from . import dtypes, printing
-from .arrays import sized_or_filled, strides_of
+from .arrays import own_axis, sized_or_filled, strides_of
 from .memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
@@ -35,9 +34,9 @@ _ndarray = np.ndarray
 
 
 class Tensor(Methods):
-    """An array that records what is done to it.
+    """An array that records the operations on it.
 
-    Made by `pullback.tensor` and its siblings, not by calling the class. ``requires_grad`` says whether operations on
+    `pullback.tensor` and its siblings make one; do not call the class. ``requires_grad`` says whether operations on
     it are recorded; ``grad`` holds the accumulated gradient of a leaf after `backward`; ``grad_fn`` is the node that
     made it (None for a leaf).
 
@@ -48,7 +47,7 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __module__ = "pullback"  # where it is public
+    __module__ = "pullback"  # its public module
 
     __slots__ = (
         "__dict__",
@@ -78,7 +77,7 @@ class Tensor(Methods):
     ) -> Tensor:
         """A float tensor of values, or of a size, as torch's old constructor makes it; prefer `pullback.tensor`.
 
-        Of a tensor it is a view, of the same dtype, unless `dtype` or `requires_grad` is given.
+        Given a tensor, it is a view of the same dtype, unless `dtype` or `requires_grad` is given.
         """
         dtypes.check_device(device)
         if isinstance(data, Tensor) and not sizes and dtype is None and not requires_grad:
@@ -89,7 +88,7 @@ class Tensor(Methods):
         made.requires_grad = requires_grad
         return made
 
-    # What it is -----------------------------------------------------------------------------------------------
+    # Its values and shape -------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
@@ -100,10 +99,7 @@ class Tensor(Methods):
         """The shape, or the length of one axis."""
         if dim is None:
             return self.shape
-        if not -self._data.ndim <= dim < self._data.ndim:
-            n = self._data.ndim
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-        return self._data.shape[dim]
+        return self._data.shape[own_axis(dim, self._data.ndim)]
 
     @property
     def ndim(self) -> int:
@@ -127,7 +123,7 @@ class Tensor(Methods):
 
     @property
     def device(self) -> dtypes.device:
-        """Where the data lies."""
+        """The device of the data."""
         return dtypes.CPU
 
     @property
@@ -153,10 +149,10 @@ class Tensor(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """How many *elements* lie between neighbours along each axis, or along one."""
         found = strides_of(self._data)
-        return found if dim is None else found[dim]
+        return found if dim is None else found[own_axis(dim, len(found))]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in the order of their indices, or in that of a format, without gaps."""
+        """Whether the elements lie in memory without gaps, in the order of their indices or of a memory format."""
         axes = None if memory_format is None else memory_format.axes
         if axes is None:
             return self._data.flags.c_contiguous
@@ -170,7 +166,7 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on it are recorded. Only a leaf's can be changed; only floating point can."""
+        """Whether operations on it are recorded. It can be set for leaves of floating point or complex dtypes only."""
         return self._requires_grad
 
     @requires_grad.setter
@@ -248,7 +244,7 @@ class Tensor(Methods):
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            dtype = self._data.dtype if self._leaf is None else self._leaf[3]  # None where any will do: `grad_dtype`
+            dtype = self._data.dtype if self._leaf is None else self._leaf[3]  # None if any dtype will do: `grad_dtype`
             if dtype is not None and value._data.dtype != dtype:
                 wanted, todo = dtypes.BY_NUMPY[dtype], "convert it with .to(), or set grad_dtype"
                 said = f"attempting to assign a gradient with dtype {value.dtype} to a tensor with grad_dtype {wanted}"
@@ -278,12 +274,12 @@ class Tensor(Methods):
         return None if self._view is None else self._view.base
 
     def _is_view(self) -> bool:
-        """Whether this tensor looks at another's memory."""
+        """Whether this tensor is a view of another."""
         return self._view is not None
 
     @property
     def _version(self) -> int:
-        """How often this tensor's memory was written in place, through it or through a tensor that shares it."""
+        """The number of in-place writes to this tensor's memory, through it or a tensor that shares it."""
         if self._version_of is INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_of is None else self._version_of.n
@@ -294,7 +290,7 @@ class Tensor(Methods):
 
     @property
     def _place(self) -> Edge | None:
-        """Its edge, also where that was lost (`views.py`)."""
+        """Its edge, also if it was lost and reading `_edge` raises (`views.py`)."""
         return self._edge
 
     def _share_version(self) -> Version:
@@ -310,7 +306,7 @@ class Tensor(Methods):
         return alias
 
     def detach_(self) -> Tensor:
-        """Take this tensor itself out of the graph: it becomes a leaf that requires no gradient."""
+        """Take this tensor out of the graph: it becomes a leaf that requires no gradient."""
         if self._view is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if self._edge is not None:
@@ -451,7 +447,7 @@ class Tensor(Methods):
         return self._shown(None if self._edge is None else type(self._edge[0]).name(self._edge[0]))
 
     def _shown(self, grad_fn: str | None) -> str:
-        """Its repr, given the name of the node that made it."""
+        """Its repr, with the name of the node that made it."""
         return printing.tensor_str(
             np.asarray(self._data),
             requires_grad=self._requires_grad,
@@ -514,7 +510,7 @@ def _warn_of_number() -> None:
 
 
 def _is_recorded(value: Any) -> bool:
-    """Whether a gradient or a place in a batch would be lost if only the payload were used."""
+    """Whether using the payload alone would lose a gradient or a place in a batch."""
     return isinstance(value, Lifted) or (
         isinstance(value, Tensor) and value._requires_grad and thread.modes.grad_enabled
     )
@@ -543,7 +539,7 @@ class Lifted(Tensor):
         Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
     def numpy(self, *, force: bool = False) -> Any:
-        """Refused: the transform would lose track of it."""
+        """Refuse: the transform would lose track of it."""
         return self._data._no_array()
 
     def _number(self, kind: str) -> Any:
@@ -552,7 +548,7 @@ class Lifted(Tensor):
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours along each axis of a contiguous tensor of this shape."""
         found = tuple(Size(self._data.shape[i + 1 :]).numel() for i in range(self._data.ndim))
-        return found if dim is None else found[dim]
+        return found if dim is None else found[own_axis(dim, len(found))]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """True: a tensor of a transform is taken to be contiguous."""
@@ -563,14 +559,14 @@ class Lifted(Tensor):
 
 
 def is_tracked(t: Tensor) -> bool:
-    """Whether operations on a tensor are recorded: at its own level, or at one below, on the tensor inside."""
+    """Whether operations on a tensor are recorded: at its own level, or at a lower one, on the tensor inside."""
     return t._requires_grad or (isinstance(t, Lifted) and t._data.requires_grad)
 
 
 def extend(attributes: Mapping[str, Any]) -> None:
-    """Add attributes that other files define to the class Tensor: the only way in which it gets any.
+    """Add attributes defined in other files to the class Tensor: its only way to get any.
 
-    A method that its file calls by a private name is called by its public one from then on.
+    A method with a private name in its file has its public name from then on.
     """
     for name, value in attributes.items():
         if isinstance(value, FunctionType) and value.__name__.startswith("_"):
@@ -579,7 +575,7 @@ def extend(attributes: Mapping[str, Any]) -> None:
 
 
 PLAIN: set[type[Tensor]] = {Tensor}
-"""The classes of tensors that operations need not ask about: those that add nothing to what an operation does."""
+"""The classes of tensors that operations need not ask: they do not change what an operation does."""
 
 blank = functools.partial(object.__new__, Tensor)
 """A Tensor with nothing set: the fastest way to make one, for callers that set every slot."""

@@ -1,6 +1,6 @@
-"""What a write in place does to the views of that memory: the write is counted, and some views lose their place.
+"""The effect of an in-place write on the views of that memory: the write is counted, and some views lose their place.
 
-A view that was made where nothing is recorded, or as one of many, cannot follow its base into a new place in the graph.
+A view made while nothing was recorded, or as one of several, cannot follow its base to a new place in the graph.
 It becomes `Lost`: its values can be read, but recording an operation on it is an error that says why.
 """
 
@@ -18,14 +18,14 @@ from .tensor import PLAIN, Edge, Tensor
 
 
 class Lost(Tensor):
-    """A view whose base was written to, and that was made in a way in which it cannot get a new place in the graph.
+    """A view whose base was written to, and which cannot get a new place in the graph because of the way it was made.
 
-    Asking for that place raises the error. A tensor becomes one by `lose`.
+    Asking for its place raises the error. `lose` makes a tensor one.
     """
 
     __slots__ = ()
 
-    __torch_function__ = staticmethod(disabled_torch_function_impl)  # what is computed with it is a plain Tensor
+    __torch_function__ = staticmethod(disabled_torch_function_impl)  # results computed from it are plain Tensors
 
     _whole: type[Tensor] = Tensor
     """The class it had before, which tensors made from it get."""
@@ -62,7 +62,7 @@ _LOST: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary({Tens
 
 
 def lose(view: Tensor) -> None:
-    """Make a view that cannot follow a write to its base refuse to tell its place in the graph."""
+    """Make a view that cannot follow a write to its base raise when asked for its place in the graph."""
     cls = type(view)
     if not isinstance(view, Lost):
         lost = _LOST.get(cls)
@@ -94,7 +94,7 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
     """Raise if a payload's memory must not be written to.
 
     one_value: every element gets the same value, so elements may overlap. same: the written elements get one value, or
-    are given by positions, the last of which wins; elements may then share memory, but not all along an axis.
+    are given by positions, and the last write wins; elements may then share memory, but not all along an axis.
     """
     if isinstance(data, np.ndarray):
         flags = data.flags
@@ -116,7 +116,7 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
 
 
 def _overlaps(a: Any, along_axes: bool) -> bool:
-    """Whether elements of an array lie at the same place. along_axes: all along an axis, not in another way."""
+    """Whether elements of an array overlap in memory. along_axes: only overlap along a whole axis counts."""
     steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True) if n > 1)
     if along_axes or steps[0][0] == 0:
         return steps[0][0] == 0

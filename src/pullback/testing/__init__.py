@@ -1,4 +1,4 @@
-"""Tools for tests of one's own code: the audit of a Function, a comparison of results, and inputs.
+"""Tools for testing user code: the audit of a Function, a comparison of results, and inputs.
 
 `audit` says whether a Function keeps its contract, each finding with a reason and a corrected line; the command
 `pullback check` runs it on a file. `assert_close` and `make_tensor` are PyTorch's.

@@ -37,11 +37,11 @@ class Check:
 
 
 def _without_jvp(subject: Subject) -> str | None:
-    return _unsteady(subject) if getattr(subject.function, "jvp", None) is not None else "there is no jvp"
+    return _unsteady(subject) if "jvp" in subject.function._contract.methods else "there is no jvp"
 
 
 def _without_vmap(subject: Subject) -> str | None:
-    has = getattr(subject.function, "vmap", None) is not None or getattr(subject.function, "generate_vmap_rule", False)
+    has = "vmap" in subject.function._contract.methods or getattr(subject.function, "generate_vmap_rule", False)
     if not has:
         return "there is no vmap rule"
     return "it draws random numbers" if subject.random else _unsteady(subject)
@@ -103,12 +103,12 @@ def audit(
 
     Derivatives are compared in float64 with central differences ``(f(x + eps e) - f(x - eps e)) / (2 eps)``, entry by
     entry: ``|analytical - numerical| <= atol + rtol |numerical|``; kinks are recognised by their one-sided differences
-    and are no faults. Beyond first and second derivatives the audit looks at forward mode and the `vmap` rule, at
-    ``needs_input_grad``, unused outputs, writes to memory of others, aliases, determinism, dtypes, layouts, 0-d and
+    and are not faults. Beyond first and second derivatives the audit looks at forward mode and the `vmap` rule, at
+    ``needs_input_grad``, unused outputs, writes to foreign memory, aliases, determinism, dtypes, layouts, 0-d and
     empty inputs, state shared between calls, and memory that stays alive. docs/audit.md lists all findings.
 
-    The inputs are copied for every call, so the caller's tensors stay unchanged. As in `gradcheck`, those that require
-    grad are differentiated; if none does, all floating point and complex ones are.
+    The inputs are copied for every call, so the caller's tensors stay unchanged. As in `gradcheck`, the inputs that
+    require grad are differentiated; if there are none, all floating point and complex inputs are.
 
     Args:
         function: the subclass of `Function`, not its ``apply``.
@@ -164,7 +164,7 @@ def audit(
     made: list[str] = []
     skipped: dict[str, str] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"), enable_grad():
-        warnings.simplefilter("ignore")  # the checks find out what they would say
+        warnings.simplefilter("ignore")  # the checks find what the warnings would say
         subject = Subject(function, inputs, kwargs or {}, dtypes, options)
         for number, check in enumerate(CHECKS):
             reason = next((f"because {c.title!r} failed" for c in CHECKS if c.gate and c.title in subject.broken), None)

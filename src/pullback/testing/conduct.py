@@ -21,7 +21,7 @@ from .source import described, executed, line_of_error, replaced, shape_of, text
 from .subject import Run, Subject, drawn
 
 APART = (str(context.__file__), str(calls.__file__))
-"""The files of ctx and of calls of operations: their work, saying which gradients are wanted and recording, is not
+"""The files of ctx and of calls of operations: they say which gradients are wanted, and record; that work is not
 backward's.
 """
 
@@ -40,7 +40,7 @@ def _gradient_line(subject: Subject, i: int, form: str = "{}") -> tuple[Line | N
 
 
 def check_gradient_shapes(subject: Subject) -> Iterator[Finding]:
-    """Every gradient has the shape of its input, to which the engine would otherwise sum or broadcast it."""
+    """Every gradient has the shape of its input; otherwise the engine would sum or broadcast it to that shape."""
     run = subject.run()
     if not run.tracked:
         return
@@ -201,7 +201,7 @@ def _with_needs(
 
 
 def _is_given(t: Any, subject: Subject) -> bool:
-    """Whether a gradient is just the incoming one, which costs nothing."""
+    """Whether a gradient is the incoming one itself, which costs nothing."""
     given = [g for g in subject.log.given if isinstance(g, Tensor)]
     return isinstance(t, Tensor) and any(t is g or np.shares_memory(t._data, g._data) for g in given)
 
@@ -385,7 +385,7 @@ def check_zero_dim(subject: Subject) -> Iterator[Finding]:
 
 
 def check_empty(subject: Subject) -> Iterator[Finding]:
-    """Inputs without elements: each length of an axis, in turn, becomes zero wherever it occurs."""
+    """Inputs without elements: each axis length in turn is replaced by zero wherever it occurs."""
     lengths = {n for t in subject.flat if isinstance(t, Tensor) for n in t._data.shape} - {0}
     for n in sorted(lengths):
         flat = subject.copies()

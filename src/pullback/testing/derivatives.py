@@ -13,7 +13,7 @@ import numpy as np
 
 from ..autograd.grad_mode import enable_grad
 from ..diagnose.gradcheck import disagreement
-from ..diagnose.gradcheck.checking import Found, _disagreements, _noise, _pair
+from ..diagnose.gradcheck.checking import Found, described_pair, disagreements, noise_cause
 from ..diagnose.gradcheck.problem import Array, Call, Options, Problem, numerical, random_like
 from .findings import Finding, Line
 from .source import Method, described, line_of_error, replaced, shape_of, text
@@ -32,22 +32,22 @@ def check_first_derivative(subject: Subject) -> Iterator[Finding]:
 
 
 def compare(subject: Subject, problem: Problem, code: str, given: str = "") -> Iterator[Finding]:
-    """Compare backward with finite differences at the point of a problem; `given` says what is special about it."""
+    """Compare backward with finite differences at the point of a problem; `given` describes a special point."""
     with enable_grad(), np.errstate(all="ignore"):
         call = Call(problem)
         if not call.outputs:
             yield from _constant(subject, Call(problem, constant=True))
             return
         base = call.values()
-        found = _disagreements(call, subject.options, *directions(call))
-        if found and not subject.single and _noise(call):  # the reason: it computes in float32
+        found = disagreements(call, subject.options, *directions(call))
+        if found and not subject.single and noise_cause(call):  # the reason is that it computes in float32
             subject.coarsen()
-            found = _disagreements(call, subject.options, *directions(call))
+            found = disagreements(call, subject.options, *directions(call))
         for f in found:
             if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
                 yield _not_finite(call, f)
                 continue
-            pair = _pair(call, subject.options, f, found, base, True)
+            pair = described_pair(call, subject.options, f, found, base, True)
             if (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
                 yield _wrong(subject, f, pair, code, given)
             elif code == "wrong-derivative":
@@ -180,7 +180,8 @@ def _mended(subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact
 
 
 def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backward: Method) -> str | None:
-    """The expression for a gradient, corrected by the pattern of the wrong entries; None if that is no help."""
+    """The expression for a gradient, corrected by the pattern of the wrong entries; None if that gives no
+    correction."""
     N, A = pair.numerical, pair.analytical
     if rule == "factor":
         c = complex(np.vdot(N, A) / np.vdot(N, N).real)
@@ -200,7 +201,7 @@ def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backwar
 
 
 def _transposed(old: str) -> str:
-    """A product with its right operand transposed, or not; anything else transposed as a whole."""
+    """A product with the transposition of its right operand toggled; anything else transposed as a whole."""
     left, product, right = old.rpartition(" @ ")
     if not product:
         return f"({old}).mT"
@@ -214,7 +215,7 @@ def _transposed(old: str) -> str:
 
 
 def check_float32(subject: Subject) -> Iterator[Finding]:
-    """forward and backward in other dtypes than float64 against float64, which finite differences check."""
+    """forward and backward in other dtypes against float64, which finite differences check."""
     rng = np.random.default_rng(1)
     reference = subject.run()
     for dtype in subject.dtypes:
@@ -226,7 +227,7 @@ def check_float32(subject: Subject) -> Iterator[Finding]:
             subject.refused.add(dtype)
             yield _refused(subject, dtype, error)
             continue
-        if subject.random:  # other numbers are drawn in another dtype
+        if subject.random:  # another dtype draws other numbers
             continue
         pairs = zip(reference.outputs, run.outputs, strict=False)
         for k, (wide, narrow) in enumerate(pairs):

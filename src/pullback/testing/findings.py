@@ -1,7 +1,7 @@
 """Findings of an audit: their kinds, a single one, and the result of an audit in its several forms.
 
 `CODES` lists everything that can be found. A finding names one of them, gives the expected and the actual result, and
-shows the user's own line with its correction. The table in docs/audit.md is printed from here.
+shows the user's own line with its correction. The table in docs/audit.md is printed from it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from .source import (
 )
 from .subject import Run, Subject, numbers
 
-ATTEMPTS = 4  # repetitions before results count as equal: a few random numbers may well be the same twice
+ATTEMPTS = 4  # repetitions before results count as equal: a few random numbers may be the same twice by chance
 
 REFUSALS = {
     "incorrect number of gradients": "gradient-count",
@@ -38,7 +38,7 @@ REFUSALS = {
     "invalid gradient at index": "gradient-shape",
     "returned a gradient of dtype": "gradient-dtype",
 }
-"""Words in the engine's refusals, and the codes of findings for them."""
+"""Words in the engine's errors, and the codes of their findings."""
 
 
 def check_forward(subject: Subject) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ def _is_changed(t: Tensor, then: Array) -> Callable[[], bool]:
 
 
 def check_backward(subject: Subject) -> Iterator[Finding]:
-    """backward runs, and returns something that can be gradients of these inputs."""
+    """backward runs, and returns values that can be gradients of these inputs."""
     run = subject.run()
     if not run.tracked:
         return
@@ -172,7 +172,7 @@ def check_backward(subject: Subject) -> Iterator[Finding]:
 
 
 def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
-    """The expected result where backward fails, and the corrected line."""
+    """The expected result if backward fails, and the corrected line."""
     backward = subject.method("backward")
     found = backward.returned() if backward else None
     elements = [text(value) for value in found[1]] if found else ["grad_output"]

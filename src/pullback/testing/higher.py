@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad
-from ..diagnose.gradcheck.checking import _disagreements, _pair
+from ..diagnose.gradcheck.checking import described_pair, disagreements
 from ..diagnose.gradcheck.problem import Array, Call, Gradients, Label, Problem, differences, random_like
 from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
@@ -56,12 +56,12 @@ def _second(subject: Subject, call: Call) -> list[Finding]:
             return []
         wrong = _frozen(call, subject.options.eps)
         return [] if wrong is None else [_second_finding(subject, *wrong)]
-    found = _disagreements(call, subject.options, *directions(call))
+    found = disagreements(call, subject.options, *directions(call))
     base = call.values()
     for f in found:
         if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
             continue
-        pair = _pair(call, subject.options, f, found, base, True)
+        pair = described_pair(call, subject.options, f, found, base, True)
         if not (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
             continue
         expected, came, name = worst(pair)

@@ -35,7 +35,7 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def declared(function: type[Function], scope: Mapping[str, Any] | None = None, name: str = NAME) -> list[Inputs]:
-    """The inputs that go with a Function; `scope` is the variables of its file.
+    """The inputs declared for a Function; `scope` holds the variables of its file.
 
     Raises:
         LookupError: none are declared, and its hints do not suffice; the message says how to declare them.
@@ -112,7 +112,7 @@ def _text(annotation: Any) -> str:
 
 
 def from_hint(hint: str, rng: np.random.Generator, lengths: dict[str, int] | None = None) -> Tensor:
-    """A tensor for a hint: normal random numbers away from 0 for floating point and complex dtypes, else 0s and 1s.
+    """A tensor for a hint: normal random numbers away from 0 (floating point and complex dtypes), or 0s and 1s.
 
     lengths: the values of the named lengths; new names are added.
 

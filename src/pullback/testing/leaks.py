@@ -22,7 +22,7 @@ CONTAINERS = (dict, list, tuple, set, types.FunctionType, types.CellType, types.
 
 
 def check_lifetimes(subject: Subject) -> Iterator[Finding]:
-    """After backward nothing is kept that the graph no longer needs; once the outputs are gone, nothing at all."""
+    """After backward, the graph keeps only the values it still needs; once the outputs are gone, nothing is kept."""
     before = gc.isenabled()
     gc.disable()
     try:

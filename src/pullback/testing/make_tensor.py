@@ -40,7 +40,7 @@ def make_tensor(
 
     Raises:
         TypeError: `dtype` is not a dtype.
-        ValueError: an empty range, or one out of reach of `dtype`; integers that require grad; both `noncontiguous` and
+        ValueError: an empty range, or one outside that of `dtype`; integers that require grad; both `noncontiguous` and
             a memory format.
 
     >>> import pullback
@@ -107,7 +107,7 @@ def _numbers(found: np.dtype[Any], size: tuple[int, ...], first: Any, last: Any)
     if found.kind in "biu":
         return integers(first, last, size, np.dtype(np.int64))._data.astype(found)
     parts = [uniform(size, np.dtype(np.float64))._data for _ in range(2 if found.kind == "c" else 1)]
-    # computed from halves, because the range may be as wide as the dtype's
+    # in halves, because the range may be as wide as the dtype's
     parts = [(part * (last / 2 - first / 2) + first / 2) * 2 for part in parts]
     numbers = parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
     return numbers if found.kind == "V" else numbers.astype(found)

@@ -27,7 +27,7 @@ Instruction = tuple[CodeType, int]
 """A piece of code and the offset of one of its instructions."""
 
 WORK = ("CALL", "BINARY", "UNARY", "COMPARE", "FORMAT", "PRECALL")
-"""Prefixes of the names of instructions that compute something, and do not only move values around."""
+"""Prefixes of the names of instructions that compute; other instructions only move values."""
 
 ATTEMPTS = 10  # repetitions of a pass, to see random numbers differ
 
@@ -43,7 +43,7 @@ class Method:
         try:
             lines, self._first = inspect.getsourcelines(self.fn)
             tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
-        except (OSError, TypeError, SyntaxError, IndexError, tokenize.TokenError):  # the file may have changed since
+        except (OSError, TypeError, SyntaxError, IndexError, tokenize.TokenError):  # the file has changed
             return
         if isinstance(tree, ast.FunctionDef) and self.fn is not _nothing:
             self._tree, self._lines = tree, lines
@@ -169,7 +169,7 @@ def remedy(error: BaseException) -> str:
 
 
 def remedy_lines(error: BaseException) -> str:
-    """The lines of code that an error of the library says should be written, if it does."""
+    """The lines of code that an error of the library tells the user to write, if any."""
     return textwrap.dedent("\n".join(str(error).partition("What to do: ")[2].splitlines()[1:]))
 
 
@@ -222,7 +222,7 @@ def line_that(changed: Callable[[], bool], run: Callable[[], Any], method: Metho
     with traced(method.file, each):
         try:
             run()
-        except Exception:  # it ran before; now only the line matters
+        except Exception:  # it has run before; only the line matters now
             return None
         finally:
             last.clear()

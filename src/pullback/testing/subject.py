@@ -31,7 +31,7 @@ COARSE = 1e-2, 1e-3, 1e-2  # eps, atol and rtol for finite differences in float3
 
 
 class Log:
-    """The gradients given to the last backward, as they were then and as they are now, and its results."""
+    """The gradients passed to the last backward, their values then and now, and its results."""
 
     def __init__(self) -> None:
         self.clear()
@@ -100,7 +100,7 @@ class Run:
     def vjp(self, seeds: Sequence[Array | None], laid_out: bool = False, **options: Any) -> list[Array | None]:
         """The gradients of `wanted`, given those of `tracked`; the graph is kept.
 
-        laid_out: backward gets these very arrays, not copies, because their layout in memory matters.
+        laid_out: backward gets the arrays themselves, not copies, because their layout in memory matters.
         """
         given = [s if laid_out or s is None else np.array(s) for s in seeds]
         pairs = [(t, wrap(s)) for t, s in zip(self.tracked, given, strict=True) if s is not None]
@@ -156,7 +156,7 @@ class Subject:
                 )
             )
         self.flat = promoted(self.tree, self.labels)
-        if dtypes and all(dtype.itemsize < 8 for dtype in dtypes):  # it does not take double precision
+        if dtypes and all(dtype.itemsize < 8 for dtype in dtypes):  # it does not accept double precision
             self.coarsen()
             self.flat = self.copies(dtype=max(dtypes, key=lambda dtype: dtype.itemsize))
         self.moving = [i for i, t in enumerate(self.flat) if isinstance(t, Tensor) and t._requires_grad]

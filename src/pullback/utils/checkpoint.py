@@ -1,12 +1,12 @@
 """Checkpointing: a part of the forward pass keeps nothing for backward, and is computed again when backward needs it.
 
-Without reentrance (`use_reentrant=False`, the default): every tensor an operation in the part would save is replaced by
-a note of its number, through `saved_tensors_hooks`; the first time a backward pass asks for one, the part runs again
-and what it saves this time answers for all numbers. The arguments are saved by a node of their own, so that an outer
+Without reentrance (`use_reentrant=False`, the default): every tensor that an operation in the part would save is
+replaced by its number, through `saved_tensors_hooks`. When a backward pass first asks for one, the part runs again, and
+the tensors it saves this time are found by number. The arguments are saved by a node of their own, so that an outer
 checkpoint covers them as well. With reentrance: the part is one node, whose backward runs it again and sends the
 gradients through the graph recorded then, by a backward pass inside the backward pass.
 
-Which operations of a part keep their results all the same is a policy: see `selective.py`.
+A policy may let some operations of a part keep their results: see `selective.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 
 from .. import autograd, errors
 from ..autograd import Function
-from ..autograd.graph import saved_tensors_hooks
 from ..ops.make.random import default_generator
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
+from .graph import saved_tensors_hooks
 from .selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -59,20 +59,20 @@ Contexts = Callable[[], tuple[Any, Any]]
 
 
 class CheckpointError(RuntimeError):
-    """The part did not save the same the second time: it is not deterministic."""
+    """The part saved different tensors the second time: it is not deterministic."""
 
 
-class _Stop(Exception):  # noqa: N818 - not an error: everything that was needed has been recomputed
+class _Stop(Exception):  # noqa: N818 - not an error: everything needed has been recomputed
     pass
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """Two contexts that do nothing: what `checkpoint` runs the part in, at first and again."""
+    """Two contexts that do nothing: the default contexts of `checkpoint` for the first and the second run."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-# Settings for all parts, whatever the arguments of `checkpoint`; None: not set. Each thread has its own, but a nested
-# backward pass has those of the pass that waits for it.
+# Settings for all parts, whatever the arguments of `checkpoint`; None: not set. Each thread has its own settings, but a
+# nested backward pass has those of the pass that waits for it.
 _EARLY_STOP: ContextVar[bool | None] = ContextVar("early_stop", default=None)
 _DEBUG: ContextVar[bool | None] = ContextVar("debug", default=None)
 _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
@@ -80,7 +80,7 @@ _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a part that runs again stops once all that is needed is there, whatever the arguments of `checkpoint`."""
+    """Whether a second run stops once everything needed is recomputed, whatever the arguments of `checkpoint`."""
     before = _EARLY_STOP.get()
     _EARLY_STOP.set(enable)
     try:
@@ -91,7 +91,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Whether parts made within it have `debug`, whatever the arguments of `checkpoint`; None: as those say."""
+    """Whether parts made within it have `debug`, whatever the arguments of `checkpoint`; None: as the arguments say."""
     before = _DEBUG.get()
     _DEBUG.set(enabled)
     try:
@@ -103,8 +103,8 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 class GraphExecGroup:
     """Several backward passes as one: they share the results that the first of them recomputed.
 
-    Outside of it each backward pass runs a part again. Each value is given out once, so the passes have to need
-    different ones, e.g. of several outputs.
+    Outside it, each backward pass runs a part again. Each value is handed out once, so the passes must need different
+    values, e.g. for several outputs.
 
     >>> import pullback
     >>> x = pullback.ones(1, requires_grad=True)
@@ -145,9 +145,9 @@ def checkpoint(
             are tracked.
         context_fn: returns two context managers, in which the part runs at first and again.
         determinism_check: "default": CheckpointError if shapes or dtypes differ the second time; "none".
-        debug: accepted for torch's sake, without reentrance; errors name the tensors that differ anyway.
-        early_stop: stop running again once all that was needed is there.
-        preserve_rng_state: random numbers are the same the second time.
+        debug: accepted as in torch, without reentrance; errors always name the tensors that differ.
+        early_stop: stop the second run once everything needed is recomputed.
+        preserve_rng_state: the second run draws the same random numbers.
 
     >>> import pullback
     >>> x = pullback.tensor([0.5, 1.0], requires_grad=True)
@@ -189,12 +189,12 @@ def checkpoint(
 
 
 def _run(context: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The function within a context, which may watch its operations."""
+    """Run the function within a context, which may watch its operations."""
     return context.run_part(function, args, kwargs) if isinstance(context, Watching) else function(*args, **kwargs)
 
 
 def check_backward_validity(inputs: Any) -> None:
-    """Warn if none of the inputs is a tensor that requires grad: a checkpoint with reentrance then passes on none."""
+    """Warn if no input is a tensor that requires grad: a checkpoint with reentrance then passes no gradient on."""
     if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=errors.callers_level()
@@ -202,7 +202,7 @@ def check_backward_validity(inputs: Any) -> None:
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same, each tensor replaced by a leaf on its memory that requires grad if the tensor does.
+    """The same inputs, with each tensor replaced by a leaf on its memory that requires grad if the tensor does.
 
     >>> import pullback
     >>> pullback.utils.checkpoint.detach_variable((pullback.ones(1, requires_grad=True) * 2, 3))
@@ -214,7 +214,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Arguments(Function):
-    """Saves the arguments of a part where hooks from outside see them; its result is not used."""
+    """A node that saves the arguments of a part, so that hooks from outside see them; its result is not used."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, *tensors: Tensor) -> Any:
@@ -227,7 +227,7 @@ class _Arguments(Function):
 
 
 class _Number:
-    """Stands for a tensor that was not saved: the n-th that its part would have saved."""
+    """Stands for a tensor that was not saved: the n-th one of its part."""
 
     __slots__ = ("__weakref__", "kind", "n", "part")
 
@@ -260,9 +260,9 @@ class _Part:
         self.rng = default_generator.get_state() if preserve_rng else None
         self.numbers: list[weakref.ref[_Number]] = []
         self.whole = False  # whether the part has run to its end
-        self.found: dict[int, Tensor] = {}  # recomputed in the running pass, and not asked for yet
-        self.given: set[int] = set()  # what was asked for in that pass
-        self.passing: Callable[[], Any] = lambda: None  # that pass, which knows the graph that the part is in
+        self.found: dict[int, Tensor] = {}  # recomputed in the running pass, and not handed out yet
+        self.given: set[int] = set()  # the numbers handed out in that pass
+        self.passing: Callable[[], Any] = lambda: None  # that pass; it holds the graph that the part is in
         flat = list(leaves((args, kwargs)))
         tensors = [t for t in flat if isinstance(t, Tensor)]
         self.structure = rebuild((args, kwargs), iter([_HERE if isinstance(t, Tensor) else t for t in flat]))
@@ -280,7 +280,7 @@ class _Part:
         return number
 
     def value(self, number: _Number) -> Tensor:
-        """The tensor of that number, computed again if that has not been done in this backward pass."""
+        """The tensor of that number, recomputed if this backward pass has not done so yet."""
         passing = _GROUP.get() or thread.modes.running_pass
         if passing is None or self.passing() is not passing:  # outside of a pass, each time
             self.passing, self.found, self.given = weakref.ref(passing) if passing else (lambda: None), {}, set()
@@ -352,7 +352,7 @@ class _Part:
 
 
 _HERE: Any = object()
-"""Where a tensor was among the arguments."""
+"""The placeholder of a tensor among the arguments."""
 
 
 @contextlib.contextmanager
@@ -369,7 +369,7 @@ def _same_random_numbers(state: Any) -> Iterator[None]:
 
 
 class _Rest:
-    """The arguments of a part that are not tensors, with `_HERE` where those are: nothing in them is tracked."""
+    """The arguments of a part that are not tensors, with `_HERE` in the tensors' places: nothing here is tracked."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
@@ -381,7 +381,7 @@ class _Rest:
 
 
 class CheckpointFunction(Function):
-    """The part as one node, whose backward runs it again and has a backward pass of its own."""
+    """The part as one node, whose backward runs it again and does its own backward pass."""
 
     @staticmethod
     def forward(ctx: Any, function: Any, preserve_rng_state: bool, rest: _Rest, *tensors: Any) -> Any:
@@ -417,8 +417,8 @@ class CheckpointFunction(Function):
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """A sequence of functions (or a `nn.Sequential`) one after the other, divided into parts; all but the
-    last are checkpointed.
+    """A sequence of functions (or a `nn.Sequential`) applied one after the other in several parts; all but the last are
+    checkpointed.
 
     >>> import pullback
     >>> x = pullback.ones(1, requires_grad=True)

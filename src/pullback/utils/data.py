@@ -1,15 +1,16 @@
 """Data sets and loaders of minibatches, under torch's names: `Dataset`, `TensorDataset`, `DataLoader` and more.
 
-The samplers, which say in which order, are in `samplers.py` and public here.
+The samplers, which choose the order, are in `samplers.py` and public here.
 
-Everything runs in the process that asks: the arrays are in memory already, and worker processes would only copy them.
-Random numbers come from `pullback`'s generator, or from one that is given, so that `manual_seed` repeats them.
+Everything runs in the calling process: the arrays are in memory already, and worker processes would only copy them.
+Random numbers come from `pullback`'s generator, or from a given one, so that `manual_seed` repeats them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -70,7 +71,7 @@ class Dataset(Generic[T]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """The rows of tensors of one length: item i is ``(t[i] for t in tensors)``. AssertionError for other lengths.
+    """The rows of tensors of one length: item i is ``(t[i] for t in tensors)``. AssertionError if the lengths differ.
 
     >>> import pullback
     >>> TensorDataset(pullback.tensor([1.0, 2.0]), pullback.tensor([0, 1]))[1]
@@ -90,7 +91,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class IterableDataset(Dataset[T]):
-    """A data set that gives its items one by one: a subclass defines ``__iter__``. A loader takes them as they come.
+    """A data set that yields its items one by one: a subclass defines ``__iter__``. A loader takes them in that order.
 
     >>> class Lines(IterableDataset):
     ...     def __iter__(self):
@@ -127,9 +128,9 @@ class ChainDataset(IterableDataset[T]):
 
 
 class StackDataset(Dataset[Any]):
-    """Data sets of one length side by side: item i is the tuple of theirs, or a dict where they are given by names.
+    """Data sets of one length side by side: item i is the tuple of their items, or a dict for named data sets.
 
-    ValueError for none, other lengths, or some with and some without a name.
+    ValueError for no data set, for different lengths, or if only some have a name.
 
     >>> StackDataset(image=range(3), label="abc")[1]
     {'image': 1, 'label': 'b'}
@@ -253,8 +254,8 @@ class DataLoader(Generic[T]):
     dataset: an object with ``len()`` and items, or an `IterableDataset`. batch_size: the number of items in a batch;
     the last may have fewer unless `drop_last`; None for items one by one. shuffle: in a new order each time. sampler:
     an iterable of indices, instead of `shuffle`; batch_sampler: one of lists of them, instead of all these. collate_fn:
-    makes a batch of a list of items, by default `default_collate`. generator: draws the order, else the library's own
-    does. num_workers has to be 0: ValueError for more; `pin_memory` changes nothing.
+    makes a batch of a list of items, by default `default_collate`. generator: draws the order; by default the library's
+    own. num_workers has to be 0: ValueError for more; `pin_memory` changes nothing.
 
     >>> import pullback
     >>> data = TensorDataset(pullback.arange(5))
@@ -310,7 +311,7 @@ class DataLoader(Generic[T]):
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, IterableDataset):
             items: Any = self.dataset
-            if self.batch_size is not None:  # which groups items just as well as indices
+            if self.batch_size is not None:  # it groups items as well as indices
                 items = BatchSampler(self.dataset, self.batch_size, self.drop_last)
             yield from map(self.collate_fn, items)
         elif self.batch_sampler is None:
@@ -342,5 +343,11 @@ def default_convert(item: Any) -> Any:
     return item
 
 
-for _path in ("dataloader", "dataset", "sampler"):  # where PyTorch keeps these; code written for it imports from there
-    globals()[_path] = sys.modules[f"{__name__}.{_path}"] = sys.modules[__name__]
+__path__: list[str] = []  # so that Python looks for `dataset` and the like below: PyTorch has these names in four files
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_"):
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""Samplers: in which order a `DataLoader` takes the items of a data set. They are public in `pullback.utils.data`.
+"""Samplers: the order in which a `DataLoader` takes the items of a data set. They are public in `pullback.utils.data`.
 
-A sampler is an iterable of indices that can be iterated over repeatedly; random orders are drawn anew each time, from
-`pullback`'s generator or from one that is given.
+A sampler is an iterable of indices that may be iterated over repeatedly; random orders are drawn anew each time, from
+`pullback`'s generator or from a given one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices there are: by default as many as items now."""
+        """The number of indices: by default the present number of items."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -99,7 +99,7 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """`num_samples` indices, each drawn as often as its weight says; without `replacement` none comes twice.
 
-    weights: numbers of at least 0, of any sum. ValueError if they are not in a row, or `num_samples` is not positive.
+    weights: numbers of at least 0, of any sum. ValueError if they are not 1-d, or `num_samples` is not positive.
 
     >>> list(WeightedRandomSampler([0.0, 1.0, 0.0], 4))
     [1, 1, 1, 1]
@@ -154,7 +154,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def batches_of(size: int, batch_size: int, drop_last: bool) -> int:
-    """How many batches a number of items makes."""
+    """The number of batches that a number of items makes."""
     return size // batch_size if drop_last else -(-size // batch_size)
 
 

@@ -1,9 +1,9 @@
-"""Selective checkpointing: a policy says of each operation in a part whether its result is kept or computed again.
+"""Selective checkpointing: for each operation in a part, a policy says whether its result is kept or recomputed.
 
-The operations of a part are seen by a level of their own, one more reader of the table beside `vmap` and `jvp`: the
+A level of its own sees the operations of a part, as one more reader of the table beside `vmap` and `jvp`: the
 part's arguments become tensors of the level, which passes every operation on to the tensors inside. The first time it
 keeps the results that the policy wants; when the part runs again it takes them out, in the same order, and makes only
-the nodes of the graph anew. Operations that depend on no argument of the part are not seen, and are computed again.
+the nodes of the graph anew. Operations that depend on no argument of the part are not seen, and are recomputed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ..tensor.nested import leaves
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 
 if TYPE_CHECKING:
-    from ..table.entry import Op
+    from ..table.op import Op
 
 SAC_IGNORED_OPS: set[Callable[..., Any]] = set()
-"""Operations that a policy is not asked about; their results are computed again."""
+"""Operations that a policy is not asked about; their results are recomputed."""
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of an operation: keep its result, or compute it again.
+    """A policy's answer for an operation: keep its result, or recompute it.
 
     PREFER and MUST are the same here: there is no compiler that might decide otherwise. What is kept is in the
     computer's memory anyway, so CPU_OFFLOAD is SAVE.
@@ -50,8 +50,8 @@ _AGAIN = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the operation. is_recompute: whether the part runs again: False, for it is asked
-    when the part runs first, and what it said then holds; op_output: the result, but of a composite operation."""
+    """What a policy sees besides the operation. is_recompute: whether the part runs again: always False, because the
+    policy is asked in the first run and its answer holds; op_output: the result, except of a composite operation."""
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute, self.op_output = is_recompute, op_output
@@ -61,7 +61,7 @@ Policy = Callable[..., Any]
 
 
 class _Held(Payload):
-    """A tensor of the part: `value` is the same outside the level."""
+    """A tensor of the part: `value` is the same tensor outside the level."""
 
     __slots__ = ("value",)
 
@@ -109,7 +109,7 @@ class _Held(Payload):
 
 
 class _Result:
-    """The results of an operation, one tensor or several, outside every graph."""
+    """The result of an operation, one tensor or several, outside every graph."""
 
     def __init__(self, out: Any) -> None:
         self.out = changed(Tensor.detach, out)
@@ -119,11 +119,11 @@ class _Result:
         return [t._version for t in leaves(self.out)]
 
     def changed(self) -> bool:
-        """Whether it was written to since."""
+        """Whether it has been written to since."""
         return self._versions() != self.versions
 
     def recorded(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """The result as that of ``op(*args)`` once more, in the graph if it belongs there."""
+        """The result recorded anew as that of ``op(*args)``, if it belongs in the graph."""
         payloads = changed(lambda t: t._data, self.out)
         mask = 0
         if thread.modes.grad_enabled:
@@ -147,10 +147,10 @@ class Watching(Level):
         super().__init__()
         self.policy, self.results, self.again, self.mutable = policy, results, again, mutable
         self.left: Results = {}
-        self.keeps_all = False  # within a composite that is kept
+        self.keeps_all = False  # inside a composite operation whose results are kept
 
     def __enter__(self) -> Any:
-        if self.again:  # a graph that is kept runs its parts several times, each from the first result on
+        if self.again:  # a retained graph may run its parts several times, each from the first result on
             self.left = {op: deque(results) for op, results in self.results.items()}
         return super().__enter__()
 
@@ -174,7 +174,7 @@ class Watching(Level):
         return wrap(_Held(self, t))
 
     def lower(self, t: Tensor) -> Tensor:
-        """The tensor outside that a tensor of the part stands for."""
+        """The tensor outside the level that a tensor of the part stands for."""
         held = inner(t, self)
         return held.value if isinstance(held, _Held) else t
 
@@ -222,7 +222,7 @@ class Watching(Level):
         return result.recorded(op, op.padded(args, kwargs))
 
     def _counted(self, op: Op, args: Any, kwargs: Any) -> bool:
-        """Whether the call has its place among the results, kept or not."""
+        """Whether the call is counted among the results, kept or not."""
         if op.joins or op.call in SAC_IGNORED_OPS:
             return False
         return not any(isinstance(t, Lifted) for t in leaves((args, list(kwargs.values()))))
@@ -245,18 +245,18 @@ class Watching(Level):
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Watching, Watching]:
-    """The two contexts of a part whose operations keep their results where a policy says so.
+    """The two contexts of a part in which a policy chooses the operations whose results are kept.
 
     Args:
         policy_fn_or_list: a function ``(ctx, op, *args, **kwargs)`` that returns a `CheckpointPolicy`, or True to keep
-            the result; or a list of the operations whose results are kept. An operation is the function it is called
-            by, e.g. `pullback.matmul`, also where it was written as an operator or a method. `ctx` is a
+            the result; or a list of the operations whose results are kept. An operation is named by its function, e.g.
+            `pullback.matmul`, also if it was written as an operator or a method. `ctx` is a
             `SelectiveCheckpointContext`.
         allow_cache_entry_mutation: do not raise if a kept result was written to.
 
     Of a composite operation, such as `matmul`, the results of all operations in it are kept. Operations that depend
-    on no argument of the part, and those that join tensors, are computed again in any case. Results inside the part
-    take no hooks.
+    on no argument of the part, and those that join tensors, are always recomputed. Results inside the part take no
+    hooks.
 
     >>> import functools
     >>> import pullback

@@ -1,1 +1,1 @@
-"""How a loop is run: as compiled C, or as NumPy in blocks."""
+"""The backends that run a loop: as compiled C, or as NumPy in blocks."""

@@ -1,4 +1,4 @@
-"""Loops as NumPy in blocks that fit the cache: the backend where there is no compiler.
+"""Loops as NumPy in blocks that fit the cache: the backend if there is no compiler.
 
 A block goes through all steps of a loop before the next block begins, so intermediate values never leave the cache.
 Blocks are shared out among threads: NumPy releases the interpreter lock while it computes.
@@ -17,12 +17,13 @@ import numpy as np
 
 from ...tensor.adding import summed
 from .loop import Loop, Output, Step
+from .steps import fold
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Array], Sequence[Array]], None]
 
 BLOCK = 32768
-"""Elements in a block: a handful of them, in float32, fit the second level cache."""
+"""Elements in a block: a few of them, in float32, fit the second-level cache."""
 _PARALLEL = 4 * BLOCK
 
 _pools: dict[int, ThreadPoolExecutor] = {}
@@ -32,7 +33,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def build(loop: Loop, threads: int) -> Run:
-    """A function of the loop's inputs and outputs, which it writes; see `loop.py`."""
+    """A function of the loop's inputs and of its outputs, which it writes; see `loop.py`."""
     return _Blocks(loop, threads).run
 
 
@@ -45,7 +46,7 @@ class _Operation(NamedTuple):
 
 
 class _Blocks:
-    """A loop cut along one axis: the axes before it are run through one by one, the axes behind it lie in a block."""
+    """A loop cut along one axis: it loops over the axes before it; the axes after it lie in a block."""
 
     def __init__(self, loop: Loop, threads: int) -> None:
         self.loop, self.threads = loop, threads
@@ -64,7 +65,6 @@ class _Blocks:
         self.constants: list[tuple[int, Any]] = []
         self.operations, self.scratch = self._planned()
         self.kept = [tuple(n for i, n in enumerate(shape) if o.reduce is None or i not in o.axes) for o in loop.outputs]
-        self.identity = {"add": 0, "multiply": 1}
         self.crossing = [  # reductions over an axis that blocks divide: the parts are combined afterwards
             o.reduce is not None and any(a <= self.axis for a in o.axes) for o in loop.outputs
         ]
@@ -78,7 +78,7 @@ class _Blocks:
         return tuple(n if v else 1 for n, v in zip(axes, varies[self.axis :], strict=True))
 
     def _planned(self) -> tuple[list[_Operation], list[tuple[tuple[int, ...], Any]]]:
-        """The operations of a block on registers, the first of which are the inputs; and the shapes of the rest."""
+        """The operations of a block on registers, the inputs first, and the shapes of the other registers."""
         loop = self.loop
         last = dict.fromkeys(range(len(loop.steps)), -1)
         for i, step in enumerate(loop.steps):
@@ -86,7 +86,7 @@ class _Blocks:
                 last[a] = i
         for o in loop.outputs:
             last[o.step] = len(loop.steps)
-        # a step that is an output is computed in place: the outputs are the last registers
+        # an output step is written directly: the outputs are the last registers
         self.direct = {
             o.step: k - len(loop.outputs)
             for k, o in enumerate(loop.outputs)
@@ -126,8 +126,9 @@ class _Blocks:
         """Write the outputs."""
         if not self.size:
             for o, out in zip(self.loop.outputs, outputs, strict=True):
-                if o.reduce is not None and out.size:
-                    out[...] = self.identity[o.reduce]
+                known = fold(o.reduce)
+                if known is not None and out.size:
+                    out[...] = known.none
             return
         loop = self.loop
         views = [
@@ -147,7 +148,7 @@ class _Blocks:
             self._put_together(outputs, parts)
 
     def _places(self) -> Iterator[tuple[tuple[int, ...], int, int]]:
-        """The blocks: the indices along the leading axes, and a piece of the axis that is cut."""
+        """The blocks: the indices along the leading axes, and a piece of the cut axis."""
         length = self.loop.shape[self.axis] if self.loop.shape else 1
         for lead in np.ndindex(*self.lead):
             for start in range(0, length, self.chunk):
@@ -204,9 +205,9 @@ class _Blocks:
         return (length, *self.loop.shape[self.axis + 1 :]) if self.loop.shape else ()
 
     def _put_together(self, outputs: Sequence[Array], parts: list[Any]) -> None:
-        """Combine the blocks' own reductions over axes that blocks divide."""
+        """Combine the blocks' partial reductions over axes that blocks divide."""
         for k, o in enumerate(self.loop.outputs):
-            if not self.crossing[k]:
+            if o.reduce is None or not self.crossing[k]:
                 continue
             kept = tuple(i not in o.axes for i in range(len(self.loop.shape)))
             found: dict[Any, list[Any]] = {}
@@ -269,7 +270,8 @@ def _cast(a: Array, out: Array) -> None:
 def _function(step: Step) -> Any:
     if step.name == "cast":
         return _cast
-    return _where if step.name == "where" else getattr(np, step.name)
+    found = getattr(np, step.name)
+    return found if isinstance(found, np.ufunc) else _where  # the one function of loops that has no `out`
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

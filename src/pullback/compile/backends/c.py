@@ -1,9 +1,9 @@
 """The C backend of `pullback.compile`: a `Loop` becomes a C function that makes one pass over memory.
 
-`build` has `c_source.py` write the C source of a loop, `cache.py` compile and load it, and gives a function of arrays.
-The arithmetic is NumPy's; sums are formed in higher precision and rounded once; elementary functions are those of
-`elementary.h`, float32 within 4 units in the last place of NumPy's. nan, infinity and the sign of zero are kept. The
-result does not depend on the number of threads.
+For `build`, `c_source.py` writes the C source of a loop and `cache.py` compiles and loads it; the result is a function
+of arrays. The arithmetic is NumPy's; sums are computed in higher precision and rounded once; elementary functions are
+those of `elementary.h`, float32 within 4 units in the last place of NumPy's. nan, infinity and the sign of zero are
+kept. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 from ...errors import message
 from . import cache
 from .c_source import source
-from .c_steps import COSTLY, refusal
+from .c_steps import refusal
 from .loop import Loop
+from .steps import COSTLY, facts, fold
 
 Runner = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
 
@@ -28,35 +29,43 @@ _THREADED = 200.0
 """Microseconds of work below which a second thread is not worth starting."""
 
 _SHARED = 10.0
-"""Microseconds below which the interpreter is not let go: getting it back may take longer."""
+"""Microseconds below which the interpreter lock is not released: getting it back may take longer."""
 
 
 def available() -> bool:
-    """Whether there is a C compiler that works (`$CC`, or `cc`); `unavailable` tells why not."""
+    """Whether there is a C compiler that works (`$CC`, or `cc`); `unavailable` gives the reason if not."""
     return unavailable() is None
 
 
 def unavailable() -> str | None:
-    """Why loops cannot be compiled here, in words, or None if they can."""
+    """The reason why loops cannot be compiled here, or None if they can."""
+    error = failure()
+    return None if error is None else str(error)
+
+
+def failure() -> cache.CompilerError | None:
+    """Why loops cannot be compiled here: a `NoCompilerError` where nothing is wrong; or None if they can."""
     if not _layout_is_known():
-        return f"compiled loops find an array's elements as CPython lays arrays out, and this is {sys.version}"
+        return cache.NoCompilerError(
+            f"compiled loops find an array's elements as CPython lays arrays out, and this is {sys.version}"
+        )
     try:
         cache.compiler()
-    except (cache.CompilerError, OSError) as error:
-        return str(error)
+    except cache.CompilerError as error:
+        return error
     return None
 
 
 @functools.cache
 def _layout_is_known() -> bool:
-    """Whether the address of an array's elements lies where the loops look for it (see `c_source.py`)."""
+    """Whether the address of an array's elements is stored where the loops expect it (see `c_source.py`)."""
     array = np.empty(1)
     place = id(array) + object.__basicsize__
     return sys.implementation.name == "cpython" and ctypes.c_void_p.from_address(place).value == array.ctypes.data
 
 
 def supports(loop: Loop) -> str | None:
-    """Why a loop cannot become C, in words, or None if it can.
+    """The reason why a loop cannot become C, or None if it can.
 
     >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> half = np.dtype("float16")
@@ -64,15 +73,18 @@ def supports(loop: Loop) -> str | None:
     'there is no C for float16'
     """
     for output in loop.outputs:
-        if output.reduce not in (None, "add", "multiply", "maximum", "minimum"):
+        if output.reduce is None:
+            continue
+        known = fold(output.reduce)
+        if known is None:
             return f"there is no C for a reduction by {output.reduce}"
-        if output.reduce in ("maximum", "minimum") and 0 in [loop.shape[axis] for axis in output.axes]:
+        if known.none is None and 0 in [loop.shape[axis] for axis in output.axes]:
             return f"the {output.reduce} of no elements is an error"
     return refusal(loop)
 
 
 class _Method(ctypes.Structure):
-    """Python's `PyMethodDef`, from which a function written in C is made."""
+    """Python's `PyMethodDef`, which describes a function written in C."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -96,21 +108,21 @@ if sys.implementation.name == "cpython":
 
 
 def _microseconds(loop: Loop) -> float:
-    """Roughly how long a loop takes on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
+    """A rough estimate of a loop's time on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
     arrays = [access.dtype for access in loop.inputs if any(access.varies)]
     arrays += [output.dtype for output in loop.outputs if output.reduce is None]
-    steps = [(0.3 if step.name in COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
+    steps = [(0.3 if facts(step.name).cost >= COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
     return math.prod(loop.shape) * (sum(dtype.itemsize for dtype in arrays) / 40 + sum(steps)) / 1000
 
 
 def build(loop: Loop, threads: int) -> Runner:
     """The function that runs a loop: it takes the inputs and the outputs, C-contiguous arrays, and writes the outputs.
 
-    The result does not depend on `threads`, to the bit. The function may be called from several threads at once.
+    The result is the same, to the bit, for any `threads`. The function may be called from several threads at once.
 
     Raises:
-        NotImplementedError: the loop has no form in C; `supports` says so beforehand.
-        pullback.compile.backends.cache.CompilerError: there is no compiler, or it does not take the source.
+        NotImplementedError: the loop has no form in C; call `supports` first.
+        pullback.compile.backends.cache.CompilerError: there is no compiler, or it rejects the source.
 
     >>> from pullback.compile.backends.loop import Access, Output, Step
     >>> f = np.dtype("float32")
@@ -136,4 +148,6 @@ def build(loop: Loop, threads: int) -> Runner:
 def _run_empty(loop: Loop, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
     """Run a loop over no elements: only its reductions are written."""
     for output, array in zip(loop.outputs, outputs, strict=True):
-        array[...] = 1 if output.reduce == "multiply" else 0
+        known = fold(output.reduce)
+        if known is not None:
+            array[...] = known.none

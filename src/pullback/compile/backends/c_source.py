@@ -1,19 +1,19 @@
 """Writes the C source of a `Loop`: one pass over memory, whatever the loop computes.
 
-The source holds no sizes, so loops that differ only in these share one library. How a loop is laid out:
+The source holds no sizes, so loops that differ only in sizes share one library. The layout of a loop:
 
-* Axes of one element are dropped and neighbouring axes that every input and output treats alike are merged, so most
-  loops have one axis, or two. The last axis is cut into blocks of 1,024 elements; a block is one SIMD loop without
-  branches, over values that live in registers. What does not vary along the last axis is computed once before it.
-* Where there is but one axis, and nothing is reduced, blocks begin where a cache line of the first output does: vectors
-  that are written across lines cost up to a fifth of the speed.
+* Axes of length 1 are dropped, and neighbouring axes that all inputs and outputs treat alike are merged, so most loops
+  have one axis or two. The last axis is cut into blocks of 1,024 elements; a block is one SIMD loop without
+  branches, over values in registers. Values that do not vary along the last axis are computed once before it.
+* With a single axis and no reduction, blocks begin at a cache line of the first output: writing vectors across lines
+  costs up to a fifth of the speed.
 * A block of values to be reduced along the last axis goes through a buffer in the first-level cache to the functions of
   `arithmetic.h`, which reduce it to one number. A reduction over other axes adds blocks to a block of accumulators.
-* The outermost loop runs over tasks: the kept axes, the blocks of a kept last axis, and, where these are few, pieces of
-  the reduced axes. How the work is cut depends on the sizes alone, so results do not depend on the number of threads.
+* The outermost loop runs over tasks: the kept axes, the blocks of a kept last axis, and, if these are few, pieces of
+  the reduced axes. The division of work depends on the sizes alone, so results do not depend on the number of threads.
 
-Sums of float32 are formed in float64 and rounded once. Sums of float64 are compensated. Constants are written into the
-source exactly.
+Sums of float32 are computed in float64 and rounded once. Sums of float64 are compensated. Constants are written into
+the source exactly.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 
 from .c_steps import c_type, expression, literal, short, turns
 from .loop import Loop, Output, Step
+from .steps import Fold, facts, fold
 
 BLOCK = 1024
 """Elements of a block: 4 KiB of float32. The buffers of a few blocks fit the first-level cache."""
@@ -36,12 +37,12 @@ VECTOR = 64
 """Bytes of the widest vectors, and of a cache line."""
 
 HEADER = 3
-"""How many numbers stand before the sizes and strides of a loop where its function looks for them."""
+"""The count of numbers before the sizes and strides in the array that a loop's function reads."""
 
 _PIECE = 16384
-"""Elements below which a task is not worth being a task of its own."""
+"""Elements below which a separate task is not worth it."""
 
-# -- how a loop is laid out --------------------------------------------------------------------------------------------
+# -- the layout of a loop --------------------------------------------------------------------------------------------
 
 
 class _Nest(NamedTuple):
@@ -65,7 +66,7 @@ def _nests(loop: Loop) -> list[_Nest]:
     for i, output in enumerate(loop.outputs):
         if output.reduce is not None:
             groups.setdefault(frozenset(output.axes) & frozenset(long), []).append(i)
-    if plain:  # they have no axes of their own to ask for, and go with the first
+    if plain:  # they fix no axes themselves, and join the first nest
         groups.setdefault(next(iter(groups), frozenset()), []).extend(plain)
     nests = []
     for axes, outputs in groups.items():
@@ -95,7 +96,7 @@ def _strides(sizes: Sequence[int], varies: Sequence[bool]) -> list[int]:
 
 
 class _Writer:
-    """Writes the C function of one nest, and works out the numbers that it is called with.
+    """Writes the C function of one nest, and computes the numbers that it is called with.
 
     The function reads these from an array: `numbers` maps their names to their values, in order.
     """
@@ -114,7 +115,7 @@ class _Writer:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """The numbers: sizes, how the work is cut into tasks, groups of tasks and pieces of reductions, strides."""
+        """Set the numbers: sizes, strides, the division into tasks, groups of tasks and pieces of reductions."""
         sizes, name = self.nest.sizes, self.numbers
         n = sizes[-1]
         blocks = -(-n // BLOCK) + self.aligned
@@ -148,29 +149,33 @@ class _Writer:
         output = self.loop.outputs[i]
         return output, "u8" if output.dtype == bool else short(output.dtype)
 
+    def _fold(self, i: int) -> Fold:
+        """How an output is reduced."""
+        known = fold(self.loop.outputs[i].reduce)
+        assert known is not None
+        return known
+
     def _operation(self, i: int) -> str:
+        """The name of a reduction in `arithmetic.h`."""
         output, _ = self._output(i)
-        logical = {"add": "maximum", "multiply": "minimum"} if output.dtype == bool else {}
-        return logical.get(str(output.reduce), str(output.reduce))
+        return self._fold(i).of_bools if output.dtype == bool else str(output.reduce)
 
     def _accumulator(self, i: int) -> tuple[str, str, str]:
-        """The type a reduction is accumulated in, its name in `arithmetic.h`, and the value of no elements."""
+        """The type that a reduction is accumulated in, its name in `arithmetic.h`, and the value for no elements."""
         output, kind = self._output(i)
-        operation = self._operation(i)
-        if output.dtype.kind == "f" and operation in ("add", "multiply"):
-            return "double", "f64", "-0.0" if operation == "add" else "1"
+        known = facts(self._operation(i)).fold
+        assert known is not None
         stored = c_type(output.dtype, stored=True)
-        if operation in ("add", "multiply"):
-            return stored, kind, "0" if operation == "add" else "1"
         if output.dtype.kind == "f":
-            return stored, kind, "-INFINITY" if operation == "maximum" else "INFINITY"
+            return *(("double", "f64") if known.wide else (stored, kind)), known.start
+        if known.none is not None:
+            return stored, kind, str(known.none)
         limits = np.iinfo(np.uint8 if output.dtype == bool else output.dtype)
-        extreme = limits.min if operation == "maximum" else limits.max
-        return stored, kind, literal(extreme, limits.dtype)
+        return stored, kind, literal(limits.min if known.lowest else limits.max, limits.dtype)
 
     def _compensated(self, i: int) -> bool:
         output, _ = self._output(i)
-        return output.dtype == np.float64 and output.reduce == "add"
+        return output.dtype == np.float64 and self._fold(i).compensated
 
     def _join(self, i: int, to: str, value: str, index: str = "") -> str:
         """The statement that takes one more value into an accumulator."""
@@ -214,7 +219,7 @@ class _Writer:
         self.lines += [f"const int64_t {name} = d[{k}];" for k, name in enumerate(self.numbers)]
 
     def _declare_arrays(self) -> None:
-        """The inputs, the outputs, and the room for the pieces of reductions, under their names."""
+        """The inputs, the outputs, and the memory for the pieces of reductions, under their names."""
         for i, access in enumerate(self.loop.inputs):
             self.lines.append(f"const {c_type(access.dtype, stored=True)} *const in{i} = (const void *)p[{i}];")
         for i in self.nest.outputs:
@@ -252,7 +257,7 @@ class _Writer:
             self.lines.append(text or f"{counters[-1][0]}++;")
 
     def _block(self) -> str:
-        """The statement for where a block begins and how many elements it has."""
+        """The statement for the start of a block and its number of elements."""
         n = f"size{len(self.nest.sizes) - 1}"
         if self.aligned:
             out = f"out{self.plain[0]}"
@@ -264,7 +269,7 @@ class _Writer:
         return f"const int64_t j0 = block * {BLOCK}, m = {n} - j0 < {BLOCK} ? {n} - j0 : {BLOCK};"
 
     def _task(self) -> None:
-        """The body of the loop over tasks: everything that goes into one block of results, or one reduced value."""
+        """The body of the loop over tasks: all the work for one block of results, or one reduced value."""
         put = self.lines.append
         if not self.inner_reduced:
             put(self._block())
@@ -295,7 +300,7 @@ class _Writer:
         put("}")
 
     def _body(self) -> None:
-        """One block: addresses, what does not vary within it, the SIMD loop, and the block's reductions."""
+        """One block: addresses, values that do not vary within it, the SIMD loop, and the block's reductions."""
         put, loop, last = self.lines.append, self.loop, len(self.nest.sizes) - 1
         used = self._used()
         varying = self._varying()
@@ -348,7 +353,7 @@ class _Writer:
         return f"const {c_type(step.dtype)} v{k} = {value};"
 
     def _address(self, array: str, inner: str) -> str:
-        """Where a block of an array begins."""
+        """The start of a block of an array."""
         axes = [axis for axis in [*self.kept, *self.swept] if f"{array}_{axis}" in self.numbers]
         return " + ".join([array, *(f"i{axis} * {array}_{axis}" for axis in axes), *([inner] if inner else [])])
 
@@ -383,7 +388,7 @@ class _Writer:
                 self.lines.append(f"for (int64_t j = 0; j < m; j++) s{name}[task * {BLOCK} + j] = a{name}[j];")
 
     def _combine(self) -> None:
-        """Joins the pieces of each result, in their order, whichever thread made them."""
+        """Join the pieces of each result in order, whichever thread made them."""
         if not self.reductions:
             return
         put = self.lines.append
@@ -476,7 +481,7 @@ def _header(name: str) -> str:
 
 
 def source(loop: Loop) -> tuple[str, list[int]]:
-    """The C source of a loop, complete, and the sizes and strides its function is to be called with."""
+    """The complete C source of a loop, and the sizes and strides to call its function with."""
     writers = [_Writer(loop, nest, number) for number, nest in enumerate(_nests(loop))]
     functions = [writer.write() for writer in writers]
     numbers: list[int] = []
@@ -489,6 +494,6 @@ def source(loop: Loop) -> tuple[str, list[int]]:
     main = _MAIN.format(
         inputs=len(loop.inputs), outputs=len(loop.outputs), offset=object.__basicsize__, calls="\n".join(calls)
     )
-    turning = any(step.name in ("sin", "cos", "tan") and step.dtype == np.float32 for step in loop.steps)
+    turning = any(facts(step.name).turns and step.dtype == np.float32 for step in loop.steps)
     parts = [*map(_header, ("sharing.h", "elementary.h", "arithmetic.h")), *functions, main]
     return (turns() if turning else "") + "\n".join(parts), numbers

@@ -1,18 +1,21 @@
-"""From C source to a loaded library: finds the system's compiler, and keeps what it made on disk.
+"""From C source to a loaded library: finds the system's compiler, and keeps compiled libraries on disk.
 
 An entry of the cache is a directory named by a hash of the source, the flags, the compiler and the processor; it holds
-`loop.c` (to be read), `loop.so` and `loop.sha256`, the hash of the library, which is checked before it is loaded: an
-entry that was cut short or damaged is built anew. An entry is made in a temporary directory beside it and takes its
-name by one rename, so that processes that build the same loop at once do not disturb one another, and a compilation
-that fails leaves nothing.
+`loop.c` (to be read), `loop.so` and `loop.sha256`, the hash of the library, which is checked before it is loaded: a
+truncated or damaged entry is rebuilt. An entry is made in a temporary directory beside it and takes its name by one
+rename, so processes that build the same loop at once do not disturb one another, and a failed compilation leaves
+nothing behind.
 
-What was used longest ago is removed when all entries together are larger than `LIMIT`: an entry that is loaded is
-marked as used, by its directory's time. A library that is removed while a process has it loaded stays with that
-process, and a process that finds its entry gone builds it anew.
+When all entries together are larger than `LIMIT`, the least recently used are removed: loading marks an entry as used,
+by its directory's time. A library that is removed while a process has it loaded stays with that process, and a process
+that finds its entry gone rebuilds it.
 
 A library is code that runs with the user's rights, so the cache is a directory that only the user can write:
-`$PULLBACK_CACHE`, or `pullback` in `$XDG_CACHE_HOME` or `~/.cache`. One that belongs to someone else, or that others
-may write, is refused. The compiler is `$CC`, or `cc`.
+`$PULLBACK_CACHE`, or `pullback` in `$XDG_CACHE_HOME` or `~/.cache`. A directory that belongs to another user, or that
+others may write, is refused. The compiler is `$CC`, or `cc`.
+
+Whatever goes wrong here (no home, a full disk, a compiler that hangs, a directory of someone else) is a
+`CompilerError`: the loop then runs as NumPy, and the user is told once.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -34,28 +38,28 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import message
 
 BASE_FLAGS = (
     "-std=gnu11 -O3 -shared -fPIC -pthread -w"
-    # No `errno` and no floating-point traps: what lets comparisons and roundings become SIMD. Everything that changes
-    # values stays off: products and sums are not contracted, nan, infinity and the sign of zero are kept.
+    # No `errno` and no floating-point traps: so comparisons and roundings can become SIMD. Options that change values
+    # stay off: products and sums are not contracted, nan, infinity and the sign of zero are kept.
     " -fno-math-errno -fno-trapping-math -ffp-contract=off"
     # Integers wrap around, as NumPy's do.
     " -fwrapv" + (" -Wl,-undefined,dynamic_lookup" if sys.platform == "darwin" else "")
-    # What a loop calls of Python is found when it is loaded; elsewhere that goes without saying.
+    # The Python functions that a loop calls are resolved when it is loaded; on other systems this is the default.
 ).split()
 
 OPTIONAL_FLAGS = [
     ["-march=native", "-mcpu=native"],
-    # The widest vectors there are: gcc and clang stop at half of AVX-512, which costs a quarter of the speed of `exp`.
+    # The widest vectors: gcc and clang stop at half of AVX-512, which costs a quarter of the speed of `exp`.
     ["-mprefer-vector-width=512"],
-    # SIMD as loops are marked for it; without OpenMP's library, which is for threads.
+    # SIMD for the loops marked for it, without OpenMP's library, which is for threads.
     ["-fopenmp-simd"],
 ]
-"""Of each line the first that the compiler takes is used, or none."""
+"""From each line, the first option that the compiler accepts is used, if any."""
 
 _PROBE = """#include <math.h>
 #include <pthread.h>
@@ -75,10 +79,13 @@ int pullback_probe(int n) {
 """
 
 LIMIT = 256 << 20
-"""Bytes of all entries together, above which those that were used longest ago are removed."""
+"""The total size in bytes above which the least recently used entries are removed."""
 
-_IN_USE = 60.0  # seconds after its last use in which an entry stays
-_STALE = 3600.0  # seconds after which a temporary directory belongs to nobody any more
+TIME_LIMIT = 120.0
+"""Seconds after which a compiler that has not come to an end is stopped. A loop takes it about one."""
+
+_IN_USE = 60.0  # seconds that an entry stays after its last use
+_STALE = 3600.0  # seconds after which a temporary directory is abandoned
 
 
 class Compiler(NamedTuple):
@@ -86,53 +93,67 @@ class Compiler(NamedTuple):
 
     command: tuple[str, ...]
     flags: tuple[str, ...]
-    identity: str  # of the compiler's binary and the processor: a change of either makes new entries
+    identity: str  # a hash of the compiler's binary and the processor: a change of either makes new entries
 
 
 class CompilerError(RuntimeError):
     """There is no C compiler that works, or it refused a source; the text shows what it printed."""
 
 
+class NoCompilerError(CompilerError):
+    """There is no C compiler here, and none was asked for: nothing is wrong with that."""
+
+
 def compiler() -> Compiler:
     """The system's compiler (`$CC`, or `cc`), found once in a process and for each value of `$CC`.
 
     Raises:
-        CompilerError: there is none, or what it compiles cannot be loaded.
+        CompilerError: there is none, or its libraries cannot be loaded.
     """
     found = _find(os.environ.get("CC") or "cc", os.environ.get("PULLBACK_CACHE"))
-    if isinstance(found, str):
-        raise CompilerError(found)
+    if isinstance(found, CompilerError):
+        raise type(found)(*found.args)
     return found
 
 
 @functools.lru_cache
-def _find(command: str, cache: str | None) -> Compiler | str:
-    """The compiler that `command` names, or the reason why there is none. `cache` is what the memory is keyed by."""
+def _find(command: str, cache: str | None) -> Compiler | CompilerError:
+    """The compiler that `command` names, or the reason why there is none. `cache` is a part of the memory's key."""
     if os.name != "posix":
-        return message("loops are compiled on POSIX systems alone", do="use the NumPy backend")
-    words = shlex.split(command)
-    path = shutil.which(words[0]) if words else None
-    if path is None:
-        return message(
-            f"there is no C compiler {command!r}",
-            do="install gcc or clang, name one in the environment variable CC, or use the NumPy backend",
-        )
-    status = os.stat(path)
-    identity = f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns} {words[1:]} {_processor()}"
+        return NoCompilerError(message("loops are compiled on POSIX systems alone", do="use the NumPy backend"))
     try:
+        words = shlex.split(command)
+        path = shutil.which(words[0]) if words else None
+        if path is None:
+            return (CompilerError if os.environ.get("CC") else NoCompilerError)(
+                message(
+                    f"there is no C compiler {command!r}",
+                    do="install gcc or clang, name one in the environment variable CC, or use the NumPy backend",
+                )
+            )
+        status = os.stat(path)
+        identity = f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns} {words[1:]} {_processor()}"
         return Compiler((path, *words[1:]), _flags((path, *words[1:]), identity), identity)
-    except (CompilerError, OSError) as error:
-        return str(error)
+    except CompilerError as error:
+        return error.with_traceback(None)
+    except OSError as error:
+        return CompilerError(str(error))
+    except ValueError as error:
+        return CompilerError(
+            message(
+                "the environment variable CC", expected="a command as a shell reads it", found=f"{command!r} ({error})"
+            )
+        )
 
 
 def _processor() -> str:
-    """What `-march=native` depends on: the processor's name and its instruction sets."""
+    """The facts that `-march=native` depends on: the processor's name and its instruction sets."""
     lines: dict[str, str] = {}
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             name, _, value = line.partition(":")
             if not line.strip():
-                break  # the first processor is told
+                break  # the first processor is enough
             lines[name.strip()] = value.strip()
     except OSError:
         pass
@@ -144,10 +165,12 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
     """The flags for a compiler, tried out once and then read from the cache."""
     folder = directory()
     note = folder / f"flags-{_digest(identity, *BASE_FLAGS, repr(OPTIONAL_FLAGS))}.json"
-    try:
-        return tuple(str(flag) for flag in json.loads(note.read_text()))
-    except (OSError, ValueError, TypeError):
-        flags = list(BASE_FLAGS)
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        held = json.loads(note.read_bytes())
+        flags = [str(flag) for flag in held["flags"]]
+        if held["checksum"] == _digest(identity, *flags):
+            return tuple(flags)
+    flags = list(BASE_FLAGS)  # nothing was tried yet, or what was noted is damaged
     _probe(Compiler(command, tuple(flags), identity))
     for choices in OPTIONAL_FLAGS:
         for choice in choices:
@@ -158,13 +181,13 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
             flags.append(choice)
             break
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as work:
-        (draft := Path(work, "flags")).write_text(json.dumps(flags))
+        (draft := Path(work, "flags")).write_text(json.dumps({"flags": flags, "checksum": _digest(identity, *flags)}))
         os.replace(draft, note)
     return tuple(flags)
 
 
 def _probe(candidate: Compiler) -> None:
-    """Compiles, loads and runs a few lines."""
+    """Compile, load and run a few lines."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=directory()) as work:
         library = ctypes.CDLL(str(_compile(_PROBE, candidate, Path(work))))
         if library.pullback_probe(5) != 10:
@@ -177,19 +200,30 @@ def _probe(candidate: Compiler) -> None:
 def directory() -> Path:
     """The cache's directory, made if need be with access for the user alone.
 
-    Where the default place cannot be written (a read-only home), the cache is a temporary directory of this process.
+    Where the default place cannot be written (a read-only home, or no home at all), the cache is a temporary directory
+    of this process.
 
     Raises:
         PermissionError: it belongs to another user, or others may write to it.
     """
     chosen = os.environ.get("PULLBACK_CACHE")
-    path = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pullback")
     try:
+        path = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pullback")
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: nobody knows of a home
         if chosen:
             raise
         return _temporary()
+    link = path.lstat()
+    if stat.S_ISLNK(link.st_mode) and link.st_uid not in (os.geteuid(), 0):
+        raise PermissionError(
+            message(
+                f"the cache of compiled loops, {path}",
+                expected="a directory, or a link that the user made",
+                found=f"a link that belongs to user {link.st_uid}, who may have it lead elsewhere at any time",
+                do="name another directory in the environment variable PULLBACK_CACHE",
+            )
+        )
     status = path.stat()
     if status.st_uid != os.geteuid():
         raise PermissionError(
@@ -212,20 +246,27 @@ def directory() -> Path:
     return path if os.access(path, os.W_OK) else _temporary()
 
 
-@functools.cache
 def _temporary() -> Path:
-    path, owner = tempfile.mkdtemp(prefix="pullback-"), os.getpid()
+    """The temporary directory of this process. One that was removed, or is that of a parent, is not used any more."""
+    path = _temporaries.get(os.getpid())
+    if path is None or not path.is_dir():
+        path = _temporaries[os.getpid()] = Path(tempfile.mkdtemp(prefix="pullback-"))
+        atexit.register(_remove, path, os.getpid())
+        if "multiprocessing.util" in sys.modules:  # whose children do not come to `atexit`
+            sys.modules["multiprocessing.util"].Finalize(None, _remove, (path, os.getpid()), exitpriority=0)
+    return path
 
-    def remove() -> None:
-        if os.getpid() == owner:  # not in a child that was forked
-            shutil.rmtree(path, ignore_errors=True)
 
-    atexit.register(remove)
-    return Path(path)
+_temporaries: dict[int, Path] = {}
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:  # not in a forked child
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _sweep(folder: Path) -> None:
-    """Removes the temporary directories of processes that were killed."""
+    """Remove the temporary directories of processes that were killed."""
     for path in folder.glob("tmp-*"):
         try:
             if time.time() - path.stat().st_mtime > _STALE:
@@ -235,9 +276,9 @@ def _sweep(folder: Path) -> None:
 
 
 def _evict(folder: Path) -> None:
-    """Removes what was used longest ago if there is more than `LIMIT`, down to three quarters: not at every turn.
+    """Remove the least recently used entries above `LIMIT`, down to three quarters: so not at every call.
 
-    What was used within a minute stays: it may have been made for a process that is about to load it.
+    Entries used within a minute stay: a process may be about to load them.
     """
     found: list[tuple[float, int, Path]] = []
     for note in folder.glob("*/loop.sha256"):
@@ -254,7 +295,7 @@ def _evict(folder: Path) -> None:
             if total <= LIMIT * 3 // 4 or time.time() - used < _IN_USE:
                 break
             with contextlib.suppress(OSError):
-                os.rename(entry, Path(work, entry.name))  # at once, so that nobody finds half of it
+                os.rename(entry, Path(work, entry.name))  # in one step, so that no process finds half of it
             total -= size
 
 
@@ -268,11 +309,18 @@ def load(source: str) -> ctypes.CDLL:
     """The library that `source`, a whole C file, compiles to: from memory, from the cache, or from the compiler.
 
     Raises:
-        CompilerError: there is no compiler, or it does not take the source.
-        PermissionError: the cache's directory is not the user's alone.
+        CompilerError: there is no compiler, it does not take the source, or the cache's directory cannot be used.
     """
     chosen = compiler()
-    folder = directory()
+    try:
+        return _load(source, chosen, directory())
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, CompilerError):
+            raise
+        raise CompilerError(f"the cache of compiled loops cannot be used: {error}") from error
+
+
+def _load(source: str, chosen: Compiler, folder: Path) -> ctypes.CDLL:
     key = _digest(source, *chosen.command, *chosen.flags, chosen.identity)
     path = str(folder / key)
     with _LOCK:
@@ -281,7 +329,7 @@ def load(source: str) -> ctypes.CDLL:
         return library
     entry = Path(path)
     library = _open(entry)
-    for _ in range(3):  # more than once only where processes replace a damaged entry at the same time
+    for _ in range(3):  # more than once only if processes replace a damaged entry at the same time
         if library is not None:
             break
         _make(source, chosen, entry)
@@ -308,7 +356,7 @@ def _open(entry: Path) -> ctypes.CDLL | None:
     except (OSError, ValueError):
         return None
     with contextlib.suppress(OSError):
-        os.utime(entry)  # it was used
+        os.utime(entry)  # marks it as used
     return library
 
 
@@ -321,7 +369,7 @@ def _load_error(entry: Path) -> str:
 
 
 def _make(source: str, chosen: Compiler, entry: Path) -> None:
-    """Compiles an entry beside its place and moves it there; what stands there is damaged, or another's work."""
+    """Compile an entry beside its place and move it there; an entry there is damaged, or another process made it."""
     _sweep(entry.parent)
     _evict(entry.parent)
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=entry.parent, ignore_cleanup_errors=True) as work:
@@ -344,24 +392,44 @@ def _make(source: str, chosen: Compiler, entry: Path) -> None:
 
 
 def _compile(source: str, chosen: Compiler, folder: Path) -> Path:
-    """Runs the compiler in `folder`; the library's path."""
+    """Run the compiler in `folder`; returns the library's path."""
     text, library = folder / "loop.c", folder / "loop.so"
     text.write_text(source)
     command = [*chosen.command, *chosen.flags, "-o", str(library), str(text), "-lm"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise CompilerError(f"the C compiler cannot be run: {error}") from None
-    if done.returncode != 0 or not library.exists():
-        output = (done.stderr + done.stdout).strip() or "nothing was printed"
+    status, output = _run(command)
+    if status != 0 or not library.exists():
         raise CompilerError(
             message(
-                f"{shlex.join(chosen.command)} refused a generated loop (exit status {done.returncode})",
+                f"{shlex.join(chosen.command)} refused a generated loop (exit status {status})",
                 do="report this text with the function that was compiled, or use the NumPy backend",
             )
-            + f"\n  It was run as: {shlex.join(command)}\n{output[:4000]}"
+            + f"\n  It was run as: {shlex.join(command)}\n{output.strip()[:4000] or 'nothing was printed'}"
         )
     return library
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """The exit status of a command and what it printed. It is stopped, with what it has started, at `TIME_LIMIT`."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        process = subprocess.Popen(command, text=True, errors="replace", start_new_session=True, **pipes)
+    except OSError as error:
+        raise CompilerError(f"the C compiler cannot be run: {error}") from None
+    with process:
+        try:
+            output, _ = process.communicate(timeout=TIME_LIMIT)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise CompilerError(
+                message(
+                    f"{shlex.join(command)} has not come to an end within {TIME_LIMIT:g} seconds",
+                    do="run that command to see why, or use the NumPy backend",
+                )
+            ) from None
+    return process.returncode, output
 
 
 def _digest(*texts: str) -> str:

@@ -1,4 +1,4 @@
-"""`Loop`: the one form in which elementwise work and the reductions that end it reach a backend.
+"""`Loop`: the form in which backends get elementwise work and the reductions that end it.
 
 The planner (`fuse.py`) cuts a trace into loops and calls; a backend (`blocks.py` with NumPy, `c.py` with the system's
 compiler) turns a loop into a function of arrays. A backend is a module with
@@ -9,7 +9,7 @@ The function takes the loop's inputs (C-contiguous arrays, as `Access` says) and
 arrays of the loop's shape, with the reduced axes dropped), and writes the outputs. No output overlaps an input
 or another output.
 
-What a step means is what the NumPy ufunc of its name means, and every conversion is a step of its own:
+A step has the meaning of the NumPy ufunc of its name, and every conversion is a separate step:
 
 * the operands of a ufunc step have exactly the dtypes of one of that ufunc's loops (`float32, float32` for a
   float32 `add`; comparisons take two operands of one dtype and give `bool`), so a backend never promotes;
@@ -18,7 +18,7 @@ What a step means is what the NumPy ufunc of its name means, and every conversio
 * `"const"` carries a scalar of its dtype in `value`, `"load"` the number of the input it reads.
 
 Steps come in order: each names only earlier ones. A reduction has the meaning of the ufunc's `reduce`: `maximum` and
-`minimum` hand a NaN on, the sum of no elements is 0, and a sum of many is as accurate as a pairwise one.
+`minimum` pass a NaN on, the sum of no elements is 0, and a sum of many is as accurate as a pairwise one.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Step(NamedTuple):
 
 
 class Access(NamedTuple):
-    """How a loop reads an input: C-contiguous over the axes along which it varies, the same value along the others."""
+    """The access to an input: C-contiguous over the axes that it varies along, the same value along the others."""
 
     dtype: np.dtype[Any]
-    varies: tuple[bool, ...]  # for each axis of the loop's shape: False where the input is broadcast along it
+    varies: tuple[bool, ...]  # for each axis of the loop's shape: False if the input is broadcast along it
 
 
 class Output(NamedTuple):
-    """What a loop writes: a step for every element, or the reduction of a step over some axes."""
+    """An output of a loop: a step for every element, or the reduction of a step over some axes."""
 
     step: int
     dtype: np.dtype[Any]  # the step's own
@@ -54,7 +54,7 @@ class Output(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Elementwise work over one shape, with what it reads and writes."""
+    """Elementwise work over one shape, with its inputs and outputs."""
 
     shape: tuple[int, ...]
     inputs: tuple[Access, ...]

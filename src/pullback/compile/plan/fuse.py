@@ -1,7 +1,7 @@
 """From a `Program` to stages: elementwise values and the reductions that end them go into `Loop`s, the rest are calls.
 
 Values are taken in order. A value joins the loops that make its operands, or that read the same inputs, if they have
-its shape and no loop would have to wait for itself. A value that another shape or a call needs goes through memory.
+its shape and no loop would then wait for itself. A value that another shape or a call needs goes through memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Stage = LoopStage | CallStage
 
 def memory(value: Value) -> Value:
     """The value whose memory this value lies in."""
-    while value.kind == "reshape":
+    while value.kind == "reshaped":
         value = value.args[0]
     return value
 
@@ -54,8 +54,8 @@ class _Group:
         self.number, self.shape = number, shape  # shape: None for a call
         self.members: list[Value] = []
         self.reads: set[Value] = set()  # the values it reads from memory or makes itself
-        self.after = 0  # the groups it waits for, directly or through others, one bit each
-        self.behind = 0  # those whose results it reads from memory: it cannot be merged with them
+        self.after = 0  # the groups that it waits for, directly or through others, one bit each
+        self.behind = 0  # the groups whose results it reads from memory: it cannot be merged with them
 
         self.bit = 1 << number
 
@@ -80,7 +80,7 @@ class _Fusion:
         self._count = 0
 
     def maker(self, value: Value) -> _Group | None:
-        """The group that makes a value, also if the value is seen through a view."""
+        """The group that makes a value, also through a view."""
         if value in self.available:
             return None
         value = memory(source(memory(value)))
@@ -88,7 +88,7 @@ class _Fusion:
 
     def enter(self, value: Value) -> None:
         """Put a value into a group."""
-        if value.kind in ("const", "array", "input", "reshape"):
+        if value.kind in ("const", "array", "input", "reshaped"):
             return
         looped = value.kind in ("map", "reduce") and all(v.dtype.kind in _FUSABLE for v in (value, *value.args))
         if not looped:
@@ -129,7 +129,7 @@ class _Fusion:
         return [self.groups[n] for n in dict.fromkeys(numbers) if n in self.groups]
 
     def _beyond(self, group: _Group, wanted: int) -> int:
-        """All groups that a group would wait for if it waited for these."""
+        """All groups that a group would wait for, if it waited for these."""
         bits = wanted = wanted & ~group.bit
         for number in _numbers(wanted):
             bits |= self.groups[number].after
@@ -169,7 +169,7 @@ class _Fusion:
                         other.after |= group.after
 
     def _merge(self, into: _Group, other: _Group) -> None:
-        """Make two loops one, if neither has to wait for the other through a third."""
+        """Merge two loops, if neither waits for the other through a third."""
         if into.shape != other.shape or len(into.members) + len(other.members) > STEPS_PER_LOOP:
             return
         both = into.bit | other.bit
@@ -209,11 +209,11 @@ def schedule(outs: Sequence[Value], available: Iterable[Value]) -> list[Stage]:
         group = fusion.of.get(value)
         for arg in value.args:
             held = memory(source(arg))
-            if value.kind not in ("reshape", "broadcast") and fusion.of.get(held) is not group:
+            if value.kind not in ("reshaped", "broadcast") and fusion.of.get(held) is not group:
                 written.add(held)
             if arg is not source(arg) and group is not None and group.shape is None:
                 written |= {held, arg}
-            if value.kind in ("reshape", "broadcast"):
+            if value.kind in ("reshaped", "broadcast"):
                 continue
             if memory(arg).kind == "broadcast":  # a repeated value must be written out in another shape
                 written |= {memory(arg), held}
@@ -233,7 +233,7 @@ def schedule(outs: Sequence[Value], available: Iterable[Value]) -> list[Stage]:
 
 
 def _with_repeats(stages: list[Stage], repeats: list[Value]) -> list[Stage]:
-    """Add stages that write repeated values to memory, each as soon as the value it repeats is there."""
+    """Add stages that write repeated values to memory, each as soon as the repeated value exists."""
     for value in repeats:
         wanted = memory(value.args[0])
         place = 0
@@ -286,7 +286,7 @@ def _varies(shape: Shape, whole: Shape) -> tuple[bool, ...]:
 
 
 def collapsed(loop: Loop) -> Loop:
-    """The same loop over as few axes as possible: axes that no input or output tells apart become one."""
+    """The same loop over as few axes as possible: axes that no input or output distinguishes become one."""
     kinds = [
         (*(a.varies[i] for a in loop.inputs), *(o.reduce is not None and i in o.axes for o in loop.outputs))
         for i in range(len(loop.shape))

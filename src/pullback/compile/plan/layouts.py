@@ -1,8 +1,8 @@
-"""Products of matrices in a plan: the order of axes in which the memory of a product is laid out.
+"""Products of matrices in a plan: the order of axes in the memory of a product.
 
 A linear layer's gradient is the transpose of a product. BLAS writes a product transposed at no extra cost; transposing
-it afterwards takes as long as a small product. So a product that is only read in another order of its axes is laid out
-in that order.
+it afterwards takes as long as a small product. So a product that is only read in another order of its axes is stored in
+that order.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..backends.steps import function
 from ..trace.program import Value
 from .fuse import memory
 
 
 class Turned(NamedTuple):
-    """How a product is seen: the value that has its axes in another order, in which its memory is; and the order in
-    which the axes of that are the product's."""
+    """The layout of a product: the value with its axes in the order of memory, and that value's axes in the product's
+    order."""
 
     view: Value
     axes: tuple[int, ...]
 
 
 def turned(calls: Sequence[Value], reads: Iterable[Value]) -> dict[Value, Turned]:
-    """The products that are read in one other order of axes and no other way. reads: all that is read."""
+    """The products that are only read in one other order of axes. reads: all values that are read."""
     found: dict[Value, Turned] = {}
     products = {value for value in calls if _is_product(value)}
     for value in calls if products else ():
@@ -44,18 +45,13 @@ def turned(calls: Sequence[Value], reads: Iterable[Value]) -> dict[Value, Turned
 
 
 def _is_product(value: Value) -> bool:
-    return value.kind == "call" and value.fn is np.matmul and len(value.shape) > 1 and not value.params[1]
+    return value.kind == "call" and function(value.fn).product and len(value.shape) > 1 and not value.params[1]
 
 
 def _order(value: Value) -> list[int] | None:
-    """The order in which a value has the axes of its argument; None if it is no such value."""
-    if value.kind != "call" or value.fn not in (np.swapaxes, np.transpose):
+    """The order in which a value has the axes of its argument; None if it is not such a value."""
+    order = function(value.fn).order if value.kind == "call" else None
+    if order is None:
         return None
     (_, *how), kwargs = value.params
-    order = [*range(len(value.shape))]
-    if value.fn is np.swapaxes:
-        a, b = how
-        order[a], order[b] = order[b], order[a]
-        return order
-    axes = kwargs.get("axes", how[0] if how else None)
-    return order[::-1] if axes is None else [order[a] for a in axes]
+    return order(len(value.shape), *how, **kwargs)

@@ -1,12 +1,13 @@
 """`Plan`: stages as one function of arrays, written out as straight Python code.
 
 Every value has a variable; every loop and every call has a line. A result that is no longer needed lends its memory to
-later ones. Large results reuse memory of an earlier run once nobody holds it: fresh pages cost more than arithmetic.
+later ones. Large results reuse the memory of an earlier run once it is free: fresh pages cost more than arithmetic.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from ... import errors
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
+from ..backends.steps import function
 from ..trace.program import Slot, Value
 from .fuse import CallStage, LoopStage, Stage, memory
 from .layouts import turned
@@ -22,15 +24,14 @@ from .saving import is_view
 
 Array = np.ndarray[Any, Any]
 _LARGE = 1 << 18
-_OUT = (np.matmul,)
 
 
 class TraceChangedError(RuntimeError):
-    """A call gave a result of another shape than when it was traced."""
+    """A call gave a result of another shape than in the trace."""
 
 
 class Buffer:
-    """Arrays of one shape and dtype; an array that nobody else holds is given out again."""
+    """Arrays of one shape and dtype; an array without other references is handed out again."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype
@@ -39,7 +40,7 @@ class Buffer:
     def take(self) -> Array:
         """An array, with any values in it."""
         for array in self.held if _COUNTS else ():
-            # this list, this variable and the argument of the call: any other holder adds one
+            # this list, this variable and the argument of the call; any other reference adds one
             if sys.getrefcount(array) == _UNUSED:
                 return array
         array = np.empty(self.shape, self.dtype)
@@ -56,7 +57,7 @@ def _count_of_unused() -> int:
 
 
 _UNUSED = _count_of_unused()
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the interpreter lock, a count says nothing
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the interpreter lock, a count proves nothing
 
 
 def contiguous(array: Any) -> Array:
@@ -65,28 +66,42 @@ def contiguous(array: Any) -> Array:
 
 
 def owned(array: Any, *others: Array) -> Array:
-    """An array whose memory nobody else holds."""
+    """An array that shares its memory with no other."""
     if type(array) is np.ndarray and array.base is None and not any(array is other for other in others):
         return array
     return np.array(array)
 
 
 def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
-    """The backend for a loop ("c" or "numpy"), and why it is not C."""
+    """The backend for a loop ("c" or "numpy"), and the reason if it is not C."""
     if wanted == "numpy":
         return "numpy", "backend='numpy' was asked for"
-    reason = c.unavailable()
-    if reason is not None and wanted == "c":
+    failure = c.failure()
+    if failure is not None and wanted == "c":
         raise RuntimeError(
             errors.message(
                 "compile(backend='c')",
                 expected="a C compiler",
-                found=reason,
+                found=str(failure),
                 do="install one, or leave backend= out, which then takes NumPy",
             )
         )
-    reason = reason or c.supports(loop)
+    if failure is not None:
+        _tell(failure)
+    reason = c.supports(loop) if failure is None else str(failure)
     return ("c", "") if reason is None else ("numpy", reason)
+
+
+_told: set[str] = set()
+
+
+def _tell(failure: cache.CompilerError) -> None:
+    """Warn once in a process that loops run as NumPy, unless there is simply no compiler."""
+    if not isinstance(failure, cache.NoCompilerError) and "failure" not in _told:
+        _told.add("failure")
+        warnings.warn(
+            f"compile: loops run as NumPy, for they cannot be compiled: {failure}", stacklevel=errors.callers_level()
+        )
 
 
 class Plan:
@@ -103,8 +118,8 @@ class Plan:
         fresh: Sequence[bool],
         given_away: bool = False,
     ) -> None:
-        """fresh: the `outs` that belong to the caller, in memory of their own. given_away: they may become a gradient,
-        whose memory nobody else may hold."""
+        """fresh: the `outs` that belong to the caller, in new memory. given_away: they may become a gradient, whose
+        memory must be unshared."""
         self._given_away = given_away
         self.stages, self.inputs, self.outs = stages, inputs, outs
         self.backend, self.threads = backend, threads
@@ -112,18 +127,15 @@ class Plan:
         self._names: dict[Value, str] = {v: f"a{i}" for i, v in enumerate(inputs)}
         self._space: dict[str, Any] = {
             "__name__": "pullback.compile.generated",
-            "contiguous": contiguous,
-            "owned": owned,
-            "ndarray": np.ndarray,
-            "asarray": np.asarray,
             "check": _check,
+            **{known.__name__: known for known in (contiguous, owned, np.ndarray, np.asarray)},
         }
         self._lines: list[str] = []
         calls = [s.value for s in stages if isinstance(s, CallStage)]
         self._turned = turned(calls, [value for _, value in self._reads()])
         self._turned_views = {how.view for how in self._turned.values()}
         self._last = self._last_uses()
-        self._own: set[Value] = set()  # in memory that this plan has made and that nothing else reads
+        self._own: set[Value] = set()  # in memory that this plan has made and nothing else reads
         self._spare: dict[Any, list[str]] = {}
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
@@ -146,14 +158,14 @@ class Plan:
         return name
 
     def _name(self, value: Value) -> str:
-        """The variable of a value; it is made here for a constant or for a view."""
+        """The variable of a value; made here for a constant or a view."""
         found = self._names.get(value)
         if found is None:
             if value.kind == "array":
                 found = self._constant(value.params)
             elif value.kind == "const":
                 found = self._constant(np.asarray(value.params))
-            elif value.kind == "reshape":
+            elif value.kind == "reshaped":
                 held = self._name(value.args[0])
                 found = f"v{value.number}"
                 self._lines.append(f"{found} = {held}.reshape({value.shape!r})")
@@ -222,6 +234,7 @@ class Plan:
         except cache.CompilerError as error:
             if self.backend == "c":
                 raise
+            _tell(error)
             name, reason = "numpy", str(error)
             run = blocks.build(stage.loop, self.threads)
         self.backends.append((name, reason))
@@ -241,7 +254,7 @@ class Plan:
 
     def _call(self, stage: CallStage) -> None:
         value = stage.value
-        if value in self._turned_views:  # it was made together with its product, whose axes it reorders
+        if value in self._turned_views:  # made together with its product, whose axes it reorders
             return
         if value.kind == "broadcast":
             self._name(value)
@@ -258,7 +271,7 @@ class Plan:
         names = [self._name(a) for a in value.args]
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
-        if value.fn in _OUT and value.shape and not kwargs:
+        if function(value.fn).product and value.shape and not kwargs:
             out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
@@ -285,7 +298,7 @@ class Plan:
                 self._own.discard(self._held(arg))
 
     def _numpy(self, value: Value) -> None:
-        """A value that no loop makes, e.g. of a dtype that loops do not have."""
+        """A value that no loop makes, e.g. with a dtype that loops lack."""
         names = [self._name(a) for a in value.args]
         name = f"v{value.number}"
         if value.kind == "reduce":
@@ -293,7 +306,7 @@ class Plan:
         elif value.fn == "cast":
             text = f"{names[0]}.astype({self._constant(value.dtype)})"
         else:
-            text = f"{self._constant(np.where if value.fn == 'where' else getattr(np, value.fn))}({', '.join(names)})"
+            text = f"{self._constant(getattr(np, value.fn))}({', '.join(names)})"
         self._lines.append(f"{name} = {text}")
         self._names[value] = name
 
@@ -314,12 +327,12 @@ class Plan:
 
     def _finish(self, fresh: Sequence[bool]) -> None:
         names: list[str] = []
-        # this memory is kept for backward or is another result's: a result must not lie there
+        # this memory is kept for backward or holds another result: a result must not lie in it
         given = {self._held(out) for out, returned in zip(self.outs, fresh, strict=True) if not returned}
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)
             if returned:
-                made_here = held.kind in ("map", "reduce") or held.fn in _OUT or held in self._turned_views
+                made_here = held.kind in ("map", "reduce") or function(held.fn).product or held in self._turned_views
                 made_here = made_here and held is memory(out)
                 if held in given:
                     self._lines.append(f"r{len(names)} = {self._constant(np.array)}({name})")

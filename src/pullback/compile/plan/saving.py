@@ -1,32 +1,25 @@
-"""Which values forward keeps for backward, and which ones backward computes again.
+"""The choice of values that forward keeps for backward; backward recomputes the others.
 
-Values that lie in memory anyway are kept: arguments, results, and the results of calls and reductions. Elementwise
-values that forward does not write are computed again from these. That costs no memory, and little time beside reading
-it. A value is kept after all if computing it takes long, or if it would keep more memory alive than the value itself.
+Values that are in memory anyway are kept: arguments, results, and the results of calls and reductions. Elementwise
+values that forward does not write are recomputed from these. That costs no memory, and little time compared with
+reading. A value is still kept if computing it takes long, or if recomputing it would keep more memory alive than the
+value itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
+from ..backends.steps import facts, function
 from ..trace.program import Value, reachable
-from ..trace.symbols import taken
 from .fuse import LoopStage, Stage, source
 
 COST_LIMIT = 40
-"""Of computing an element again, in additions."""
-_COSTS = {
-    **dict.fromkeys("divide reciprocal sqrt remainder fmod floor_divide cbrt".split(), 4),
-    **dict.fromkeys("exp exp2 expm1 log log2 log10 log1p tanh sin cos".split(), 10),
-    **dict.fromkeys("tan sinh cosh arcsin arccos arctan arcsinh arccosh arctanh arctan2 power float_power".split(), 25),
-    **dict.fromkeys("logaddexp logaddexp2 hypot".split(), 25),
-}
+"""The cost of recomputing an element, in additions."""
 
 
 class Saving:
-    """Which values of the forward pass a backward pass is given."""
+    """The values of the forward pass that a backward pass gets."""
 
     def __init__(
         self,
@@ -56,7 +49,7 @@ class Saving:
             return
         if value in self.arguments or (value.kind == "item" and value.args[0] in self.made):
             self.saved[value] = None
-        elif value.kind in ("reshape", "broadcast") or is_view(value) or value not in self.made:
+        elif value.kind in ("reshaped", "broadcast") or is_view(value) or value not in self.made:
             self.recomputed[value] = None
             self._want_all(value.args)
         elif value.kind != "map" or value in self.written or not self._worthwhile(value):
@@ -66,12 +59,12 @@ class Saving:
             self._want_all(value.args)
 
     def _want_all(self, values: Iterable[Value]) -> None:
-        """Make sure that backward has values: earlier ones first, since others may be made from them."""
+        """Make sure that backward has values: earlier ones first, since later ones may be made from them."""
         for value in sorted(set(values), key=lambda v: v.number):
             self._want(value)
 
     def _worthwhile(self, value: Value) -> bool:
-        """Whether to compute an elementwise value again."""
+        """Whether to recompute an elementwise value."""
         if self._cost(value) > COST_LIMIT:
             return False
         extra = sum(v.nbytes for v in self._leaves(value) if v not in self.saved and v not in self.arguments)
@@ -100,14 +93,10 @@ class Saving:
         if in_memory:
             return 0
         if value not in self._costs:
-            self._costs[value] = _COSTS.get(value.fn, 1) + sum(self._cost(a) for a in value.args)
+            self._costs[value] = facts(value.fn).cost + sum(self._cost(a) for a in value.args)
         return self._costs[value]
 
 
 def is_view(value: Value) -> bool:
     """Whether a call returns a view of its argument."""
-    return value.kind == "call" and bool(getattr(value.fn, "view", False) or value.fn in VIEWS)
-
-
-VIEWS: set[object] = {np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.diagonal, np.flip, taken}
-"""NumPy's functions whose result lies in the memory of their argument."""
+    return value.kind == "call" and bool(getattr(value.fn, "view", False) or function(value.fn).view)

@@ -1,8 +1,8 @@
-"""What a function reaches besides its arguments: the tensors it computes with, and the values that must not change.
+"""The values that a function reaches besides its arguments: tensors that it uses, and values that must not change.
 
 Tensors become arguments of the program if they are in the function's closure, globals or defaults, in objects and
-containers there (such as a module with its parameters), or in functions that it calls by name. For a trace the function
-is made again with other tensors instead; nothing of the caller's is written to, so other threads see no difference.
+containers there (such as a module with its parameters), or in functions that it calls by name. For a trace, a copy of
+the function is made with other tensors; no object of the caller is written to, so other threads see no difference.
 Numbers and the like are part of the program, which is valid for as long as they are unchanged.
 """
 
@@ -21,19 +21,19 @@ from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
 
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
-"""What is part of a program by its value."""
+"""Types whose values are part of a program."""
 _DEEPEST = 24
 
 
 class Environment:
-    """The tensors that can be reached from a function and other roots, and where they were found."""
+    """The tensors that can be reached from a function and other roots, and their places."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.tensors: list[Tensor] = []
-        self._items: list[tuple[Any, Any, Any]] = []  # (mapping, key, what is there)
+        self._items: list[tuple[Any, Any, Any]] = []  # (mapping, key, value)
         self._cells: list[tuple[Any, Any]] = []
         self._lists: list[tuple[Any, tuple[Any, ...]]] = []
-        self._holds: dict[int, bool] = {}  # by id: whether tensors can be reached from it
+        self._holds: dict[int, bool] = {}  # by id: whether tensors can be reached from the object
         self._kept: list[Any] = []  # kept alive, so that no id is given to another object
         self._labels: dict[int, str] = {}
         self._roots = list(roots)
@@ -41,7 +41,7 @@ class Environment:
             self._scan(root, 0, "self")
 
     def holds_still(self) -> bool:
-        """Whether everything is still the same, in the same place."""
+        """Whether all values are still the same, in the same places."""
         for mapping, key, value in self._items:
             if mapping.get(key) is not value and not equal(mapping.get(key), value):
                 return False
@@ -54,17 +54,17 @@ class Environment:
         )
 
     def label(self, value: Any) -> str:
-        """The function's own name for something that it reaches; "" if it does not reach it."""
+        """The function's own name for an object that it reaches; "" if it does not reach it."""
         return as_written(self._labels.get(id(value), ""))
 
     def reached(self) -> list[Any]:
         """The functions, objects and containers that can be reached."""
         return self._kept
 
-    # Looking -------------------------------------------------------------------------------------------------------
+    # Scanning -------------------------------------------------------------------------------------------------------
 
     def _scan(self, value: Any, depth: int, label: str) -> bool:
-        """Whether tensors can be reached from a value. They are noted, and so are the values to be guarded."""
+        """Whether tensors can be reached from a value. The tensors are noted, and so are the values to be guarded."""
         if isinstance(value, Tensor):
             if not any(t is value for t in self.tensors):
                 self.tensors.append(value)
@@ -72,7 +72,7 @@ class Environment:
             return True
         if isinstance(value, PLAIN) or id(value) in self._holds or depth > _DEEPEST:
             return self._holds.get(id(value), False)
-        self._holds[id(value)] = False  # while it is being scanned: a way back to it adds nothing
+        self._holds[id(value)] = False  # while it is being scanned: a reference back to it adds nothing
         self._kept.append(value)
         self._labels[id(value)] = label
         found = False
@@ -120,17 +120,17 @@ class Environment:
         if wrapped is not None:
             yield "self", wrapped
 
-    # Making it again -------------------------------------------------------------------------------------------------
+    # Copying -------------------------------------------------------------------------------------------------
 
     def replaced(self, value: Any, by: dict[int, Tensor], made: dict[int, Any] | None = None) -> Any:
-        """A copy of this value that reaches other tensors instead of its own (found by the ids of its own)."""
+        """A copy of this value with other tensors instead of its own (found by the ids of its own)."""
         made = {} if made is None else made
         if isinstance(value, Tensor):
             return by.get(id(value), value)
         if not self._holds.get(id(value), False):
             return value
         if id(value) not in made:
-            made[id(value)] = value  # a way back to this value while its copy is being made
+            made[id(value)] = value  # a reference back to this value while its copy is being made
             made[id(value)] = self._made_again(value, by, made)
         return made[id(value)]
 
@@ -208,7 +208,7 @@ def _globals_of(fn: types.FunctionType) -> list[str]:
 
 
 def names_of(fn: types.FunctionType) -> list[str]:
-    """The global names that a function written by the user mentions; library functions are not looked into."""
+    """The global names that a function written by the user mentions; library functions are not scanned."""
     return [] if _is_library(fn.__module__) else _names_in(fn.__code__)
 
 
@@ -217,14 +217,14 @@ def _is_library(module: Any) -> bool:
 
 
 def is_object(value: Any) -> bool:
-    """Whether its attributes are looked into: an instance of a class written in Python."""
+    """Whether its attributes are scanned: an instance of a class written in Python."""
     if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType, np.generic)):
         return False
     return hasattr(value, "__dict__") and type(value).__flags__ & (1 << 9) != 0
 
 
 def _guarded(value: Any) -> bool:
-    """Whether the program holds for this value only."""
+    """Whether the program is valid for this value only."""
     return not isinstance(value, (types.ModuleType, type))
 
 

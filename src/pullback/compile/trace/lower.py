@@ -17,11 +17,12 @@ from ...interpreters.functions import recording
 from ...interpreters.traced import Entry, Ref, Trace
 from ...tensor import dtypes
 from ...tensor.tensor import wrap
+from ..backends.steps import ASKED
 from .program import Program, Value
 from .symbols import Opaque, Symbol, called, symbol
 
 if TYPE_CHECKING:
-    from ...table.entry import Op
+    from ...table.op import Op
 
 Array = np.ndarray[Any, Any]
 
@@ -38,12 +39,12 @@ class Lowered:
         repeated: Collection[int],
     ) -> None:
         """captured: the numbers of tensors from outside, which are read in each call. known: the values of arguments,
-        by their numbers, in `program`, an earlier one that is continued. repeated: the numbers of arguments that are
-        given as one element."""
+        by their numbers, in `program`, an earlier program that is continued. repeated: the numbers of arguments that
+        are given as one element."""
         self.program = Program() if program is None else program
         self.values: dict[int, Value] = {}
         self.inputs: dict[int, Value] = {}  # the given value of each argument, before it is repeated
-        self.opaque: dict[str, str] = {}  # the operations that were not taken apart, and why
+        self.opaque: dict[str, str] = {}  # the operations that were not decomposed, and the reason
         self._examples = trace.examples
         for number in (*trace.inputs, *captured):
             example = trace.examples[number]
@@ -56,7 +57,7 @@ class Lowered:
                 self.values[number] = self.program.array(trace.examples[number])
         for entry in trace.entries:
             self._enter(entry)
-        self._examples = []  # as large as all that the function computes
+        self._examples = []  # as large as everything that the function computes
 
     def _enter(self, entry: Entry) -> None:
         if entry.op is None:
@@ -72,7 +73,7 @@ class Lowered:
             self.values[number] = value
 
     def _apart(self, op: Op, entry: Entry) -> list[Value]:
-        """The values that the operation's forward consists of."""
+        """The values that make up the operation's forward."""
         args = _replaced(entry.args, self._symbol)
         kwargs = _replaced(entry.kwargs, self._symbol)
         if any(s.dtype.kind == "V" for s in _symbols((args, kwargs))):
@@ -105,7 +106,7 @@ class Lowered:
         return values
 
     def _promoted(self, op: Op, args: tuple[Any, ...]) -> list[Any]:
-        """The operands of an elementwise operation in the dtype they have in common."""
+        """The operands of an elementwise operation in their common dtype."""
         found = [args[i].example if isinstance(args[i], Symbol) else args[i] for i in op.promoted if i < len(args)]
         found = [p for p in found if p is not None or not op.defaults]
         dtype = dtypes.result_type(found)
@@ -118,7 +119,7 @@ class Lowered:
                 operands.append(a)
             elif isinstance(a, Symbol):
                 operands.append(a.astype(dtype))
-            else:  # a number beside a tensor of floats is left to NumPy, as on the fast path
+            else:  # a number next to a tensor of floats is left to NumPy, as on the fast path
                 operands.append(a if plain else symbol(self.program, np.asarray(a).astype(dtype)))
         return operands
 
@@ -140,27 +141,12 @@ class Lowered:
 
 
 def _reason(error: Exception) -> str:
-    """Why an operation is not taken apart, in words: errors of its code speak of symbols, which a user never sees."""
+    """The reason why an operation is not decomposed, in the user's terms: errors of its code mention symbols."""
     if isinstance(error, Opaque):
         return str(error)
     if isinstance(error, AttributeError) and isinstance(error.obj, Symbol):
-        return _ASKED.get(str(error.name), f"its code asks an array for {error.name}, for which there is no loop")
+        return ASKED.get(str(error.name), f"its code asks an array for {error.name}, for which there is no loop")
     return "its code is for arrays and works with what is in them"
-
-
-_ASKED = {
-    "min": "its code asks for the smallest element",
-    "max": "its code asks for the largest element",
-    "item": "its code asks for the value of an element",
-    "tolist": "its code asks for the values",
-    "nonzero": "its code asks which elements are not zero",
-    "any": "its code asks whether any element is true",
-    "all": "its code asks whether all elements are true",
-    "strides": "its code asks how an array lies in memory",
-    "flags": "its code asks how an array lies in memory",
-    "base": "its code asks whose memory an array is",
-    "ctypes": "its code asks where an array lies in memory",
-}
 
 
 class _Boxed(NamedTuple):
@@ -219,5 +205,5 @@ def same(made: Array, expected: Array) -> bool:
     tolerance = 64 * float(np.finfo(made.dtype).eps)
     with np.errstate(all="ignore"):
         sizes = np.abs(expected[np.isfinite(expected)])
-        small = tolerance * float(sizes.max(initial=0))  # the rest of cancelling terms is no more exact than the terms
+        small = tolerance * float(sizes.max(initial=0))  # a sum that cancels is no more exact than its terms
         return bool(np.allclose(made, expected, rtol=tolerance, atol=small, equal_nan=True))

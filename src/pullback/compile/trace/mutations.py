@@ -1,11 +1,11 @@
-"""Refuses what a function may not do while it is traced: set variables, attributes and items that outlive the call.
+"""Refuses forbidden changes while a function is traced: setting variables, attributes and items that outlive the call.
 
 A program has arguments and results, and writes to tensors in place; it sets no name. A value set in the traced call
 would keep that value in every further call, so setting it is refused. Most such values were set in copies, which the
 trace works on (`closure.py`); the others are put back.
 
-The first use of a `functools.cached_property` is no such change: its value does not depend on who asks. It is computed
-beforehand, as it is written, and the trace begins again.
+The first use of a `functools.cached_property` is allowed: its value does not depend on the caller. It is computed
+first, uncompiled, and the trace begins again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FirstUseError(TraceError):
         super().__init__(f"compile: {names} was computed for the first time while the function was traced")
 
     def computed(self) -> bool:
-        """Compute them, as they are written; return whether each has a value now."""
+        """Compute them, uncompiled; return whether each has a value now."""
         for owner, name in self.uses:
             getattr(owner, name)
         return all(name in vars(owner) for owner, name in self.uses)
@@ -45,8 +45,8 @@ class _Place:
     """A container of values by their names, as it was before the call."""
 
     def __init__(self, label: str, holder: Any, form: str, copied: bool, names: Any = None, owner: Any = None) -> None:
-        """label: the user's name for the holder. form: how a value in it is named. copied: the trace works on a
-        copy. names: the names that are looked at; None: all. owner: the object whose attributes they are."""
+        """label: the user's name for the holder. form: the format of a value's name. copied: the trace works on a copy.
+        names: the names to check; None: all. owner: the object with these attributes."""
         self.label, self.holder, self.form, self.copied, self.names = label, holder, form, copied, names
         self.owner = owner
         self.before = self._contents()
@@ -64,7 +64,7 @@ class _Place:
         return [(self.owner, n) for n in new if isinstance(getattr(kind, n, None), functools.cached_property)]
 
     def changes(self) -> Iterator[str]:
-        """The names of changed values. A container that is no copy may have grown, but not by traced tensors."""
+        """The names of changed values. A container that is not a copy may have grown, but not by traced tensors."""
         now = self._contents()
         cached = {name for _, name in self.first_uses()}
         for name in {**self.before, **now}:
@@ -136,7 +136,7 @@ class State:
         return None
 
     def changed(self) -> TraceError | None:
-        """Put back everything that was set; return the error that says so, or None if nothing was."""
+        """Put back everything that was set; return the error that names it, or None if nothing was set."""
         found = [(name, place) for place in self._places for name in place.changes()]
         uses = [(use, place) for place in self._places for use in place.first_uses()]
         for _, place in (*found, *uses):

@@ -1,7 +1,7 @@
-"""`Program`: a trace as a graph of NumPy operations, in which nothing is computed twice.
+"""`Program`: a trace as a graph of NumPy operations, without repeated computations.
 
 Its values are elementwise (`map`, a ufunc of values), reductions (`reduce`), views (`reshape`, `broadcast`), or results
-of any other function (`call`). A value that was made before is not made again, and a value that depends on constants
+of any other function (`call`). An existing value is not made again, and a value that depends on constants
 alone is computed at once.
 """
 
@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.steps import facts
+
 Shape = tuple[int, ...]
 
 
 class Value:
-    """One value of a program: how it is made from others, its shape and its dtype.
+    """One value of a program: its making from other values, its shape and its dtype.
 
     kind: "input" (`params` is its number), "const" (a scalar, in `params`), "array" (a constant array), "map" (`fn`:
-    the name of a ufunc, "cast" or "where"), "broadcast", "reshape", "reduce" (`fn`: the name of the ufunc; `params`:
+    the name of a ufunc, "cast" or "where"), "broadcast", "reshaped", "reduce" (`fn`: the name of the ufunc; `params`:
     the axes, which are dropped), "call" (`fn` of `params`, a pair (args, kwargs) in which `Slot`s stand for `args`)
-    or "item" (element `params` of a call that gives several).
+    or "item" (element `params` of a call with several results).
     """
 
     __slots__ = ("args", "dtype", "fn", "kind", "number", "params", "shape")
@@ -147,9 +149,9 @@ class Program:
         constant = _source(value)
         if constant.kind == "const":
             return self.broadcast(constant, shape)
-        if value.kind == "reshape":
+        if value.kind == "reshaped":
             return self.reshape(value.args[0], shape)
-        return self._make("reshape", None, (value,), None, shape, value.dtype)
+        return self._make("reshaped", None, (value,), None, shape, value.dtype)
 
     def reduce(self, name: str, value: Value, axes: Iterable[int]) -> Value:
         """The reduction by a ufunc over axes, which are dropped."""
@@ -210,15 +212,16 @@ def _source(value: Value) -> Value:
 
 def _identity(name: str, args: Sequence[Value]) -> Value | None:
     """The operand that the result always equals, if there is one."""
-    if name in ("multiply", "divide", "true_divide") and args[1].kind == "const" and args[1].params == 1:
+    if name == "cast":  # where the dtype is the same
         return args[0]
-    if name == "multiply" and args[0].kind == "const" and args[0].params == 1:
+    known = facts(name)
+    if known.right is not None and args[1].kind == "const" and args[1].params == known.right:
+        return args[0]
+    if known.left is not None and args[0].kind == "const" and args[0].params == known.left:
         return args[1]
-    if name == "not_equal" and args[1].kind == "const" and args[1].params == 0 and _of_mask(args[0]):
+    if known.of_mask is not None and args[1].kind == "const" and args[1].params == known.of_mask and _of_mask(args[0]):
         return args[0].args[0]
-    if name in ("minimum", "maximum") and args[1].kind == "const":
-        return args[0] if args[1].params == (np.inf if name == "minimum" else -np.inf) else None
-    return args[0] if name == "cast" else None  # where the dtype is the same
+    return None
 
 
 def _of_mask(value: Value) -> bool:
@@ -230,7 +233,7 @@ def computed(name: str, values: Sequence[Any], dtype: Any) -> Any:
     """The result of a step on numbers or arrays."""
     if name == "cast":
         return np.asarray(values[0]).astype(dtype)
-    return (np.where if name == "where" else getattr(np, name))(*values)
+    return getattr(np, name)(*values)
 
 
 def reachable(outs: Iterable[Value], available: frozenset[Value] | set[Value] = frozenset()) -> list[Value]:

@@ -1,8 +1,8 @@
-"""`Symbol`: an array that writes what is done to it into a `Program`.
+"""`Symbol`: an array that records the operations on it in a `Program`.
 
 The forwards of the table's operations are NumPy code on arrays. Called with symbols, they show the ufuncs, reductions
 and other calls they consist of. A symbol also carries an example: its value in the call that is traced. A forward that
-asks for values is not taken apart (`Opaque`), because the answer would be frozen into the program.
+reads values is not decomposed (`Opaque`), because the values would be frozen into the program.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...tensor.adding import summed
+from ..backends.steps import folds
 from .program import Program, Value
 
 Array = np.ndarray[Any, Any]
-_REDUCTIONS = {np.add: "add", np.maximum: "maximum", np.minimum: "minimum", np.multiply: "multiply"}
 _WEAK = (bool, int, float, complex)
 
 
-class Opaque(Exception):  # noqa: N818 - nothing is wrong with what raises it
-    """A forward that cannot be taken apart."""
+class Opaque(Exception):  # noqa: N818 - it does not report a fault
+    """A forward that cannot be decomposed."""
 
 
 class Symbol(NDArrayOperatorsMixin):
@@ -122,6 +122,9 @@ def taken(array: Array, index: Any) -> Any:
     return array[index]
 
 
+taken.view = True  # type: ignore[attr-defined]
+
+
 def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
     if isinstance(tree, Symbol):
         return change(tree)
@@ -203,20 +206,20 @@ def _reduce(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    if ufunc not in _REDUCTIONS or where is not True or not isinstance(array, Symbol):
+    if not folds(ufunc) or where is not True or not isinstance(array, Symbol):
         raise Opaque
     how = {} if initial is None else {"initial": initial}
     dtype = None if dtype is None else np.dtype(dtype)
     fold = summed if ufunc is np.add and not how else ufunc.reduce
     example = np.asarray(fold(array.example, axis, dtype=dtype, keepdims=keepdims, **how))
-    # a sum of half precision is taken in a wider one
+    # a sum in half precision is computed in a wider one
     if array.dtype == np.float16 or example.dtype.kind not in "biufc" or not array.size or array.dtype == object:
         return called(fold, (array, axis), {"dtype": dtype, "keepdims": keepdims, **how})
     program, ndim = array.program, array.ndim
     axes = tuple(range(ndim)) if axis is None else tuple(a % ndim for a in np.atleast_1d(axis)) if ndim else ()
-    value = program.reduce(_REDUCTIONS[ufunc], program.cast(array.value, example.dtype), axes)
+    value = program.reduce(ufunc.__name__, program.cast(array.value, example.dtype), axes)
     if initial is not None:
-        value = program.map(_REDUCTIONS[ufunc], (value, program.const(initial, example.dtype)), example.dtype)
+        value = program.map(ufunc.__name__, (value, program.const(initial, example.dtype)), example.dtype)
     return Symbol(program, program.reshape(value, np.shape(example)), example)
 
 
@@ -251,7 +254,7 @@ def _where(condition: Any, *choices: Any) -> Any:
     for choice in choices:
         made = symbol(program, choice, example.dtype if type(choice) in _WEAK else None)
         values.append(program.cast(made.value, example.dtype))
-    return Symbol(program, program.map("where", values, example.dtype), example)
+    return Symbol(program, program.map(np.where.__name__, values, example.dtype), example)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:

@@ -34,13 +34,13 @@ class Argument:
 
 
 class NotTracedError(Exception):
-    """The function raised something, its cause, while it was traced."""
+    """The function raised an error, the cause of this one, while it was traced."""
 
 
 class Traced(NamedTuple):
     """A function's program for one signature.
 
-    arguments: the values of the given tensors, and of those in `captured`, which were met on the way. outs: the values
+    arguments: the values of the given tensors, and of the tensors in `captured`, which the trace met. outs: the values
     of the results. `passed` says which argument a result is, `same` which earlier result is the same tensor, and
     `tracked` lists the numbers of the results that require grad. cotangents: the values of their cotangents; gradients:
     the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. written: the
@@ -75,15 +75,15 @@ def trace(
     """Trace `call`, a function of tensors that stand for the arrays.
 
     recorded: whether operations are recorded. earlier: a trace of the same function, whose values this one reuses.
-    wanted: the results (of those that require grad) for which a gradient comes; None: all. uniform: those whose
-    gradient repeats one number.
+    wanted: the results (of those that require grad) that get a gradient; None: all. uniform: the results whose gradient
+    repeats one number.
     """
     level, found = _written_down(call, arrays, requires, recorded, wanted)
     captured = _still_alive(level)
     known: dict[int, Value] = {}
     numbers: list[int | None] = [*found.numbers, *captured]
     tensors = list(captured.values())
-    if earlier is not None:  # only its arguments are given; everything else that was met was made on the way
+    if earlier is not None:  # only its arguments are given; all other tensors were made by the function
         tensors = earlier.captured
         met = {id(t): n for n, t in captured.items()}
         numbers = [*found.numbers, *(met.get(id(t)) for t in tensors)]
@@ -198,7 +198,7 @@ def _without_hooks() -> Iterator[None]:
 
 
 def _still_alive(level: Trace) -> dict[int, Tensor]:
-    """The tensors met by the trace that somebody else holds. The others were made by it and are constants."""
+    """The tensors met by the trace that are referenced elsewhere. The function made the others, which are constants."""
     looked = {n: weakref.ref(t) for n, (t, _) in level.captured.items()}
     level.forget()
     found: dict[int, Tensor] = {}
@@ -212,7 +212,7 @@ def _still_alive(level: Trace) -> dict[int, Tensor]:
 
 
 def _is_held(arrays: list[Array], number: int) -> bool:
-    """Whether somebody besides the list, and the views in it, may write to an array."""
+    """Whether code outside the list, and the views in it, may write to an array."""
     views = collections.Counter(id(a.base) for a in arrays if a.base is not None)
     array: Any = arrays[number]
     listed = 1
@@ -235,7 +235,7 @@ _REFERENCES = _references()
 def _gradients(
     level: Trace, outs: Sequence[Tensor], by: Sequence[tuple[int, Tensor]]
 ) -> tuple[list[int], list[tuple[int, int]], str]:
-    """The numbers of the cotangents and of the gradients by the numbered tensors, or the reason why there are none."""
+    """The numbers of the cotangents and of the gradients by the numbered tensors, or the reason for their absence."""
     wanted = [(n, t) for n, t in by if t._requires_grad]
     if not outs or not wanted:
         return [], [], ""

@@ -1,7 +1,7 @@
 """gradcheck and gradgradcheck: whether a backward computes the derivative of its function.
 
 The derivative that backward claims (the *analytical* Jacobian, a row for each element of the output) is compared with
-the one that appears when the function's inputs are moved a little (the *numerical* Jacobian, by central differences).
+the one measured by moving the function's inputs a little (the *numerical* Jacobian, by central differences).
 The function, its evaluation and its Jacobians are in `problem.py`. Further properties of a correct backward are checked
 in `properties.py`, forward mode and `vmap` in `other_modes.py`; `disagreement.py` words a failure.
 """
@@ -52,8 +52,8 @@ CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {
 """The checks of the other modes, by the names of their options."""
 
 SEED = 20
-LARGEST_REPORT = 1_000_000  # entries of a Jacobian that is computed only to be shown
-LARGEST_SEARCH = 32  # columns that are searched for kinks
+LARGEST_REPORT = 1_000_000  # entries of a Jacobian computed only for the message
+LARGEST_SEARCH = 32  # columns searched for kinks
 
 
 def gradcheck(
@@ -92,10 +92,10 @@ def gradcheck(
         func: takes `inputs` as its arguments; returns a Tensor, or nested tuples, lists and dicts of them. Results
             other than floating point or complex Tensors that require grad are ignored.
         inputs: a Tensor, or a sequence of arguments: Tensors, nested containers of Tensors, anything else.
-        eps: how far the inputs are moved.
+        eps: the distance by which the inputs are moved.
         atol, rtol: the tolerances.
         raise_exception: raise GradcheckError on failure, instead of returning False.
-        nondet_tol: how much the gradients of two equal backward passes may differ.
+        nondet_tol: the allowed difference between the gradients of two equal backward passes.
         check_undefined_grad: check that backward treats None, for outputs that are not used, as zeros.
         check_grad_dtypes: check that the backward of every Function returns gradients of its arguments' dtypes.
         check_backward_ad: check backward; this is the default.
@@ -103,8 +103,8 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: check that backward, or forward mode, gives the same under
             `vmap` as one by one.
         fast_mode: compare ``u^T J v`` for random u and v instead of all entries of J; for large inputs.
-        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at the
-            places they hold; elsewhere nothing is checked. It has no effect on dense tensors.
+        masked: True if there are sparse tensors among the inputs. They are moved, and have gradients, only at their
+        stored entries; elsewhere nothing is checked. It has no effect on dense tensors.
 
     Returns:
         True if all gradients agree.
@@ -305,7 +305,7 @@ def _check(problem: Problem, options: Options) -> None:
 
 
 def _check_constant(call: Call, options: Options) -> None:
-    """Check that the outputs, none of which requires grad, depend on no input."""
+    """Check that the outputs depend on no input, when no output requires grad."""
     for i, label in enumerate(call.problem.labels):
         found = numerical(call, i, None, [None] * len(call.outputs), options.eps)
         for output, (jacobian, _) in zip(call.labels, found, strict=True):
@@ -331,7 +331,7 @@ class Found:
     wrong: Array
 
 
-def _disagreements(call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]) -> list[Found]:
+def disagreements(call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]) -> list[Found]:
     """The pairs of output and input whose Jacobians, along `vs` and `us`, disagree."""
     by_input = [numerical(call, i, u, vs, options.eps) for i, u in enumerate(us)]
     found = []
@@ -351,7 +351,7 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
     title = f"{call.problem.title}: backward and finite differences disagree."
     if options.fast_mode:
         us, vs = (random_like(tensors, rng, real=True) for tensors in (call.inputs, call.outputs))
-        along = _disagreements(call, options, us, vs)
+        along = disagreements(call, options, us, vs)
         if not along:
             return
         for f in along:
@@ -362,11 +362,11 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
             )
         if max(call.outputs[f.k]._data.size * call.inputs[f.i]._data.size for f in along) > LARGEST_REPORT:
             raise GradcheckError(f"{title}\n  What to do: to see the entries, check smaller inputs.")
-    found = _disagreements(call, options, [None] * len(call.inputs), [None] * len(call.outputs))
+    found = disagreements(call, options, [None] * len(call.inputs), [None] * len(call.outputs))
     if found:
-        cause = _noise(call)
+        cause = noise_cause(call)
         base = call.values()
-        pairs = [_pair(call, options, f, found, base, cause is None) for f in found]
+        pairs = [described_pair(call, options, f, found, base, cause is None) for f in found]
         raise GradcheckError(disagreement.report(title, pairs, cause))
     if options.fast_mode:
         raise GradcheckError(f"{title}\nEntry by entry they agree: the check passes with fast_mode=False.")
@@ -375,7 +375,7 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
 # Reports of failures -------------------------------------------------------------------------------------------------
 
 
-def _noise(call: Call) -> str | None:
+def noise_cause(call: Call) -> str | None:
     """The reason why finite differences of this function cannot be trusted, or None."""
     for label, a, b in zip(call.labels, call.values(), call.values(), strict=True):
         if not np.array_equal(a, b, equal_nan=True):
@@ -398,7 +398,9 @@ def _noise(call: Call) -> str | None:
     return None
 
 
-def _pair(call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool) -> Pair:
+def described_pair(
+    call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool
+) -> Pair:
     """One disagreement as the report needs it; kinks are `searched` for unless the differences are noise."""
     labels, x = call.problem.labels, np.asarray(call.inputs[f.i]._data)
     none = np.zeros_like(f.wrong)

@@ -28,7 +28,7 @@ PARTS = {1: ("",), 2: ("Re ", "Im ")}
 
 
 class GradcheckError(RuntimeError):
-    """Raised by `gradcheck` and `gradgradcheck` where backward is wrong; the message shows how."""
+    """Raised by `gradcheck` and `gradgradcheck` if backward is wrong; the message shows the disagreement."""
 
     __module__ = "pullback.autograd.gradcheck"  # its public path
 
@@ -70,7 +70,7 @@ class Pair:
 
     @property
     def unexplained(self) -> Array:
-        """The mask of entries that disagree for another reason than a kink."""
+        """The mask of entries that disagree for a reason other than a kink."""
         return self.wrong & ~self.kinks.there
 
     def alike(self, a: Array, b: Array) -> bool:
@@ -209,7 +209,7 @@ def _not_finite(pair: Pair, N: Array, A: Array) -> str | None:
 
 
 def _rounding(pair: Pair, N: Array, A: Array) -> str | None:
-    """The case that finite differences only show the last digits of func's values."""
+    """The case that finite differences show only the last digits of func's values."""
     noise = rounding(pair.value, pair.eps)
     if (np.abs(A - N) <= np.maximum(noise, pair.atol + pair.rtol * np.abs(N))).all():
         return (
@@ -277,7 +277,7 @@ def _factor(pair: Pair, N: Array, A: Array) -> str | None:
     whole = [k for k in (round(c.real), round((1 / c).real)) if k]
     simple = next((k for k in whole if np.isclose(c, [k, 1 / k], rtol=1e-4).any()), None)
     if simple is None and np.count_nonzero(np.abs(N) > 1e-3 * np.abs(N).max()) < 2:
-        return None  # any number is a multiple of any other
+        return None  # every number is a multiple of any other
     inverse = simple is not None and not np.isclose(c, simple, rtol=1e-4)
     shown = f"{c:.6g}" if c.imag else f"{c.real:.6g}"
     if inverse:

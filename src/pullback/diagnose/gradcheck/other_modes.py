@@ -1,5 +1,5 @@
-"""The checks of `gradcheck` beyond backward: forward mode against finite differences, and both modes under `vmap`. Also
-the step from sparse tensors to their values.
+"""The checks of `gradcheck` beyond backward: forward mode against finite differences, and both modes under `vmap`. It
+also holds the step from sparse tensors to their values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The function that `gradcheck` checks, and its two Jacobians: by backward, and by finite differences.
 
-A `Problem` is that function, seen as a function of only the tensors among its arguments that require grad; a `Call` is
+A `Problem` is that function as a function of those arguments alone that are tensors and require grad; a `Call` is
 one evaluation of it with its graph. Both Jacobians are taken along *directions*: the unit vectors, which give every
 entry, or one random vector on either side, which gives the number ``u^T J v``. `disagreement.py` explains their shape
 (parts, rows, columns).

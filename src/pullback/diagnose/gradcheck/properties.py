@@ -18,7 +18,8 @@ from .problem import Call, Options, random_like
 
 
 def check_conduct(call: Call, options: Options, rng: np.random.Generator) -> bool:
-    """Check that backward is deterministic, linear, leaves grad_output alone; return whether any gradient arrived."""
+    """Check that backward is deterministic, linear and does not change grad_output; return whether a gradient
+    arrived."""
     v, w = random_like(call.outputs, rng), random_like(call.outputs, rng)
     found = _watched(call, v, options)
     along_v = _filled(found)
@@ -125,7 +126,7 @@ class _Undefined(Function):
 def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> None:
     """Check that backward takes None for unused outputs, and treats it as zeros.
 
-    Of several outputs each one alone gets a gradient in turn; a last pass has no gradients at all.
+    Each output in turn gets a gradient alone; a last pass has no gradients at all.
     """
     title, seeds = call.problem.title, random_like(call.outputs, rng)
     todo = (

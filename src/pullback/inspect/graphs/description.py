@@ -1,7 +1,7 @@
 """The plain description of a graph that its pictures are drawn from. It holds no tensor and no node.
 
 `collect` walks the graph behind a tensor once, with a queue of its own, so that a chain of a million nodes is read by a
-loop. It only looks: it unpacks nothing that a hook has packed, makes no attribute, and changes no saved value.
+loop. It changes nothing: it unpacks no value that a hook has packed, makes no attribute, and writes to no saved value.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Saved:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Edge:
-    """Where a gradient goes: to output `output` of the node numbered `target`, as the gradient of `argument`."""
+    """The way of a gradient: to output `output` of the node numbered `target`, as the gradient of `argument`."""
 
     target: int
     output: int
@@ -78,12 +78,12 @@ class Edge:
 class NodeInfo:
     """One node. Nodes are numbered in the order in which a walk from the loss (number 0) reaches them.
 
-    made: its place in the order in which the forward pass made the operations of this graph, from 1; 0 for a leaf and
-    the loss. outputs: shape and dtype of each output, None where nothing in this graph uses it. arguments: the names of
-    the arguments behind its `next_functions`. edges: where their gradients go, without those that go nowhere. variable:
-    the name of the tensor that it made, or of the leaf. state: the state of the saved tensors ("kept", "freed", "packed
-    by a hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient that its tensor
-    holds.
+    made: its place, from 1, in the order of this graph's operations in the forward pass; 0 for a leaf and the loss.
+    outputs: shape and dtype of each output, None if nothing in this graph uses it. arguments: the names of the
+    arguments behind its `next_functions`. edges: the ways of their gradients, without those that lead nowhere.
+    variable: the name of the tensor that it made, or of the leaf. state: the state of the saved tensors ("kept",
+    "freed", "packed by a hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient
+    that its tensor holds.
     """
 
     number: int

@@ -43,7 +43,7 @@ def gradient(values: Values | None) -> str:
 
 
 def title(info: NodeInfo) -> str:
-    """The title of a box: the name of a leaf or node, a node's after the name of the tensor it made, if known."""
+    """The title of a box: the name of a leaf or node, a node's after the name of its tensor, if known."""
     if info.kind == LEAF:
         return info.variable or "leaf"
     return f"{info.variable} = {info.name}" if info.variable and info.kind != LOSS else info.name

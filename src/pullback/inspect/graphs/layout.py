@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 GAP_X, GAP_Y = 24.0, 34.0
 SWEEPS, MOVES = 6, 8
-STRAIGHT = 8.0  # how much more an edge pulls where it passes a row than where it ends
+STRAIGHT = 8.0  # the pull of an edge that passes a row, relative to one that ends there
 
 
 @dataclasses.dataclass(slots=True)
@@ -160,7 +160,7 @@ def _moved(
 
 
 def _apart(wanted: list[float], offsets: list[float], masses: list[float]) -> list[float]:
-    """The numbers nearest to `wanted`, by weighted least squares, that are as far apart as `offsets` at least."""
+    """The numbers nearest to `wanted`, by weighted least squares, that are at least `offsets` apart."""
     pools: list[tuple[float, float, int]] = []  # (mean, mass, count) of neighbours that touch
     for value, offset, mass in zip(wanted, offsets, masses, strict=True):
         mean, total, count = value - offset, mass, 1

@@ -1,6 +1,6 @@
 """The picture as one page of HTML that needs no network: page.html with page.css, page.js and the graph as JSON in it.
 
-The page draws the graph itself, because folding changes what there is to draw. All text of the graph reaches it as JSON
+The page draws the graph itself, because folding changes the drawing. All text of the graph reaches it as JSON
 that cannot close a tag, and is put on the page as text.
 """
 

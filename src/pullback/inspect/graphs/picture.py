@@ -42,7 +42,7 @@ def graph(
         names: names for leaves and results: a dict from names to tensors (or to dicts and lists of them), a module, or
             None for the variables of the caller.
         fold: draw repeats as one box ("x 12"); None: if the graph has more than 60 nodes.
-        backward: run the backward pass, which really is ``loss.backward(gradient, retain_graph)``: it adds to ``.grad``
+        backward: run the backward pass, a real ``loss.backward(gradient, retain_graph)``: it adds to ``.grad``
             and, unless `retain_graph`, frees the saved tensors. The page then steps through it.
         gradient: the gradient of the loss, for `backward`; None stands for 1 if the loss has one element.
         retain_graph: whether `backward` keeps the saved tensors.

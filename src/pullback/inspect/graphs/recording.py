@@ -1,7 +1,7 @@
 """Records a real backward pass node by node: the gradients that arrive, those sent on, and whether saved tensors are
 freed.
 
-Every node gets a hook before and one after its turn. They only look; the order is the engine's own.
+Every node gets a hook before and one after its turn. They only read; the order is the engine's own.
 """
 
 from __future__ import annotations

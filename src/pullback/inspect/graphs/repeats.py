@@ -34,8 +34,8 @@ LARGE = 60
 
 @dataclasses.dataclass(slots=True)
 class Group:
-    """A run of `count` equal blocks of `period` operations; or one block of such a run, which is its parent; or, where
-    the period is 0, `count` leaves that one operation uses and no other.
+    """A run of `count` equal blocks of `period` operations; or one block of such a run, its parent; or, if the period
+    is 0, `count` leaves that only one operation uses.
 
     start: its first operation, in the order of the forward pass, from 0. parent: the group around it, or -1. block:
     which block of its parent it is, from 1; 0 for a run. members: the numbers of the nodes in it: operations, and the
@@ -70,7 +70,7 @@ def fold(description: Description) -> Folding:
             blocks[i].append((group.number, (i - group.start) // group.period))
             home[made[i].number] = group.number
     for leaf, around in _users(description, made, groups, blocks).items():
-        for one, *others in zip(*around, strict=False):  # outer groups first, while all users share the block
+        for one, *others in zip(*around, strict=False):  # outer groups first, as long as all users share the block
             if any(other != one for other in others):
                 break
             home[leaf] = one[0]
@@ -83,7 +83,7 @@ def fold(description: Description) -> Folding:
 
 
 def _leaves(description: Description, made: Sequence[NodeInfo], home: list[int], number: int) -> list[Group]:
-    """Groups of the many leaves that one operation uses and no other, numbered from `number` on."""
+    """Groups of many leaves that only one operation uses, numbered from `number` on."""
     uses = Counter(edge.target for info in made for edge in info.edges)
     found: list[Group] = []
     for i, info in enumerate(made):

@@ -1,4 +1,4 @@
-"""The formula of a node: what its operation computes and how its gradient goes back, read off the source code.
+"""The formulas of a node, for its operation and its gradient, read from the source code.
 
 An operation's rule is often an expression in the entry of the table, with others around it on the line; the positions
 that Python keeps for its tracebacks give its beginning and end.
@@ -20,7 +20,7 @@ from ...table.nodes import OpNode
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """call: the call. words: a line that says what it computes. formula: the source of the derivative, found at
+    """call: the call. words: a line that describes it. formula: the source of the derivative, found at
     `place`, a file and a line.
     """
 
@@ -62,7 +62,9 @@ def _of_operation(node: OpNode) -> Rule:
 
 def _of_function(cls: Any) -> Rule:
     written = "vjp" if "vjp" in vars(cls) else "backward"
-    parts = [_source(getattr(cls, name)) for name in ("forward", "setup_context", written) if hasattr(cls, name)]
+    parts = [
+        _source(getattr(cls, name)) for name in ("forward", "setup_context", written) if name in cls._contract.methods
+    ]
     formula = "\n".join(part for part in parts if part)
     return Rule(f"{cls.__name__}.apply", _first_line(cls), formula, _place(getattr(cls, written)))
 

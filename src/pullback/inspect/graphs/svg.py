@@ -14,7 +14,8 @@ from .repeats import Folding, visible
 
 MARGIN = 16.0
 
-# One colour for each kind, and a shape: a leaf is round, a Function has a strong frame, a group a second one behind it.
+# One colour for each kind, and a shape: a leaf is round, a Function has a strong frame, a group has a second frame
+# behind it.
 STYLE = """
 .pb-paper{fill:#ffffff}
 .pb-box{fill:#eef2f7;stroke:#8496ad}

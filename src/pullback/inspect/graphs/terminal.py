@@ -15,7 +15,7 @@ _COLOURS = {LOSS: "1", LEAF: "32", USER: "33", "operation": "34", "group": "35"}
 def text(description: Description, folding: Folding, opened: Collection[int], colour: bool = False) -> str:
     """Draw a graph as lines of text.
 
-    A line stands above the one that it sends its gradient to. If there are several, each gets a branch, the longest
+    A line stands above the line that it sends its gradient to. If there are several, each gets a branch, the longest
     last and in the same column, so that a chain stays one column however long it is. A box with several senders is
     drawn below the last of them, and only named below the others. colour: use a terminal's escape codes.
     """

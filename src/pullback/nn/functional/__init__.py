@@ -1,4 +1,4 @@
-"""Functions of neural networks, by torch's names: what layers compute, and losses."""
+"""Functions of neural networks under torch's names: the computations of layers, and losses."""
 
 from typing import Any as _Any
 

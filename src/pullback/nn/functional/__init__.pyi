@@ -7,16 +7,16 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     """As `adaptive_avg_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
     """As `adaptive_avg_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: Any = ...) -> Tensor:
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: Any = ...) -> Any:
     """The largest element in each of `output_size` windows that cover the last axis evenly."""
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: Any = ...) -> Tensor:
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: Any = ...) -> Any:
     """As `adaptive_max_pool1d`, along two axes; None in `output_size` keeps the length of an axis."""
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: Any = ...) -> Tensor:
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: Any = ...) -> Any:
     """As `adaptive_max_pool1d`, along three axes; None in `output_size` keeps the length of an axis."""
 def affine_grid(theta: Any, size: Any, align_corners: Any = ...) -> Tensor:
     """The grid for `grid_sample` that affine maps ``(N, 2, 3)`` make of an image of `size` ``(N, C, H, W)``; or in 3D."""
 def alpha_dropout(input: Any, p: Any = ..., training: Any = ..., inplace: Any = ...) -> Tensor:
-    """Dropout that goes with `selu`: it keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515)."""
+    """Dropout for `selu`: it keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515)."""
 def avg_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ...) -> Tensor:
     """The average of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
 def avg_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> Tensor:
@@ -79,9 +79,9 @@ def feature_alpha_dropout(input: Any, p: Any = ..., training: Any = ..., inplace
     """`alpha_dropout` of whole channels: ``(N, C, ...)``."""
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The sum of columns ``(N, C * kernel, L)`` as images ``(N, C, *output_size)``: the adjoint of `unfold`."""
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Tensor:
+def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Any:
     """The largest element of each of `output_size` windows, or of `output_ratio` times the input's, at random places."""
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Tensor:
+def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: Any = ..., _random_samples: Any = ...) -> Any:
     """As `fractional_max_pool2d`, of volumes."""
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: Any = ..., eps: Any = ..., reduction: Any = ...) -> Tensor:
     """``(log(var) + (input - target)**2 / var) / 2``: a target drawn around `input` with variance `var`."""
@@ -110,7 +110,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: Any = ..., size_averag
 def huber_loss(input: Any, target: Any, reduction: Any = ..., delta: Any = ..., weight: Any = ...) -> Tensor:
     """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``."""
 def instance_norm(input: Any, running_mean: Any = ..., running_var: Any = ..., weight: Any = ..., bias: Any = ..., use_input_stats: Any = ..., momentum: Any = ..., eps: Any = ...) -> Tensor:
-    """`batch_norm` of each channel of each element of the batch on its own, over the axes after ``(N, C)``."""
+    """`batch_norm` of each channel of each element of the batch separately, over the axes after ``(N, C)``."""
 def interpolate(input: Any, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ..., recompute_scale_factor: Any = ..., antialias: Any = ...) -> Tensor:
     """`input`, ``(N, C, L)``, ``(N, C, H, W)`` or ``(N, C, D, H, W)``, in another `size`, or `scale_factor` as large."""
 def kl_div(input: Any, target: Any, size_average: Any = ..., reduce: Any = ..., reduction: Any = ..., log_target: Any = ...) -> Tensor:
@@ -136,19 +136,19 @@ def logsigmoid(input: Any) -> Tensor:
 def lp_pool1d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> Tensor:
     """``(sum of x ** p) ** (1 / p)`` over each window along the last axis, where p is `norm_type`."""
 def lp_pool2d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> Tensor:
-    """As `lp_pool1d`, of windows on images."""
+    """As `lp_pool1d`, for windows on images."""
 def lp_pool3d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> Tensor:
-    """As `lp_pool1d`, of windows on volumes."""
+    """As `lp_pool1d`, for windows on volumes."""
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: target 1 if the first should be larger, -1 if the second."""
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``."""
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on images ``(N, C, H, W)`` or ``(C, H, W)``; arguments as of `max_pool1d`."""
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Any:
     """The largest element of each window on volumes ``(N, C, D, H, W)``; arguments as of `max_pool1d`."""
 def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
-    """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as it has one."""
+    """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as one exists."""
 def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
     """As `max_unpool1d`, after `max_pool2d`."""
 def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
@@ -162,7 +162,7 @@ def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_
 def multi_margin_loss(input: Any, target: Any, p: Any = ..., margin: Any = ..., weight: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``sum over i != y of max(0, margin - input[y] + input[i])**p``, over the number of classes; p is 1 or 2."""
 def multilabel_margin_loss(input: Any, target: Any, size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
-    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y a target and i none, over the number of classes."""
+    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y a target and i not, over the number of classes."""
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """The binary cross entropy of ``sigmoid(input)``, averaged over the last axis: each class is present or not."""
 def nll_loss(input: Any, target: Any, weight: Any = ..., size_average: Any = ..., ignore_index: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
@@ -232,7 +232,7 @@ def threshold_(input: Any, *args: Any, **kwargs: Any) -> Any:
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = ..., p: Any = ..., eps: Any = ..., swap: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> Tensor:
     """``max(0, margin + |anchor - positive| - |anchor - negative|)``, in p-norms."""
 def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Any = ..., margin: Any = ..., swap: Any = ..., reduction: Any = ...) -> Tensor:
-    """`triplet_margin_loss` with a distance that the caller gives, by default `pairwise_distance`."""
+    """`triplet_margin_loss` with a given distance function, by default `pairwise_distance`."""
 def unfold(input: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The elements that a window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``."""
 def upsample(input: Any, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ...) -> Any:

@@ -1,7 +1,7 @@
 """Activations: the nonlinear functions between layers.
 
-Those with bends choose their slope by a mask (`either`, `only`), so that the slope that is not chosen may be infinite;
-at the bends themselves the slope is torch's. Those with exponentials are written so that nothing overflows.
+Functions with bends choose their slope by a mask (`either`, `only`), so that the other slope may be infinite; at the
+bends themselves the slope is torch's. Functions with exponentials are written so that nothing overflows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from ... import errors
 from ...kernels.masks import either, only
 from ...ops.elementwise.analysis import sigmoid, tanh
 from ...ops.elementwise.limits import relu as rectified
-from ...ops.elementwise.softmax import SHRINKS, _prelu, leak, outside
+from ...ops.elementwise.softmax import SHRINKS, leak, outside, sloped
 from ...ops.make.random import uniform
 from ...table.calls import on
-from ...table.checks import WRITER, Written
-from ...table.entry import Op, alias, composite, pointwise, titled
+from ...table.checks import Written
+from ...table.entry import alias, composite, pointwise, titled
+from ...table.inplace import write_into
+from ...table.op import Op
 from ...table.operands import need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
@@ -28,7 +30,7 @@ from .arguments import floating, floats_only, refuse
 
 
 def _asked(inplace: bool, *args: Any) -> tuple[Any, ...]:
-    """The arguments of a computation, which is written into the first of them with `inplace`."""
+    """The arguments of a computation; with `inplace` its result is written into the first one."""
     return Written(args) if inplace else args
 
 
@@ -42,14 +44,14 @@ def _input_alone() -> Callable[..., Any]:
 
 
 def _applied(inplace: bool, call: Callable[..., Any], *args: Any) -> Tensor:
-    """The computation of another activation, with arguments that are checked; written into the first with `inplace`."""
+    """The computation of another activation on checked arguments; with `inplace` it is written into the first."""
     op: Op = call.op  # type: ignore[attr-defined]
-    found: Tensor = WRITER.write(op, args) if inplace else op.unchecked(*args)
+    found: Tensor = write_into(op, args) if inplace else op.unchecked(*args)
     return found
 
 
 def with_twin(call: Callable[..., Any], also: str = "") -> None:
-    """Publish the form of an activation with an underscore, which writes into its input. also: its further paths."""
+    """Publish the underscore form of an activation, which writes into its input. also: its further paths."""
     name = call.__name__
 
     def twin(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -272,14 +274,14 @@ def rrelu(
         return _applied(inplace, leaky_relu, input, (lower + upper) / 2)
     floating("rrelu", input)
     slopes = uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
-    return _applied(inplace, _prelu, input, slopes)
+    return _applied(inplace, sloped, input, slopes)
 
 
 # Exponentials ---------------------------------------------------------------------------------------------------------
 
 
 def _elu_rule(g: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    # where it is not taken, the exponential could overflow
+    # in elements that are not chosen, the exponential could overflow
     flat = np.less_equal(plain(input), 0)
     slope = np.multiply(np.exp(np.multiply(only(flat, input), input_scale)), alpha * scale * input_scale)
     return either(flat, np.multiply(g, slope), np.multiply(g, scale))

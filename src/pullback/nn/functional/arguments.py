@@ -1,4 +1,4 @@
-"""Checks of arguments that functions of this package share, with one wording for what they refuse."""
+"""Checks of arguments that functions of this package share, with one wording for refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...tensor.tensor import Tensor
 
 
 def refuse(name: str, expected: str, found: Any, do: str = "", error: type[Exception] = RuntimeError) -> Exception:
-    """The error for an argument of the function `name`: `expected` says what it should be, `found` what it is."""
+    """The error for an argument of the function `name`: `expected` describes the right value, `found` the given one."""
     return error(errors.message(f"{name}()", expected=expected, found=str(found), do=do))
 
 
@@ -31,7 +31,7 @@ def tensors(name: str, **given: Any) -> None:
 def integers(name: str, argument: str, value: Any, count: int, least: int | None = None) -> tuple[int, ...]:
     """`count` integers, one for each axis, from one integer for all axes or a sequence of them.
 
-    least: the smallest that is allowed.
+    least: the smallest allowed integer.
     """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     try:
@@ -66,7 +66,7 @@ def _of_no_floats(name: str, expected: str, found: Any) -> Exception:
 
 
 def ranks(name: str, value: Tensor, *allowed: int) -> int:
-    """The number of axes of a Tensor, or an error where that number is not among `allowed`."""
+    """The number of axes of a Tensor, or an error if that number is not among `allowed`."""
     found: int = value._data.ndim
     if found not in allowed:
         wanted = " or ".join(f"{n}D" for n in allowed)

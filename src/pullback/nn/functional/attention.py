@@ -73,7 +73,7 @@ def scaled_dot_product_attention(
     """``softmax(query @ key.T * scale + mask) @ value``, of ``(..., L, E)``, ``(..., S, E)`` and ``(..., S, V)``.
 
     attn_mask: a tensor that broadcasts to ``(..., L, S)``: a bool one is True where there is attention, any other is
-    added to the scores; a query without any attention gives zeros. is_causal: no attention to keys that come later.
+    added to the scores; a query without any attention gives zeros. is_causal: no attention to later keys.
     scale: ``1 / sqrt(E)`` unless given. dropout_p: the probability with which an attention is dropped. enable_gqa: each
     head of key and value, in dimension -3, serves a group of the query's heads.
 
@@ -108,7 +108,7 @@ def scaled_dot_product_attention(
 
 
 def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """The softmax of the scores that a mask leaves; zeros in rows where it leaves none."""
+    """The softmax of the scores that a mask leaves; zeros in rows without any."""
     if mask._data.dtype.kind == "b":
         left = mask.any(-1, keepdim=True)
         mask = where(mask, 0.0, -math.inf)
@@ -168,7 +168,7 @@ def _projected(
 
 
 def _each_projected(given: Any, weights: Any, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value, each projected by a weight of its own and a third of the bias."""
+    """Query, key and value, each projected by a separate weight and a third of the bias."""
     _, key, value = given
     _expect(all(w is not None for w in weights), "q_proj_weight, k_proj_weight and v_proj_weight", "not all")
     _expect(key._data.shape[:2] == value._data.shape[:2], "key and value of one length and batch", value.shape)
@@ -177,7 +177,7 @@ def _each_projected(given: Any, weights: Any, bias: Tensor | None) -> tuple[Tens
 
 
 def _heads(name: str, t: Tensor, static: Tensor | None, batch: int, heads: int, width: int) -> Tensor:
-    """``(length, N, E)`` as ``(N * heads, length, E / heads)``; or the static tensor, where there is one."""
+    """``(length, N, E)`` as ``(N * heads, length, E / heads)``; or the static tensor, if there is one."""
     if static is None:
         return t.reshape(t._data.shape[0], batch * heads, width).transpose(0, 1)
     found = static._data.shape
@@ -229,8 +229,8 @@ def multi_head_attention_forward(
     into heads, which attend, and the result is projected by `out_proj_weight`. Without a batch, N is left out.
 
     key_padding_mask: ``(N, S)``, and attn_mask: ``(L, S)`` or ``(N * num_heads, L, S)``: True where there is *no*
-    attention, or numbers that are added to the scores. bias_k, bias_v: one more key and value, which are learned;
-    add_zero_attn: one more of each, of zeros. is_causal: a hint that `attn_mask` is the causal mask.
+    attention, or numbers that are added to the scores. bias_k, bias_v: one more learned key and value; add_zero_attn:
+    one more key and value of zeros. is_causal: a hint that `attn_mask` is the causal mask.
 
     Returns the output and, if `need_weights`, the weights ``(N, L, S)``, averaged over the heads unless
     `average_attn_weights` is False.

@@ -1,4 +1,4 @@
-"""`pad`: borders of a constant or of the tensor's own elements, and borders that are cut off."""
+"""`pad`: borders filled with a constant or the tensor's own elements, and borders that are cut off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...table.samples import A, S
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors
-from .primitives import _resample
+from .primitives import resampled
 
 
 def _turned(pad: Any) -> Any:
@@ -52,7 +52,7 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
 
 
 _PADDINGS = {"reflect": "Reflection", "replicate": "Replication"}
-_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # lengths of `pad`, each with its ranks, where elements repeat
+_SUPPORTED = ((2, (2, 3)), (4, (3, 4)), (6, (4, 5)))  # lengths of `pad`, each with its ranks, in repeating modes
 
 
 @functools.lru_cache(256)
@@ -94,7 +94,7 @@ def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
         maps.append(_border(mode, n, low, high))
     if 0 in shape[ndim - count - 1 :]:
         raise refuse("pad", f"elements to repeat, with mode={mode!r}", f"an input of size {list(shape)}")
-    call = _resample if mode == "circular" else titled(_resample, f"{_PADDINGS[mode]}Pad{count}DBackward0")
+    call = resampled if mode == "circular" else titled(resampled, f"{_PADDINGS[mode]}Pad{count}DBackward0")
     return call(input, tuple(maps))
 
 

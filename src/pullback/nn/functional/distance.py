@@ -1,4 +1,4 @@
-"""Distances and directions: of vectors from each other, and vectors of length 1."""
+"""Distances and angles between vectors, and vectors scaled to length 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...table.samples import A, S, V, index, inf
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from .arguments import refuse, tensors
-from .primitives import _at_least
+from .primitives import at_least
 
 
 @composite(
@@ -53,7 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if problem:
         raise RuntimeError(f"cosine_similarity(): {problem}")
     x1, x2 = (to(x, dtype).expand(np.broadcast_shapes(*sizes)) for x in (x1, x2))
-    first, second = (x / _at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
+    first, second = (x / at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
     return sums.sum(first * second, dim)
 
 

@@ -37,7 +37,8 @@ def _kept(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
 
 
 def _left_out(name: str, input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    """`input` with elements set to 0 with probability `p`, drawn for each element of `shape`; others over ``1 - p``."""
+    """`input` with elements set to 0 with probability `p`, drawn for each of `shape`; the others divided by ``1 -
+    p``."""
     _checked(name, p)
     if not training or not p:
         return input
@@ -82,7 +83,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 @composite(home="nn.functional", samples=_SAME, refused=_NO_PROBABILITY)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that goes with `selu`: it keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515)."""
+    """Dropout for `selu`: it keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515)."""
     return _switched_off("alpha_dropout", input, input._data.shape, p, training, inplace)
 
 

@@ -28,11 +28,11 @@ from ...table.samples import A, Differs, S, V
 from ...tensor.adding import summing
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
-from .primitives import _from_planes
+from .primitives import picked_from_planes
 
 
 def _check(index: Array, n: int, error: type[Exception]) -> None:
-    """Refuse positions outside of n rows."""
+    """Refuse positions outside n rows."""
     if not within(index, n):
         raise refuse(
             "embedding",
@@ -109,12 +109,12 @@ def _gradient(g: Any, index: Any, weight_shape: Any, padding_idx: Any, scale_gra
     weight=_gradient,
 )
 def _embedding(weight: Any, index: Any, padding_idx: Any, scale_grad_by_freq: Any, sparse: Any) -> Any:
-    """`_rows` with the gradient that was asked for, which need not be the derivative."""
+    """`_rows` with the requested gradient, which may differ from the derivative."""
     return _rows.op.forward(weight, index)
 
 
 def _renormalize(weight: Tensor, index: Array, max_norm: float, norm_type: float) -> None:
-    """Shorten, in place, the rows looked up that are longer than `max_norm`."""
+    """Shorten, in place, the looked-up rows that are longer than `max_norm`."""
     rows = np.unique(index)
     values = weight._data[rows]
     norms = np.linalg.norm(values, norm_type, axis=-1)
@@ -147,7 +147,7 @@ def _looked_up(
         raise refuse(name, "no max_norm inside a transform: it changes the weight in place", max_norm)
     if sparse and by_frequency:
         raise refuse(name, "scale_grad_by_freq or sparse", "both")
-    # without a transform the index is a plain array, which a sparse gradient can look at
+    # without a transform the index is a plain array, which a sparse gradient can read
     source: Any = input._data if isinstance(input._data, np.ndarray) else input
     column = source.reshape(math.prod(input._data.shape), 1)
     return _embedding(weight, column, padding_idx, by_frequency, sparse)
@@ -208,7 +208,7 @@ def embedding(
     """``weight[input]``: the rows of a matrix ``(n, d)`` at integers of any shape, with a new last axis.
 
     padding_idx: a row that gets no gradient. max_norm: rows that are longer, by the norm of `norm_type`, are first
-    shortened, in place. scale_grad_by_freq: the gradient of a row is divided by how often it was looked up. sparse: the
+    shortened, in place. scale_grad_by_freq: the gradient of a row is divided by its number of look-ups. sparse: the
     gradient is a sparse tensor of the rows that were looked up.
 
     >>> import pullback
@@ -237,7 +237,7 @@ def _check_offsets(offsets: Any, count: int) -> None:
 
 
 def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
-    """The number of the bag that each of `count` elements is in, as a column."""
+    """The bag number of each of `count` elements, as a column."""
     offsets = check_values(_check_offsets, offsets, count)
     starts = offsets[:-1] if with_end else offsets
     return (searchsorted(starts, arange(count), right=True) - 1).unsqueeze(-1)
@@ -265,7 +265,7 @@ def _largest(rows: Tensor, bag: Any, bags: int, left_out: Any) -> Tensor:
     if not m:
         return rows.new_zeros(bags, d) + rows.sum()
     place = _first_of_largest(rows, bag, bags, left_out)
-    found = _from_planes(rows.t(), place.clamp(max=m - 1).t(), 1).t()
+    found = picked_from_planes(rows.t(), place.clamp(max=m - 1).t(), 1).t()
     return where(place < m, found, 0)
 
 
@@ -296,7 +296,7 @@ def _check_bags(input: Tensor, offsets: Any, mode: str, sparse: bool, by_frequen
     differs=[
         *(Differs(_NOT_A_DERIVATIVE, c, "", "by_freq") for c in ("slopes", "forward")),
         Differs("torch has no second derivative of embedding_bag", "second", "float64"),
-        Differs("torch divides by how often another index occurs", "gradients", "float32 float64", "by_freq"),
+        Differs("torch divides by the count of another index", "gradients", "float32 float64", "by_freq"),
     ],
 )
 def embedding_bag(

@@ -1,4 +1,4 @@
-"""Products: `linear`, which has rules of its own because it is called most, and `bilinear`."""
+"""Products: `linear`, which has its own rules because it is called most, and `bilinear`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from ... import errors
 from ...ops.products.matmul import matmul
 from ...table.calls import on
-from ...table.entry import Op, composite, special
+from ...table.entry import composite, special
+from ...table.op import Op
 from ...table.samples import A, Differs, S
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
@@ -50,7 +51,7 @@ def _tangent(tangents: Any, input: Any, weight: Any) -> Any:
 
 
 def _of_each(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one product if all examples share the weight, else a batch of products."""
+    """vmap: one product if all examples share the weight, otherwise a batch of products."""
     input, weight, bias = args
     if not level.varies(weight) and not (bias is not None and level.varies(bias)):
         return op.unchecked(level.value(input), level.value(weight), None if bias is None else level.value(bias))

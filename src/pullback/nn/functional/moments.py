@@ -144,7 +144,7 @@ def _normalize_tangents(tangents: Any, input: Any, out1: Any, out2: Any, eps: An
 
 @special(home="nn.functional", batch="leading", jvp=_normalize_tangents, input=_normalize_rule)
 def _normalize(input: Any, eps: Any, center: Any) -> Any:
-    """`_standardize` for a first result that is returned as it is: a caller may write to it, so the input is saved."""
+    """`_standardize` for a first result that is returned unchanged: a caller may write to it, so the input is saved."""
     return _standardize.op.forward(input, eps, center)
 
 

@@ -19,7 +19,7 @@ from ...table.samples import A, Differs, S, V, inf, nan
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
 from .moments import _affine, _normalize, _standardize
-from .primitives import _resample
+from .primitives import resampled
 
 
 def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints) -> Tensor:
@@ -32,7 +32,7 @@ def _shaped(out: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Ints
 
 
 def _standard(input: Tensor, eps: float, center: bool, *then: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """The results of `_standardize`. then: the weight and the bias; without them nobody scales the first result."""
+    """The results of `_standardize`. then: the weight and the bias; without them the first result is not scaled."""
     function = _standardize if any(part is not None for part in then) else _normalize
     if input._data.dtype != np.float16:
         return function(input, eps, center)
@@ -79,7 +79,7 @@ def _view(input: Tensor) -> Tensor:
 
 
 def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
-    """Move a running statistic towards the one that was found, by a part of the difference."""
+    """Move a running statistic towards the one found, by a part of the difference."""
     if running is not None:
         with no_grad():
             running.copy_((1 - momentum) * running + momentum * found.reshape(running._data.shape))
@@ -184,7 +184,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """`batch_norm` of each channel of each element of the batch on its own, over the axes after ``(N, C)``.
+    """`batch_norm` of each channel of each element of the batch separately, over the axes after ``(N, C)``.
 
     use_input_stats: as ``training`` of `batch_norm`; the running statistics move towards the average over the batch.
     """
@@ -268,8 +268,8 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axes, which have `normalized_shape`.
 
-    eps: unless given, the distance from 1 to the next number of the dtype; for half precision, of float32, which it is
-    computed in (Zhang and Sennrich 2019, arXiv:1910.07467).
+    eps: unless given, the distance from 1 to the next number of the dtype; for half precision, that of float32, in
+    which it is computed (Zhang and Sennrich 2019, arXiv:1910.07467).
 
     >>> import pullback
     >>> pullback.nn.functional.rms_norm(pullback.tensor([[1.0, -1.0], [2.0, 2.0]]), (2,))
@@ -344,7 +344,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise refuse("local_response_norm", "size to be at least 1", size)
     first = np.arange(shape[1]) - size // 2
     channels = runs(shape[1], first, first + size, evenly=True)
-    total = _resample(input * input, (channels, *[None] * (len(shape) - 2)))
+    total = resampled(input * input, (channels, *[None] * (len(shape) - 2)))
     mean = total / size if input.is_floating_point() else total.div(size, rounding_mode="trunc")
     return input / (mean * alpha + k).pow(beta)
 

@@ -1,4 +1,4 @@
-"""Operations that functions of several files are made of, and that are not public themselves.
+"""Operations that functions in several files use, and that are not public themselves.
 
 The arithmetic of the linear ones is in `kernels/planes.py` and `kernels/taps.py`; here are their adjoints.
 """
@@ -22,40 +22,43 @@ SAVED = {
 
 
 @linear(
+    name="_from_planes",
     home="nn.functional",
     batch="leading",
     numbers="space",
-    input=lambda g, index, space, input_shape: on(_into_planes, g, index, tuple(input_shape[-space:])),
+    input=lambda g, index, space, input_shape: on(added_into_planes, g, index, tuple(input_shape[-space:])),
 )
-def _from_planes(input: Any, index: Any, space: Any) -> Any:
+def picked_from_planes(input: Any, index: Any, space: Any) -> Any:
     """The elements at flat positions ``(..., *places)`` in the planes ``(..., *plane)``; both have `space` axes."""
     return planes.from_planes(input, index, space)
 
 
 @linear(
+    name="_into_planes",
     home="nn.functional",
     batch="leading",
     numbers="plane",
-    input=lambda g, index, plane: on(_from_planes, g, index, len(plane)),
+    input=lambda g, index, plane: on(picked_from_planes, g, index, len(plane)),
 )
-def _into_planes(input: Any, index: Any, plane: Any) -> Any:
+def added_into_planes(input: Any, index: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with each element of `input` added at its flat position."""
     return planes.into_planes(input, index, plane)
 
 
 @linear(
+    name="_resample",
     home="nn.functional",
     saved={"output_size": lambda maps: tuple(m.outputs for m in maps)},
     batch="leading",
     numbers="",
-    input=lambda g, maps: on(_resample, g, tuple(m and m.transposed for m in maps)),
+    input=lambda g, maps: on(resampled, g, tuple(m and m.transposed for m in maps)),
 )
-def _resample(input: Any, maps: Any) -> Any:
-    """A linear map for each of the last axes, or None where the axis stays as it is."""
+def resampled(input: Any, maps: Any) -> Any:
+    """A linear map for each of the last axes, or None for an axis that stays unchanged."""
     return taps.applied(maps, input)
 
 
-@pointwise(home="nn.functional", input=lambda g: g)
-def _at_least(input: Any, bound: float) -> Any:
-    """``max(input, bound)`` with the derivative of `input`: a bound that keeps clear of a division by 0."""
+@pointwise(name="_at_least", home="nn.functional", input=lambda g: g)
+def at_least(input: Any, bound: float) -> Any:
+    """``max(input, bound)`` with the derivative of `input`: a bound that avoids a division by 0."""
     return np.maximum(input, bound)

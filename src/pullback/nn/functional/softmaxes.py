@@ -1,4 +1,4 @@
-"""Softmax and its relatives as functions of networks: they choose an axis where none is given, or draw at random."""
+"""Softmax and its relatives as functions of networks: they choose an axis if none is given, or draw at random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .arguments import floating, tensors
 
 
 def _chosen_dim(name: str, dim: int | None, input: Tensor) -> int:
-    """The axis that torch takes where none is given."""
+    """The axis that torch takes if none is given."""
     if dim is not None:
         return dim
     warnings.warn(

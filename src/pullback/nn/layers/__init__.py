@@ -1,1 +1,1 @@
-"""The layers of networks, by torch's names: a file for each family. All are in `pullback.nn`."""
+"""The layers of networks, under torch's names: a file for each family. All are in `pullback.nn`."""

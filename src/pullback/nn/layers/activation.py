@@ -99,7 +99,7 @@ class ReLU6(_MaybeInPlace):
 class RReLU(Layer):
     """``x`` where it is positive, else ``a x`` with a slope drawn for each element from [lower, upper).
 
-    Outside of training the slope is the mean of the two.
+    Outside training the slope is the mean of the two.
 
     >>> import pullback
     >>> pullback.nn.RReLU(0.1, 0.3).eval()(pullback.tensor([-1.0, 2.0]))

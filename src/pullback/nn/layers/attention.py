@@ -15,7 +15,7 @@ from .linear import Linear
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """`Linear`, under the name in the repr of torch's `MultiheadAttention`.
+    """`Linear`, under its name in the repr of torch's `MultiheadAttention`.
 
     >>> import pullback
     >>> pullback.nn.MultiheadAttention(4, 2).out_proj
@@ -26,7 +26,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 class MultiheadAttention(Module):
     """``softmax(Q K^T / sqrt(d)) V`` for each of `num_heads` parts, d wide, of projections of query, key and value.
 
-    The projections are ``in_proj_weight``, (3 embed_dim, embed_dim), or, where keys are `kdim` or values `vdim` wide,
+    The projections are ``in_proj_weight``, (3 embed_dim, embed_dim), or, if keys are `kdim` or values `vdim` wide,
     ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``. The result goes through `out_proj`. `add_bias_kv` adds
     a key and a value that are trained, `add_zero_attn` a key and a value of zeros; `dropout` applies to the weights.
 
@@ -116,7 +116,7 @@ class MultiheadAttention(Module):
         """
         turned = self.batch_first and query.ndim == 3
         if turned:
-            # tensors that are the same stay the same, so that they are projected in one product
+            # identical tensors stay identical, so that they are projected in one product
             same = {id(t): t.transpose(0, 1) for t in (query, key, value)}
             query, key, value = same[id(query)], same[id(key)], same[id(value)]
         out, weights = F.multi_head_attention_forward(

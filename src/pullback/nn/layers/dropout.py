@@ -1,4 +1,4 @@
-"""Dropout: in training, elements or whole channels are set to 0 at random; otherwise nothing is done."""
+"""Dropout: in training, elements or whole channels are set to 0 at random; otherwise they do nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of vectors that are trained, each looked up by its number."""
+"""Tables of trained vectors, each looked up by its number."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def _size(embeddings: Tensor) -> tuple[int, int]:
 class Embedding(_Table):
     """``y = weight[input]``: a vector for each integer of the input.
 
-    The row `padding_idx` begins as 0 and gets no gradient. Rows that are looked up are scaled down in place where their
-    norm, of kind `norm_type`, is greater than `max_norm`. With `scale_grad_by_freq` gradients are divided by how often
-    a row is looked up; with `sparse` the gradient is a sparse tensor.
+    The row `padding_idx` begins as 0 and gets no gradient. Rows that are looked up are scaled down in place if their
+    norm, of kind `norm_type`, is greater than `max_norm`. With `scale_grad_by_freq` a row's gradient is divided by its
+    number of look-ups; with `sparse` the gradient is a sparse tensor.
 
     >>> import pullback
     >>> table = pullback.nn.Embedding.from_pretrained(pullback.tensor([[1.0, 2.0], [3.0, 4.0]]))

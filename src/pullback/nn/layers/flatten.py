@@ -71,7 +71,7 @@ class Unfold(Layer):
 
 @layer
 class Fold(Layer):
-    """Images that are sums of patches, each added where `Unfold` takes it from.
+    """Images that are sums of patches, each added at its place in `Unfold`.
 
     >>> import pullback
     >>> pullback.nn.Fold((3, 3), 2)(pullback.ones(1, 4, 4))[0, 0]

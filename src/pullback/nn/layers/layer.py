@@ -19,10 +19,10 @@ FIRST = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Layer(Module):
-    """A module with fields. Its repr shows them; `inplace` only where it is True."""
+    """A module with fields. Its repr shows them; `inplace` only if it is True."""
 
     _fields: ClassVar[dict[str, inspect.Parameter]] = {}
-    _shown: ClassVar[str | None] = None  # the fields in the repr; None for all of them
+    _shown: ClassVar[str | None] = None  # the fields in the repr; None for all
 
     def __post_init__(self) -> None:
         """Called once the fields are set, for checks, buffers and parameters."""
@@ -35,7 +35,7 @@ class Layer(Module):
 
 @dataclass_transform()
 def layer(cls: T) -> T:
-    """Give a class the `__init__` that its annotations describe, with those of the layers it derives from."""
+    """Give a class the `__init__` that its annotations describe, with the arguments of its base layers."""
     fields = dict(cls._fields)
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for name, annotation in inspect.get_annotations(cls).items():
@@ -45,7 +45,7 @@ def layer(cls: T) -> T:
             continue
         default = cls.__dict__.get(name, inspect.Parameter.empty)
         if default is not inspect.Parameter.empty:
-            # a module takes in no parameter or buffer with the name of an attribute of its class
+            # a module registers no parameter or buffer with the name of a class attribute
             delattr(cls, name)
         fields[name] = inspect.Parameter(name, kind, default=default, annotation=annotation)
     cls._fields = fields
@@ -74,5 +74,5 @@ def _init(cls: type[Layer], fields: dict[str, inspect.Parameter]) -> Callable[..
 
 
 def _call(fields: dict[str, inspect.Parameter]) -> str:
-    """The arguments with their defaults, as one writes them."""
+    """The arguments with their defaults, as source."""
     return str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in fields.values()]))

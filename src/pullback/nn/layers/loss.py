@@ -1,4 +1,4 @@
-"""Losses as modules: how far a network's output is from what it should be.
+"""Losses as modules: the distance of a network's output from its target.
 
 All take `reduction`: ``"mean"``, ``"sum"``, or ``"none"`` for the losses of the single elements. `size_average` and
 `reduce` are torch's older names for it. The formulas are those of the functions of `nn.functional`. Losses with the
@@ -56,7 +56,7 @@ class _BinaryLoss(_Loss):
 
 @layer
 class _ClassLoss(_Loss):
-    """A loss of scores of classes, with a weight for each class and a class that does not count."""
+    """A loss of class scores, with a weight for each class and a class that is ignored."""
 
     weight: Tensor | None = None
     size_average: Any = None
@@ -199,7 +199,7 @@ class PoissonNLLLoss(_Loss):
 
 @layer
 class GaussianNLLLoss(_Loss):
-    """``(log(var) + (input - target)^2 / var) / 2``, with `full` plus ``log(2 pi) / 2``; the variance at least `eps`.
+    """``(log(var) + (input - target)^2 / var) / 2``, with `full` plus ``log(2 pi) / 2``; var is at least `eps`.
 
     >>> import pullback
     >>> pullback.nn.GaussianNLLLoss()(pullback.zeros(1), pullback.ones(1), pullback.ones(1))
@@ -378,7 +378,7 @@ def _check_margin(loss: Any) -> None:
 class TripletMarginLoss(_Loss):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, where d is the distance in the norm `p`.
 
-    With `swap`, ``d(positive, negative)`` is taken where it is smaller than ``d(anchor, negative)``.
+    With `swap`, ``d(positive, negative)`` is taken if it is smaller than ``d(anchor, negative)``.
 
     >>> import pullback
     >>> a, p, n = pullback.zeros(1, 1), pullback.ones(1, 1), pullback.full((1, 1), 1.5)

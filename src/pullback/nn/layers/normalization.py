@@ -1,6 +1,6 @@
 """Normalization, as modules: values are shifted and scaled to mean 0 and variance 1, over a batch, a sample or a part.
 
-Those with parameters then multiply by `weight`, which begins as ones, and add `bias`, which begins as zeros.
+Layers with parameters then multiply by `weight`, at first ones, and add `bias`, at first zeros.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class _Running(_Affine):
         self.register_buffer("num_batches_tracked", zeros((), dtype=dtypes.int64) if tracked else None)
 
     def reset_running_stats(self) -> None:
-        """Forget the statistics: mean 0, variance 1."""
+        """Reset the statistics: mean 0, variance 1."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Set the weight to ones and the bias to zeros, and forget the statistics."""
+        """Set the weight to ones and the bias to zeros, and reset the statistics."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -71,7 +71,7 @@ class _Running(_Affine):
             raise ValueError(errors.message(where, found=errors.describe(input)))
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
-        """Load, as well, states that were saved before batches were counted."""
+        """Load also states that were saved before batches were counted."""
         version, counted = local_metadata.get("version"), self.num_batches_tracked
         if (version is None or version < 2) and counted is not None:
             state_dict.setdefault(f"{prefix}num_batches_tracked", counted)
@@ -122,7 +122,7 @@ class BatchNorm1d(_BatchNorm):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of (N, C) or (N, C, L), over the batch.
 
     In training, mean and variance are those of the batch, and `running_mean` and `running_var` move towards them by
-    `momentum`; with None they are the means over all batches. After `eval()` the running ones are used.
+    `momentum`; with None they are the means over all batches. After `eval()` the running statistics are used.
 
     >>> import pullback
     >>> pullback.nn.BatchNorm1d(1, affine=False)(pullback.tensor([[1.0], [3.0]]))
@@ -198,7 +198,7 @@ class _InstanceNorm(_Running):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """`BatchNorm1d` over each channel of each sample of (N, C, L) or (C, L) alone. Without parameters unless `affine`.
+    """`BatchNorm1d` over each channel of each sample of (N, C, L) or (C, L). It has no parameters unless `affine`.
 
     >>> import pullback
     >>> pullback.nn.InstanceNorm1d(1)(pullback.tensor([[[1.0, 3.0]]]))

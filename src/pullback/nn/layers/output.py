@@ -21,8 +21,8 @@ from .linear import Linear
 class LinearCrossEntropyLoss(Module):
     """`CrossEntropyLoss` of the output of a `Linear` for the input, (N, in_features) or (in_features,).
 
-    With `out_features` there are that many places, each with `num_classes` scores. torch's `options`, which divide the
-    work, are refused: the work is not divided here.
+    With `out_features` there are that many positions, each with `num_classes` scores. torch's `options`, which divide
+    the work, are refused: the work is not divided here.
 
     >>> import pullback
     >>> loss = pullback.nn.LinearCrossEntropyLoss(4, 3)
@@ -99,8 +99,8 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """A softmax over very many classes, the frequent ones first, in clusters (Grave et al., 2017).
 
-    The classes before ``cutoffs[0]`` have scores of their own in the head. So has each cluster, which holds the classes
-    from one cutoff to the next. The scores within cluster i = 1, 2, ... come through ``in_features // div_value ** i``
+    The head has a score for each class before ``cutoffs[0]``, and one for each cluster, which holds the classes from
+    one cutoff to the next. The scores within cluster i = 1, 2, ... come through ``in_features // div_value ** i``
     features. The call takes (N, in_features) and classes (N,), or one of each, and returns `output`, the logarithms of
     their probabilities, and `loss`.
 

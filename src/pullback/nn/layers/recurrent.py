@@ -1,7 +1,7 @@
 """Recurrent networks: a state that goes from step to step of a sequence.
 
 The products with the input are computed for all steps at once, before the loop. A step is a function of its product and
-of the state, in a few operations: `_tanh`, `_relu`, `_lstm` or `_gru`. The cells are one step. Sequences may be packed
+of the state, in a few operations: `_tanh`, `_relu`, `_lstm` or `_gru`. A cell is one step. Sequences may be packed
 (`nn.utils.rnn`); then later steps may have fewer samples than the first.
 """
 
@@ -48,7 +48,7 @@ def _lstm(x: Tensor, h: Tensor, c: Tensor, weights: Weights) -> State:
 
 def _gru(x: Tensor, h: Tensor, weights: Weights) -> State:
     width = h.shape[-1]
-    # the biases of the state are not added before: the gate multiplies the one of `n`
+    # the biases of the state are not added before: the gate multiplies the bias of `n`
     own = F.linear(h, weights["weight_hh"], weights.get("bias_hh"))
     r, z = (x[:, : 2 * width] + own[:, : 2 * width]).sigmoid().chunk(2, 1)
     n = addcmul(x[:, 2 * width :], r, own[:, 2 * width :]).tanh()
@@ -176,7 +176,7 @@ class RNNBase(Module):
         _uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: torch lays out memory for a GPU here."""
+        """Do nothing: torch lays out memory for a GPU here."""
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
@@ -277,7 +277,7 @@ class RNN(RNNBase):
     """``h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh)``, or relu; of (L, N, input_size), or (L, input_size).
 
     With `batch_first` (N, L, input_size). Several layers take each other's outputs, with `dropout` between them; with
-    `bidirectional` another set of weights runs from the end, and the outputs of the two are side by side.
+    `bidirectional` another set of weights runs from the end, and the two outputs are side by side.
 
     Returns the outputs of the last layer, (L, N, directions * hidden_size), and the last states of all layers,
     (num_layers * directions, N, hidden_size). `hx` holds the first states, in the same shape; they are zeros unless

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def repeated(value: Any, n: int) -> tuple[Any, ...]:
-    """`n` times the same number, or the numbers that are given."""
+    """`n` times the same number, or the given numbers."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 

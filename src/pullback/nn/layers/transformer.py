@@ -1,8 +1,8 @@
-"""The Transformer (Vaswani et al., 2017): layers of attention and of two linear maps, in a row, and two such rows.
+"""The Transformer (Vaswani et al., 2017): layers of attention and linear maps, in an encoder and a decoder.
 
-Sequences are (L, N, d_model), with `batch_first` (N, L, d_model), or (L, d_model) without a batch. A mask says where
-there is no attention: either it is True there, or it is added to the scores. `is_causal` is a hint that a mask is the
-causal one.
+Sequences are (L, N, d_model), with `batch_first` (N, L, d_model), or (L, d_model) without a batch. A mask marks pairs
+without attention: it is either True there, or is added to the scores. `is_causal` is a hint that a mask is the causal
+mask.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
 
 
 class _TransformerLayer(Module):
-    """The parts of a layer: some attentions, then two linear maps. Each is added to its input and normalized."""
+    """The parts of a layer: attentions, then two linear maps. Each part is added to its input and normalized."""
 
     _attentions: ClassVar[tuple[str, ...]]  # the names of the attentions
     self_attn: MultiheadAttention

@@ -1,4 +1,4 @@
-"""Clipping gradients, by their norm taken together, or element by element. In place, outside of any graph."""
+"""Clipping gradients, by their total norm or element by element, in place and outside any graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients by ``min(1, max_norm / (norm + 1e-6))``, and return their norm before that.
+    """Scale all gradients by ``min(1, max_norm / (norm + 1e-6))``, and return their norm before scaling.
 
     The norm is that of one vector with all elements of the gradients of `parameters`. Parameters without a gradient are
     left out.
@@ -32,7 +32,7 @@ def clip_grad_norm_(
     Args:
         norm_type: the p of the p-norm; may be ``inf``.
         error_if_nonfinite: raise RuntimeError, and change nothing, if the norm is infinite or NaN.
-        foreach: accepted because torch has it; without effect.
+        foreach: accepted as in torch, without effect.
 
     >>> import pullback
     >>> w = pullback.zeros(2, requires_grad=True)

@@ -22,7 +22,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Let each parameter share the memory of its part of `vec`, outside of any graph: writes to one show in the other.
+    """Let each parameter share the memory of its part of `vec`, outside any graph: writes to one show in the other.
 
     RuntimeError if `vec` is shorter than all parameters together, TypeError if it is not a Tensor; nothing has changed
     then.

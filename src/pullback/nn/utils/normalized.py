@@ -1,8 +1,7 @@
 """Weights that are computed from other parameters before each call: `weight_norm` from lengths and directions,
-`spectral_norm` with a largest singular value of 1. And how to undo them.
+`spectral_norm` with a largest singular value of 1. Also functions that undo them.
 
-A hook before `forward` sets the attribute. The parameters that are trained have its name with ``_g`` and ``_v``, or
-``_orig``.
+A hook before `forward` sets the attribute. The trained parameters have its name with ``_g`` and ``_v``, or ``_orig``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Let a weight be ``g * v / |v|``, and train its lengths g and its directions v. Returns the module.
 
     name: the name of the parameter; from now on ``name_g`` and ``name_v`` are parameters, and ``name`` is computed from
-    them before each call. dim: the axis along which each slice has a length of its own; None for one length for all.
+    them before each call. dim: the axis with a separate length for each slice; None for one length.
     RuntimeError if the parameter has a norm already.
 
     Source: Salimans and Kingma, Weight normalization, NeurIPS 2016, https://arxiv.org/abs/1602.07868.

@@ -1,8 +1,7 @@
-"""Parameters as functions of others: `register_parametrization` puts a module between the tensor that is trained and
-the one that is used.
+"""Parameters as functions of others: a module stands between the trained tensor and the used one.
 
-A module whose ``weight`` is parametrized gets a class of its own, derived from its class, where ``weight`` is a
-property: reading it calls the parametrization. The tensor that is trained is ``parametrizations.weight.original``.
+A module whose ``weight`` is parametrized gets a new class, derived from its class, in which ``weight`` is a property:
+reading it calls the parametrization. The trained tensor is ``parametrizations.weight.original``.
 
 See https://docs.pytorch.org/tutorials/intermediate/parametrizations.html.
 """
@@ -40,7 +39,7 @@ M = TypeVar("M", bound=Module)
 
 
 class _Cache(threading.local):
-    """The tensors that parametrizations computed within `cached`, and how deep the thread is in such blocks."""
+    """The tensors that parametrizations computed within `cached`, and the depth of such blocks in this thread."""
 
     depth = 0
 
@@ -73,7 +72,7 @@ def cached() -> Iterator[None]:
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, called one after the other, and the arguments of the first one.
 
-    The argument is ``original``, or ``original0``, ``original1`` ... where a ``right_inverse`` gives several.
+    The argument is ``original``, or ``original0``, ``original1`` ... if a ``right_inverse`` gives several.
     """
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
@@ -132,7 +131,7 @@ class ParametrizationList(ModuleList):
                 original.copy_(part)
 
     def forward(self) -> Tensor:
-        """The tensor that is used."""
+        """The used tensor."""
         first, *others = self
         value: Tensor = first(*self._originals())
         for module in others:
@@ -179,7 +178,7 @@ def _property(name: str) -> property:
 
 
 def _check(module: Module, tensor: Tensor) -> None:
-    """Refuse a parametrization that gives no tensor, or one of another dtype or shape."""
+    """Refuse a parametrization that does not give a tensor, or gives one of another dtype or shape."""
     with no_grad():
         given = module() if isinstance(module, ParametrizationList) else module(tensor)
     if not isinstance(given, Tensor):
@@ -195,9 +194,9 @@ def _check(module: Module, tensor: Tensor) -> None:
 def register_parametrization(module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> M:
     """Compute a parameter or buffer by a module each time it is read. Returns the module.
 
-    A second parametrization is called with the result of the first. Where the parametrization has a method
+    A second parametrization is called with the result of the first. If the parametrization has a method
     ``right_inverse``, the result of that method is trained, and the tensor can be assigned to. unsafe: do not check
-    that dtype and shape stay. ValueError if they do not, or if there is no such tensor.
+    that dtype and shape stay the same. ValueError if they do not, or if there is no such tensor.
 
     >>> import pullback
     >>> class Symmetric(pullback.nn.Module):
@@ -227,7 +226,7 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
         try:
             _check(row, before)
         except Exception:
-            original.data = before  # where a right_inverse had been applied
+            original.data = before  # after a right_inverse was applied
             raise
     delattr(module, tensor_name)
     if not is_parametrized(module):

@@ -1,7 +1,7 @@
 """Elementwise functions of analysis: exponentials and logarithms, trigonometry, the sigmoid and its inverse.
 
-Each is one entry: a ufunc and an expression of the derivative. Where torch's own derivative is infinite or NaN at the
-edge of a domain (`logit` at 0, `hypot` at the origin), so is ours.
+Each is one entry: a ufunc and an expression of the derivative. If torch's derivative is infinite or NaN at the edge of
+a domain (`logit` at 0, `hypot` at the origin), so is the one here.
 """
 
 from __future__ import annotations
@@ -92,10 +92,13 @@ log10 = elementwise(
 )
 
 
+_LARGE = 4096  # from this size on, several vectorised calls are faster than one that is not
+
+
 def _log_of_sum(input: Any, other: Any, exp: Any, log: Any, whole: Any) -> Any:
     """``log(1 + exp(smaller - larger)) + larger`` for large arrays: NumPy's own function `whole` is not vectorised."""
     gap = np.subtract(input, other)
-    if np.size(gap) < 4096:
+    if np.size(gap) < _LARGE:
         return whole(input, other)
     np.negative(np.abs(gap, out=gap), out=gap)
     np.fmin(gap, 0, out=gap)  # between equal infinities the gap was NaN
@@ -165,7 +168,7 @@ def _unit_root(input: Any) -> Any:
 asin = elementwise(
     "asin",
     np.arcsin,
-    "The inverse of the sine, from -pi/2 to pi/2; NaN outside of [-1, 1].",
+    "The inverse of the sine, from -pi/2 to pi/2; NaN outside [-1, 1].",
     also="arcsin",
     floats=True,
     domain="small",
@@ -175,7 +178,7 @@ asin = elementwise(
 acos = elementwise(
     "acos",
     np.arccos,
-    "The inverse of the cosine, from 0 to pi; NaN outside of [-1, 1].",
+    "The inverse of the cosine, from 0 to pi; NaN outside [-1, 1].",
     also="arccos",
     floats=True,
     domain="small",
@@ -297,7 +300,7 @@ asinh = elementwise(
 
 
 def _acosh_rule(g: Any, input: Any) -> Any:
-    if is_complex(input):  # the root of the product would have the other sign left of the imaginary axis
+    if is_complex(input):  # left of the imaginary axis, the root of the product would have the other sign
         return g / (np.sqrt(input - 1) * np.sqrt(input - (-1)))  # a difference keeps the sign of an imaginary zero
     return g / np.sqrt(input * input - 1)
 
@@ -315,7 +318,7 @@ acosh = elementwise(
 atanh = elementwise(
     "atanh",
     np.arctanh,
-    "The inverse of the hyperbolic tangent; NaN outside of [-1, 1].",
+    "The inverse of the hyperbolic tangent; NaN outside [-1, 1].",
     also="arctanh",
     floats=True,
     domain="small",
@@ -333,7 +336,7 @@ def _sigmoid(input: Any) -> Any:
         np.exp(found, out=found)
         found += 1
         return np.reciprocal(found, out=found)  # where exp overflows, 1 / inf is 0
-    right = np.greater_equal(np.real(input), 0)  # of complex numbers 1 / inf may be NaN
+    right = np.greater_equal(np.real(input), 0)  # for complex numbers, 1 / inf may be NaN
     e = np.exp(np.where(right, -input, input))
     return np.true_divide(np.where(right, 1, e), np.add(e, 1))
 

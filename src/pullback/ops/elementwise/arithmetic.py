@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import METHODS, _publish, composite, constant, elementwise, special, titled
+from ...table.entry import METHODS, composite, constant, elementwise, front, special, titled
 from ...table.nodes import tensor_of
 from ...table.operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
@@ -19,7 +19,7 @@ from ...tensor import dtypes
 from ...tensor.tensor import NUMPY, Tensor
 from ..make.conversion import to
 
-# In torch's nodes, operands that are numbers are tensors.
+# In torch's nodes, number operands are tensors.
 _OPERANDS = {"self": lambda input: tensor_of(input), "other": lambda other: tensor_of(other)}
 
 mul = elementwise(
@@ -109,11 +109,12 @@ def positive(input: Tensor) -> Tensor:
 METHODS["__pos__"] = positive
 
 # Quotients
-div = elementwise(
+_div = elementwise(
     "div",
     np.true_divide,
-    "``input / other``, broadcast; of integers a float.",
+    "``input / other``, broadcast; a float for integers.",
     also="divide true_divide",
+    front=True,
     saved={**_OPERANDS, "rounding_mode": lambda: None},
     floats=True,
     dunder="truediv rtruediv itruediv",
@@ -141,7 +142,7 @@ def _by_quotient(whole: Any, rule: Any, input: Any, other: Any) -> Any:
     """`whole` for large float32 arrays, computed by `rule` from the float64 quotient: NumPy's own function is slow.
 
     The 53-bit quotient of 24-bit numbers is on the right side of every whole number up to 2**24, and the remainder is
-    exact. `rule` takes both operands and the quotient. Where the quotient is larger, `whole` itself is called.
+    exact. `rule` takes both operands and the quotient. For larger quotients, `whole` itself is called.
     """
     if any(getattr(v, "dtype", None) != np.float32 for v in (input, other)) or input.size < _BLOCK:
         return whole(input, other)
@@ -203,10 +204,11 @@ _trunc_divide = elementwise(
     input=lambda g: np.zeros_like(g),
     other=lambda g: np.zeros_like(g),
 )
-_ROUNDED = {None: div, "floor": titled(floor_divide, "DivBackward2", rounding_mode="floor"), "trunc": _trunc_divide}
+_ROUNDED = {None: _div, "floor": titled(floor_divide, "DivBackward2", rounding_mode="floor"), "trunc": _trunc_divide}
 
 
-def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+@front(_div)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """``input / other``, broadcast; a float for integers. Rounded to 0 ("trunc") or down ("floor"): derivative 0.
 
     >>> import pullback
@@ -221,7 +223,6 @@ def _rounded_div(input: Any, other: Any, *, rounding_mode: str | None = None, ou
     return _ROUNDED[rounding_mode](input, other, out=out)
 
 
-div = _publish(div.op, _rounded_div, _rounded_div)  # type: ignore[attr-defined]
 _BY_ZERO = [*NO_PAIR, S(V([1, 2], "int64"), V([1, 0], "int64"))]
 remainder: Operation = elementwise(
     "remainder",

@@ -70,7 +70,7 @@ def sparse_dim(input: Tensor) -> int:
 
 @composite(function=False)
 def dense_dim(input: Tensor) -> int:
-    """The number of axes that are not sparse; of a dense tensor, all."""
+    """The number of axes that are not sparse; for a dense tensor, all."""
     return input.dim()
 
 
@@ -100,7 +100,7 @@ def pin_memory(input: Tensor) -> Tensor:
 
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and the same elements; NaN equals nothing.
+    """Whether two tensors have the same shape and the same elements; NaN equals no number.
 
     >>> import pullback
     >>> pullback.equal(pullback.tensor([1, 2]), pullback.tensor([1, 2]))

@@ -216,7 +216,7 @@ isneginf: Operation = constant(
 isreal: Operation = constant(
     "isreal",
     np.isreal,
-    "Whether its imaginary part is 0, as that of every real number.",
+    "Whether its imaginary part is 0; True for every real number.",
     numpy={np.isreal: lambda x: isreal(x), np.iscomplex: lambda x: logical_not(isreal(x))},
     samples=lambda: [*unary(), S(V([1 + 2j, 3, 0j], "complex128"))],
 )

@@ -1,8 +1,8 @@
-"""Complex numbers: their parts, and complex numbers made of parts.
+"""Complex numbers: taking their parts, and making them from parts.
 
-Taking a part is linear over the real numbers, not over the complex ones, so each entry has an adjoint of its own. The
+Taking a part is linear over the real numbers, not over the complex ones, so each entry states its own adjoint. The
 gradient of a real loss by ``z = x + iy`` is ``dL/dx + i dL/dy``, as in torch. Conjugates are computed at once: no
-tensor carries a mark that it is still to be conjugated or negated.
+tensor is marked for a later conjugation or negation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMPLEX = [S(V([0j, 1 + 2j, -3j], "complex128")), S(V([[1 + 2j], [0.5j]], "comp
     refused=NO_UNARY,
 )
 def real(input: Any) -> Any:
-    """The real part, a view; a real tensor is returned itself."""
+    """The real part, a view; a real tensor is returned unchanged."""
     return np.real(np.reshape(input, np.shape(input)))
 
 
@@ -91,7 +91,7 @@ def _conj(input: Any) -> Any:
     refused=NO_UNARY,
 )
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate, in memory of its own; a real tensor is returned itself."""
+    """The complex conjugate, in new memory; a real tensor is returned unchanged."""
     return _conj(input) if input.is_complex() else input
 
 
@@ -133,7 +133,7 @@ def _angle_rule(g: Any, input: Any) -> Any:
 angle: Operation = elementwise(
     "angle",
     _angle,
-    "The angle of a complex number, from -pi to pi; of a real one 0, or pi below 0. Its derivative at 0 is 0.",
+    "The angle of a complex number, from -pi to pi; for a real number 0, or pi below 0. Its derivative at 0 is 0.",
     floats=True,
     inplace=False,
     holomorphic=False,
@@ -144,7 +144,7 @@ angle: Operation = elementwise(
 )
 
 
-# Complex numbers of real ones
+# Complex numbers from real numbers
 def _complex_jvp(tangents: Any, real: Any, imag: Any) -> Any:
     parts = (np.zeros_like(part) if t is None else t for t, part in zip(tangents, (real, imag), strict=True))
     return on(complex, *parts)
@@ -263,7 +263,7 @@ def view_as_real(input: Any) -> Any:
     ],
 )
 def view_as_complex(input: Any) -> Any:
-    """Pairs of real numbers as complex ones, a view; a pair lies side by side along a last axis of length 2."""
+    """Pairs of real numbers as complex ones, a view; a pair lies along a last axis of length 2."""
     if not input.ndim:
         raise RuntimeError("view_as_complex(): Input tensor must have one or more dimensions")
     if input.shape[-1] != 2 or input.dtype.char not in "fd":

@@ -51,7 +51,7 @@ def _times(name: str, input: Any, factor: Any, other: Any) -> Any:
 
 
 def _by_factor(g: Any, input: Any, other: Any, logarithm: Any, edge: int) -> Any:
-    # where the product is 0 for any factor, the argument is replaced: the next derivative would be 0 / 0
+    # if the product is 0 for any factor, the argument is replaced: the next derivative would be 0 / 0
     corner = np.logical_and(np.equal(plain(input), 0), np.less_equal(plain(other), edge))
     if is_number(other):
         return np.where(corner, 0, g * _of(logarithm, other))
@@ -309,7 +309,7 @@ ndtr: Operation = _by_scipy(
 
 
 def _log_ndtr_rule(g: Any, input: Any) -> Any:
-    # exp(-x**2 / 2) / sqrt(2 pi) / ndtr(x): literally for x > 0, where erfcx soon overflows; by erfcx below
+    # exp(-x**2 / 2) / sqrt(2 pi) / ndtr(x): as written for x > 0, where erfcx soon overflows; by erfcx below 0
     above = np.greater(plain(input), 0)
     high, low = np.where(above, input, 0), np.where(above, 0, input)
     normal = np.exp(-0.5 * np.square(high)) / (0.5 * _ROOT_TWO_PI * on(erfc, high * -math.sqrt(0.5)))

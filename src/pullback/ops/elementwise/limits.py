@@ -1,4 +1,4 @@
-"""Choices: signs and sizes, the larger and the smaller, limits, `where`, and replacements for NaN.
+"""Signs and moduli, the larger and the smaller, limits, `where`, and replacements for NaN.
 
 At kinks they follow torch: the derivative of `abs` and `relu` at 0 is 0; `maximum` and `minimum` share a tie in halves,
 `fmax` and `fmin` give it to the first; `clamp` passes the gradient at its bounds. Rules apply masks by `where`, not by
@@ -15,7 +15,7 @@ import numpy as np
 from ... import errors
 from ...kernels.masks import either, only
 from ...table.calls import on, write_out
-from ...table.entry import TABLE, _publish, elementwise, method, pointwise, special
+from ...table.entry import TABLE, elementwise, front, method, pointwise, special
 from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
 from ...tensor.dtypes import bfloat16, finfo
@@ -26,7 +26,7 @@ from ...tensor.tensor import Tensor
 def _within(input: Any, low: Any, high: Any) -> Any:
     """``min(max(input, low), high)``; None is no limit."""
     if input.size >= _LARGE and input.dtype.kind in "fV" and all(np.ndim(v) == 0 for v in (low, high)):
-        # for an array and a number, several times as fast as np.maximum
+        # for an array and a number, several times faster than np.maximum
         return input.clip(-inf if low is None else low, inf if high is None else high)
     found = input if low is None else np.maximum(input, low)
     return found if high is None else np.minimum(found, high)
@@ -123,7 +123,7 @@ def _abs_rule(g: Any, input: Any) -> Any:
 abs: Operation = elementwise(
     "abs",
     lambda input: np.abs(need("abs", NUMBERS, input)),
-    "The absolute value, of complex numbers the modulus (a real tensor); the derivative at 0 is 0.",
+    "The absolute value; for complex numbers the modulus, a real tensor. The derivative at 0 is 0.",
     also="absolute",
     dunder="abs",
     holomorphic=False,
@@ -169,13 +169,13 @@ def heaviside(input: Any, values: Any) -> Any:
 
 # The larger and the smaller
 def _larger(g: Any, mine: Any, theirs: Any, better: Any) -> Any:
-    """The cotangent where this operand is larger, half of it at a tie; where one is NaN, both get it."""
+    """The cotangent where this operand is larger, half of it at a tie; if one is NaN, both get it."""
     mine, theirs = plain(mine), plain(theirs)
     return only(np.logical_not(better(theirs, mine)), np.where(np.equal(mine, theirs), np.multiply(0.5, g), g))
 
 
 def _first(input: Any, other: Any, holds: Any) -> Any:
-    """A mask of where the first operand is taken: the comparison with the second holds, or the second is NaN."""
+    """The mask of elements taken from the first operand: the comparison with the second holds, or the second is NaN."""
     return np.logical_or(holds(plain(input), plain(other)), np.isnan(plain(other)))
 
 
@@ -204,7 +204,7 @@ minimum: Operation = elementwise(
 fmax: Operation = elementwise(
     "fmax",
     lambda input, other: np.fmax(*need_both("fmax", REAL, input, other)),
-    "The larger of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient.",
+    "The larger of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient.",
     fits=in_range,
     inplace=False,
     numpy={np.fmax: lambda x1, x2: fmax(x1, x2)},
@@ -215,7 +215,7 @@ fmax: Operation = elementwise(
 fmin: Operation = elementwise(
     "fmin",
     lambda input, other: np.fmin(*need_both("fmin", REAL, input, other)),
-    "The smaller of two, elementwise, and the other where one is NaN. Of a tie the first gets the gradient.",
+    "The smaller of two, elementwise; if one is NaN, the other. At a tie the first gets the gradient.",
     fits=in_range,
     inplace=False,
     numpy={np.fmin: lambda x1, x2: fmin(x1, x2)},
@@ -377,6 +377,8 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
     numbers="",
     input=lambda g, condition: only(condition, g),
     other=lambda g, condition: only(np.logical_not(condition), g),
+    name="where",
+    front=True,
     numpy={np.where: _numpy_where},
     method=False,
     inplace=False,
@@ -408,7 +410,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
         S(),
     ],
 )
-def where(condition: Any, input: Any, other: Any) -> Any:
+def _where(condition: Any, input: Any, other: Any) -> Any:
     if not hasattr(condition, "dtype"):
         raise TypeError(
             errors.message("where()", expected="condition to be a bool Tensor", found=errors.describe(condition))
@@ -420,16 +422,14 @@ def where(condition: Any, input: Any, other: Any) -> Any:
     return either(condition, input, other)
 
 
-_where = where
-
-
-def _public_where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+@front(_where)
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where `condition` holds, else `other`, broadcast. Only the chosen side gets a gradient.
 
     ``where(condition)`` alone is ``nonzero(condition, as_tuple=True)``: an index for each dimension.
 
     The side not taken is still computed: ``where(x > 0, sqrt(x), 0)`` has the gradient ``0 * inf = NaN`` at 0. Make the
-    operand safe instead: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
+    operand safe: ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
 
     >>> import pullback
     >>> x = pullback.tensor([-1.0, 2.0])
@@ -448,9 +448,6 @@ def _public_where(condition: Any, input: Any = None, other: Any = None, *, out: 
         )
         condition = condition.bool()
     return _where(condition, input, other) if out is None else write_out("where", out, _where(condition, input, other))
-
-
-where = _publish(_where.op, _public_where, _public_where)
 
 
 @method("where")

@@ -1,7 +1,7 @@
 """Powers and roots.
 
 The derivative by the base is 0 where the exponent is 0, and the derivative by the exponent is 0 where the base is 0.
-These are the limits; the bare expressions would give ``0 * inf``.
+These are limits; the plain expressions would give ``0 * inf``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...table.entry import _publish, composite, elementwise
+from ...table.entry import composite, elementwise, front
 from ...table.operands import NUMBERS, Operation, is_number, need, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
 from ...tensor import dtypes
-from ...tensor.tensor import NUMPY, Tensor
+from ...tensor.tensor import Tensor
 
 
 def _square(input: Any) -> Any:
@@ -100,7 +100,7 @@ def _power(input: Any, other: Any) -> Any:
         return np.power(input, other)
     if not other.ndim:
         raise RuntimeError(_NEGATIVE)
-    # torch refuses a single negative exponent, but not some among many: their result is truncated to 0, or 1 or -1
+    # torch refuses a single negative exponent, but not one among several: its result is truncated to 0, or 1 or -1
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
     return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
 
@@ -131,7 +131,7 @@ def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     return g * (out * np.log(np.where(zero, 1, input)))
 
 
-pow = elementwise(
+_pow = elementwise(
     "pow",
     _power,
     "``input ** exponent``, broadcast.",
@@ -139,7 +139,8 @@ pow = elementwise(
     fits=_refuse_exponent,
     node=lambda node: f"PowBackward{int(1 in node.plan.wanted)}",
     cut=True,
-    numpy={},
+    front=True,
+    numpy={np.power: lambda x1, x2: pow(x1, x2)},
     input=_pow_by_base,
     other=_pow_by_exponent,
     samples=lambda: [
@@ -161,17 +162,17 @@ pow = elementwise(
     refused=[*NO_PAIR, S(V([1, 2], "int64"), -1)],
     differs=[
         Differs(
-            "a 0-d exponent is treated as the number it holds, which torch refuses where it is negative",
+            "a 0-d exponent is treated as the number it holds, which torch refuses if it is negative",
             "values",
             "int64",
             "[] small",
         )
     ],
 )
-_pow = pow
 
 
-def _public_pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+@front(_pow)
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """``input ** exponent``, broadcast; its derivatives take their limit, 0, at exponent 0 and at base 0.
 
     >>> import pullback
@@ -179,9 +180,6 @@ def _public_pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     tensor([2., 8.])
     """
     return _pow(input, exponent, out=out)
-
-
-pow = NUMPY[np.power] = _publish(pow.op, _public_pow, _public_pow)  # type: ignore[attr-defined]
 
 
 @composite(

@@ -1,6 +1,6 @@
 """Rounding, and parts of a floating point number: whole and fraction, mantissa and exponent, sign bit, neighbours.
 
-The derivative of rounding is 0 where there is one, and torch's choice elsewhere. It is recorded all the same.
+The derivative of rounding is 0 where it exists, and torch's choice elsewhere. The operation is still recorded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf,
 floor: Operation = elementwise(
     "floor",
     lambda input: np.floor(need("floor", REAL_NUMBERS, input)),
-    "The largest integer not above.",
+    "The largest integer up to `input`.",
     domain="between",
     numpy={np.floor: lambda x: floor(x)},
     out="exact",
@@ -29,7 +29,7 @@ floor: Operation = elementwise(
 ceil: Operation = elementwise(
     "ceil",
     lambda input: np.ceil(need("ceil", REAL_NUMBERS, input)),
-    "The smallest integer not below.",
+    "The smallest integer from `input` on.",
     domain="between",
     numpy={np.ceil: lambda x: ceil(x)},
     out="exact",
@@ -79,7 +79,7 @@ frac: Operation = elementwise(
     refused=[*NO_UNARY, S(V([1, 2], "int64"), decimals=1), S(A(2), decimals=1.5)],
 )
 def round(input: Any, decimals: int = 0) -> Any:
-    """The nearest number with `decimals` decimals, halves to the even one; negative ones round to tens, hundreds.
+    """The nearest number with `decimals` decimals, halves to the even one; negative `decimals` round to tens, hundreds.
 
     >>> import pullback
     >>> pullback.round(pullback.tensor([2.5, 3.5, -1.26])), pullback.round(pullback.tensor(-1.26), decimals=1)
@@ -93,7 +93,7 @@ def round(input: Any, decimals: int = 0) -> Any:
 signbit: Operation = constant(
     "signbit",
     lambda input: np.signbit(input) if input.dtype.kind in "fV" else np.less(need("signbit", REAL, input), 0),
-    "Whether the sign bit is set: of negative numbers, and of -0.0.",
+    "Whether the sign bit is set: for negative numbers and -0.0.",
     numpy={np.signbit: lambda x: signbit(x)},
     out="exact",
     samples=lambda: [*unary(), S(V([0.0, -0.0, -inf], "float64"))],
@@ -122,7 +122,7 @@ Frexp = result_type("frexp", "mantissa", "exponent")
     kinks=[S(V([0.0, -0.0, 1.0, -1.0, 0.5, 1e30, 1e-30, inf, -inf]))],
     refused=[*NO_UNARY, S(V([1, 2], "int64"))],
 )
-def frexp(input: Any) -> Any:
+def frexp(input: Any) -> tuple[Any, Any]:
     """Mantissa and exponent: ``input = mantissa * 2 ** exponent`` with ``0.5 <= |mantissa| < 1``.
 
     >>> import pullback

@@ -1,6 +1,6 @@
 """Activations that are also functions of `pullback` and methods of Tensor: softmax, and piecewise linear ones.
 
-`pullback.nn.functional` enters the other activations. They share the samples and rules here.
+`pullback.nn.functional` enters the other activations. They use the samples and rules from here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NO_AXES = [S(A(2, 3), 2), S(A(2, 3), -3), S(A(), 1), S(A(2, 3), 0, nonsense=1)]
 
 
 def of_nothing() -> list[Any]:
-    return [Differs("torch looks at the dtype only where there are elements", "values", "int64 bool complex128", "0]")]
+    return [Differs("torch checks the dtype only if there are elements", "values", "int64 bool complex128", "0]")]
 
 
 def _total(values: Any, axis: int) -> Any:
@@ -147,12 +147,13 @@ def leak(g: Any, input: Any, weight: Any) -> Any:
 
 
 @pointwise(
+    name="_prelu",
     home="nn.functional",
     node="PreluKernelBackward0",
     input=leak,
     weight=lambda g, input: np.multiply(g, only(np.logical_not(np.greater(plain(input), 0)), input)),
 )
-def _prelu(input: Any, weight: Any) -> Any:
+def sloped(input: Any, weight: Any) -> Any:
     return either(np.greater(input, 0), input, np.multiply(input, weight))
 
 
@@ -196,7 +197,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if size != (channels,):
             raise _refused(f"weight to have one element, or one for each of {channels} channels", f"{list(size)}")
         weight = weight.reshape(-1, *[1] * (len(shape) - 2))
-    return _prelu(input, weight.reshape(()) if weight._data.size == 1 else weight)
+    return sloped(input, weight.reshape(()) if weight._data.size == 1 else weight)
 
 
 def _refused(expected: str, found: str) -> RuntimeError:

@@ -1,8 +1,8 @@
-"""Checks of values, for operations that are made of others: the one computation by which they ask, in every mode.
+"""Checks of values for composite operations: one computation does them in every mode.
 
-An entry's ``checks`` and the body of a composite see Tensors, also those of a transform, whose values are not there
-yet. `check_values` has them looked at as soon as they are: at once, if the tensor is a plain one; for all of a batch
-together under `vmap`; without the tangents in forward mode; and in each call of a compiled function.
+An entry's ``checks`` and the body of a composite see Tensors, also those of a transform, whose values are not known
+yet. `check_values` checks values as soon as they are known: at once for a plain tensor; for all of a batch together
+under `vmap`; without the tangents in forward mode; and in each call of a compiled function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...table.entry import special
 from ...tensor.tensor import Tensor
 
 Check = Callable[..., None]
-"""A function ``check(values, *facts)`` that raises where an array of values is wrong. Under `vmap` the array has the
+"""A function ``check(values, *facts)`` that raises if an array of values is wrong. Under `vmap` the array has the
 axis of the batch in front, so a check counts axes from the last one."""
 
 
@@ -32,7 +32,7 @@ def _checked(input: Any, check: Check, facts: tuple[Any, ...]) -> Any:
 
 
 def check_values(check: Check, input: Any, *facts: Any) -> Any:
-    """`input`, of which ``check(values, *facts)`` sees the values; a computation has to use what this returns.
+    """`input`, after ``check(values, *facts)`` of its values; a computation must use the result.
 
     input: a tensor or, in a rule, a payload.
 

@@ -39,8 +39,8 @@ def _zero(self: Tensor) -> Tensor:
 
 
 @method("copy_")
-def _copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the values of `src`, a tensor or a number, broadcast and converted; gradients then flow to `src`."""
+def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`."""
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
         raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
     if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):

@@ -1,4 +1,4 @@
-"""Selection by positions and masks: gathered along an axis, taken from the flattened tensor, where a mask is True.
+"""Selection by positions and masks: along an axis, from the flattened tensor, where a mask is True.
 
 `x[index]` itself is in `subscripts.py`.
 """
@@ -24,11 +24,11 @@ from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
 from ..shape.reshape import expand, reshape
-from .subscripts import _add_up, _full, _index, in_rows, index_of_each
+from .subscripts import _full, add_up, in_rows, index_of_each, pick_at
 
 if TYPE_CHECKING:
     from ...interpreters.batched import Vmap
-    from ...table.entry import Op
+    from ...table.op import Op
 
 
 def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any]:
@@ -150,7 +150,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     ],
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, those of the flattened tensor.
+    """The elements at `indices` along `dim`; the other axes broadcast. Without `dim`, from the flattened tensor.
 
     Negative positions count from the end.
     """
@@ -189,14 +189,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def straight(index: Any, dim: int) -> tuple[Any, ...]:
-    """The index of these positions along axis `dim` and of everything along the axes before it."""
+    """The index of these positions along axis `dim`, with full slices along the axes before it."""
     return (*[None] * dim, np.reshape(index, (-1,)))
 
 
 def _index_select_rule(g: Any, dim: Any, index: Any, input_shape: Any) -> Any:
     if not input_shape:
         return np.reshape(g, ())
-    return on(_add_up, g, straight(index, wrap_axis(dim, len(input_shape))), input_shape)
+    return on(add_up, g, straight(index, wrap_axis(dim, len(input_shape))), input_shape)
 
 
 _ROWS = by_row("dim", "index")
@@ -206,7 +206,7 @@ def _select_all(level: Vmap, op: Op, args: tuple[Any, ...], kwargs: dict[str, An
     source, dim, index = op.padded(args, kwargs)
     if not level.varies(index) or not source._data.ndim:
         return _ROWS(level, op, args, kwargs)
-    return index_of_each(level, _index.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
+    return index_of_each(level, pick_at.op, (source, straight(index, wrap_axis(dim, source._data.ndim))), {})
 
 
 @linear(
@@ -250,7 +250,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """vmap: the rule of `_take_sum`, the adjoint of `take`."""
     input, index, shape = args
-    found = _add_up(level.lower(input), in_rows(level, index), (level.size, math.prod(shape)))
+    found = add_up(level.lower(input), in_rows(level, index), (level.size, math.prod(shape)))
     return found.reshape(level.size, *shape)
 
 
@@ -261,7 +261,7 @@ def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return op.unchecked(level.value(input), level.value(index))
     if isinstance(index, Tensor) and index._data.dtype != np.int64:
         return looped(level, op, args, kwargs)  # which raises the error
-    return _index(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))
+    return pick_at(level.value(input).reshape(level.size, input._data.size), in_rows(level, index))
 
 
 @linear(method=False, batch=_take_sum_of_each, numbers="", input=lambda g, index: on(take, g, index))
@@ -328,7 +328,7 @@ def check_mask(name: str, mask: Any) -> None:
 
 
 def check_bool(name: str, mask: Any) -> None:
-    """Refuse a mask of another dtype than bool."""
+    """Refuse a mask whose dtype is not bool."""
     if mask.dtype.kind != "b":
         raise RuntimeError(
             errors.message(
@@ -407,8 +407,8 @@ def masked_select(input: Any, mask: Any) -> Any:
     ],
     refused=lambda: [S([1.0]), S(A(2), True), S(A(2), nonsense=1)],
 )
-def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not 0: a row for each or, `as_tuple`, a tensor for each axis.
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any | tuple[Any, ...]:
+    """The positions of the elements that are not 0: a row for each or, with `as_tuple`, a tensor for each axis.
 
     >>> import pullback
     >>> pullback.nonzero(pullback.tensor([[0, 2], [3, 0]]))

@@ -296,7 +296,7 @@ def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """The slices of `source` combined with those of `input` at their positions along `dim`: "prod", "mean", "amax" or
-    "amin"; without `include_self`, only with each other. See `scatter_reduce`."""
+    "amin"; without `include_self`, only among themselves. See `scatter_reduce`."""
     refuse_dtypes("index_reduce", input, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(

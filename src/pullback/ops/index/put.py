@@ -21,17 +21,17 @@ from ...tensor.arrays import broadcasts_to, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
-from ..shape.slices import _getitem
-from ..shape.strided import _as_strided, strided_arguments
+from ..shape.slices import getitem
+from ..shape.strided import laid_over, strided_arguments
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
 from .subscripts import (
-    _index,
     _index_put,
-    _put_through,
     arrays_of,
     in_rows,
     overwrite,
+    pick_at,
+    put_into_base,
     put_of_each,
     tensors_of,
     two_steps,
@@ -135,7 +135,7 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
     batch=put_of_each,
     numbers="",
     input=lambda g: g,
-    values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
+    values=lambda g, first, second: on(pick_at, on(getitem, g, first), second),
 )
 def _index_put_add(input: Any, values: Any, first: Any, second: Any) -> Any:
     """A copy of `input` with `values` added at positions, which may repeat, in a view of it."""
@@ -316,14 +316,14 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: Any, title: str) -> Tensor:
-    """`input` with the view ``op(input, *args)``, of shape `shape`, replaced by `src`. title: of the node."""
+    """`input` with the view ``op(input, *args)``, of shape `shape`, replaced by `src`. title: the name of the node."""
     if not isinstance(src, (Tensor, np.ndarray)):
         raise TypeError(errors.message(f"{name}()", expected="src to be a Tensor", found=errors.describe(src)))
     if tuple(src.shape) != tuple(shape):
         raise RuntimeError(
             errors.message(f"{name}()", expected=f"src of shape {list(shape)}", found=str(list(src.shape)))
         )
-    return titled(_put_through, title)(input, src, ((op, args),))
+    return titled(put_into_base, title)(input, src, ((op, args),))
 
 
 @composite(
@@ -354,7 +354,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
         input,
         src,
         shape[:axis] + shape[axis + 1 :],
-        _getitem.op,
+        getitem.op,
         place,
         title="SelectScatterBackward0",
     )
@@ -394,7 +394,7 @@ def slice_scatter(
         input,
         src,
         (*shape[:axis], n, *shape[axis + 1 :]),
-        _getitem.op,
+        getitem.op,
         place,
         title="SliceScatterBackward0",
     )
@@ -415,7 +415,7 @@ alias("index_put_", _index_put_)
         S(A(3, 4), 1.0, (1,), (1,)),
     ],
     differs=lambda: [
-        Differs("torch keeps the part of the gradient that was replaced, not the rest of it", check)
+        Differs("torch keeps the gradient of the replaced part, not that of the rest", check)
         for check in ("gradients", "second")
     ],
 )
@@ -423,5 +423,5 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """`input` with the elements that `as_strided` selects replaced by `src`."""
     args = strided_arguments(input, size, stride, storage_offset)
     return put_through(
-        "as_strided_scatter", input, src, args[0], _as_strided.op, *args, title="AsStridedScatterBackward0"
+        "as_strided_scatter", input, src, args[0], laid_over.op, *args, title="AsStridedScatterBackward0"
     )

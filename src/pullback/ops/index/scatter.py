@@ -254,8 +254,8 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
     if reduce != "prod":
         _, theirs, number = _winners(input, dim, index, src, out)
         return np.where(theirs, on(gather, g / number, dim, index), 0)
-    # The product divided by the factor. For a factor of 0: the product of all others. If just one of those is 0 as
-    # well, it stays in that product as a factor of its own, so that the derivative of this gradient is right.
+    # The product divided by the factor. For a factor of 0: the product of all others. If exactly one of those is 0 as
+    # well, it stays a separate factor of that product, so that the derivative of this gradient is correct.
     zero = np.equal(plain(src), 0)
     factor = np.where(zero, 1, src)
     shape = tuple(np.shape(input))
@@ -267,7 +267,7 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
 
 
 def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
-    """Masks of where `input` and where `src` is the extreme, and how many elements of both share each extreme."""
+    """Masks of the elements of `input` and `src` that are the extreme, and the number of elements that share each."""
     out = plain(out)
     mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, index))
     ones = on(_scatter_sum, np.where(theirs, np.ones_like(src), 0), dim, index, tuple(np.shape(input)))
@@ -347,9 +347,9 @@ def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """`input` combined with the elements of `src`, each at its position along `dim`: "sum", "prod", "mean", "amax" or
-    "amin"; without `include_self`, only these elements, where there are any.
+    "amin"; without `include_self`, only these elements, if there are any.
 
-    The gradient of an extreme is shared among all elements equal to it; that of a product is right even with zeros.
+    The gradient of an extreme is shared among all elements equal to it; that of a product is correct even with zeros.
 
     >>> import pullback
     >>> at = pullback.tensor([0, 0, 1])

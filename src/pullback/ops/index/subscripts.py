@@ -1,4 +1,4 @@
-"""Indexing: `x[index]` and `x[index] = value`, and the one way in which operations write to the memory of a tensor.
+"""Indexing: `x[index]` and `x[index] = value`, and the one way for operations to write to the memory of a tensor.
 
 An index is read in two steps, as in torch. The first takes the parts that give a view: integers, slices, None,
 Ellipsis. The second takes the arrays of positions, one or None for each remaining axis; a mask counts as the positions
@@ -20,7 +20,7 @@ from ...interpreters.batched import looped, refused
 from ...kernels.positions import add_at, indexed_shape, layout
 from ...table.calls import apply, on, record
 from ...table.entry import linear, method
-from ...table.writing import THROUGH, before_write, put, refuse_turn, refuse_write, take_history, way_to
+from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.adding import summing
 from ...tensor.arrays import broadcasts_to
@@ -30,8 +30,8 @@ from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
-from ..shape.reshape import _contiguous
-from ..shape.slices import _getitem, outside
+from ..shape.reshape import copied_in_order
+from ..shape.slices import getitem, outside
 
 _full = slice(None)
 _WHOLE = (Ellipsis,)
@@ -140,7 +140,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
 
 
 def _gives_a_view(parts: Parts) -> bool:
-    """Whether an index certainly gives a view and is in NumPy's form already: most are, and need no `two_steps`."""
+    """Whether an index certainly gives a view and is in NumPy's form already: most do, and need no `two_steps`."""
     for part in parts:
         if type(part) is slice:
             if not (type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS and part.step is None):
@@ -200,7 +200,7 @@ def tensors_of(indices: Parts) -> Parts:
 
 
 def _added_up_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """For ``_add_up(input, indices, shape)``, the adjoint of `_index`."""
+    """For ``add_up(input, indices, shape)``, the adjoint of `pick_at`."""
     input, indices, shape = args
     if any(isinstance(p, Tensor) and p._data.dtype.kind == "b" for p in indices):
         return looped(level, op, args, kwargs)
@@ -217,8 +217,10 @@ def _added_up_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[s
     return op.unchecked(value, (_each(level, rank), *places), whole)
 
 
-@linear(method=False, batch=_added_up_of_each, numbers="", input=lambda g, indices: on(_index, g, indices))
-def _add_up(input: Any, indices: Any, shape: Any) -> Any:
+@linear(
+    name="_add_up", method=False, batch=_added_up_of_each, numbers="", input=lambda g, indices: on(pick_at, g, indices)
+)
+def add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at positions, which may repeat: the adjoint of reading there."""
     out = np.zeros(shape, dtype=summing(input.dtype))
     add_at(out, arrays_of(indices), input)
@@ -231,7 +233,7 @@ def _has_masks(input: Any, indices: Any) -> bool:
 
 
 def index_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """For ``_index(input, indices)``: an array of positions, or None, for each leading axis."""
+    """For ``pick_at(input, indices)``: an array of positions, or None, for each leading axis."""
     source, indices = args
     if _has_masks(source, indices):
         return (refused if any(level.varies(p) for p in indices if isinstance(p, Tensor)) else looped)(
@@ -274,16 +276,17 @@ def _aligned(level: Any, index: Any, rank: int) -> Any:
 
 
 @linear(
+    name="_index",
     method=False,
     saved={"indices": lambda indices: tensors_of(indices)},
     batch=index_of_each,
     said="indexing with a mask",
     shape_from_values=_has_masks,
     numbers="",
-    input=lambda g, indices, input_shape: on(_add_up, g, indices, input_shape),
+    input=lambda g, indices, input_shape: on(add_up, g, indices, input_shape),
 )
-def _index(input: Any, indices: Any) -> Any:
-    """The elements at positions: an array of them, or None, for each leading axis."""
+def pick_at(input: Any, indices: Any) -> Any:
+    """The elements at positions: for each leading axis an array of positions, or None."""
     found = arrays_of(indices)
     try:
         if all(p is None for p in found[:-1]):  # along one axis
@@ -298,16 +301,16 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
     if LEVELS.n and (kinds := overriding((self, index))):
         return dispatch(kinds, _subscript, (self, index), {})
     if type(index) is int:
-        return apply(_getitem.op, (self, (index,)), {})
+        return apply(getitem.op, (self, (index,)), {})
     parts = index if type(index) is tuple else (index,)
     first, second = (parts, None) if _gives_a_view(parts) else two_steps(index, self._data.shape)
     if second is None:
-        return apply(_getitem.op, (self, first), {})
-    out = self if first is _WHOLE else apply(_getitem.op, (self, first), {})
+        return apply(getitem.op, (self, first), {})
+    out = self if first is _WHOLE else apply(getitem.op, (self, first), {})
     if self._requires_grad and thread.modes.grad_enabled:
         # a copy: the caller may change the array before the backward pass uses it
         second = tuple([np.array(p) if isinstance(p, np.ndarray) else p for p in second])
-    return apply(_index.op, (out, second), {})
+    return apply(pick_at.op, (out, second), {})
 
 
 # Writing ------------------------------------------------------------------------------------------------------------
@@ -316,7 +319,7 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
 def _viewed(input: Any, steps: Any) -> Any:
     """The result of the operations `steps`, each with its arguments, applied to `input` one after the other."""
     if _in_pairs(steps):
-        input = on(_contiguous, input)
+        input = on(copied_in_order, input)
     return functools.reduce(lambda found, step: on(step[0].call, found, *step[1]), steps, input)
 
 
@@ -326,7 +329,7 @@ def _in_pairs(steps: Any) -> bool:
 
 
 def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """For ``_put_through(input, values, steps)``: the same view is written for all of them."""
+    """For ``put_into_base(input, values, steps)``: the same view is written for all of them."""
     source, values, steps = args
     whole = level.lower(source).clone()
     view = level.lift(whole)
@@ -343,35 +346,33 @@ def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dic
 
 
 @linear(
+    name="_put_through",
     method=False,
     node="CopySlices",
     contiguous=False,
     narrow="as the first",
     batch=_put_through_of_each,
     numbers="",
-    input=lambda g, steps: on(_put_through, g, 0.0, steps),
+    input=lambda g, steps: on(put_into_base, g, 0.0, steps),
     values=lambda g, steps: _viewed(g, steps),
 )
-def _put_through(input: Any, values: Any, steps: Any) -> Any:
+def put_into_base(input: Any, values: Any, steps: Any) -> Any:
     """A copy of `input` with `values` written into the view that `steps` lead to, or at positions in that view."""
     # `view_as_complex` needs both numbers of a pair side by side
     out, positions = np.array(input, order="C" if _in_pairs(steps) else "K"), None
-    if steps[-1][0] is _index.op:
+    if steps[-1][0] is pick_at.op:
         *steps, (_, (positions,)) = steps
     view = _followed(out, steps)
     if np.may_share_memory(view, out) or not out.size:
         _assign(view, None if positions is None else arrays_of(positions), values)
         return out
-    # the copy lies in memory in another order than the original did, so that a step made a copy instead of a view
+    # the copy has another order in memory than the original, so that a step made a copy instead of a view
     places = _followed(np.arange(out.size).reshape(out.shape), steps)
     out = np.array(input, order="C")
     if positions is not None:
-        places = _index.op.forward(places, positions)
+        places = pick_at.op.forward(places, positions)
     out.reshape(-1)[places] = values
     return out
-
-
-THROUGH.hand_over(_put_through)
 
 
 def _followed(input: Any, steps: Any) -> Any:
@@ -380,7 +381,7 @@ def _followed(input: Any, steps: Any) -> Any:
 
 
 def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """For ``_index_put(input, values, first, second)``: an index without arrays, and one of arrays, as for `_index`."""
+    """For ``_index_put(input, values, first, second)``: an index without arrays, and one as for `pick_at`."""
     source, values, first, second = op.padded(args, kwargs)
     axes, adjacent = layout(second)
     varying = any(isinstance(p, Tensor) and level.varies(p) for p in second)
@@ -408,7 +409,7 @@ def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, An
     batch=put_of_each,
     numbers="",
     input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
-    values=lambda g, first, second: on(_index, on(_getitem, g, first), second),
+    values=lambda g, first, second: on(pick_at, on(getitem, g, first), second),
 )
 def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
     """A copy of `input` with `values` at positions in a view of it."""
@@ -466,8 +467,8 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
 def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     """``t[index] = value``, recorded where either requires grad. one_value: `value` is one number for all of `t`."""
     first, second = two_steps(index, t._data.shape)
-    steps = ((_getitem.op, (first,)),)
-    target = t._data if isinstance(t, Lifted) else _getitem.op.forward(t._data, first)
+    steps = ((getitem.op, (first,)),)
+    target = t._data if isinstance(t, Lifted) else getitem.op.forward(t._data, first)
     source = _source(t, value, index, second)
     numbers = source._data.size if isinstance(source, Tensor) else source.size
     same = second is not None or (numbers == 1 and not (isinstance(source, Tensor) and source._requires_grad))
@@ -475,7 +476,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     refuse_turn(t, (value,))
     if LEVELS.n and any_instance((t, source, second or ()), Lifted):
         args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
-        _write_lifted(t, _put_through.op if second is None else _index_put.op, args if second else (args[0], steps))
+        _write_lifted(t, put_into_base.op if second is None else _index_put.op, args if second else (args[0], steps))
         return
     source = source._data if isinstance(source, Tensor) else source
     shape = target.shape if second is None else indexed_shape(target.shape, second)
@@ -496,8 +497,8 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     elif second is not None and not way:
         take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
     else:
-        way += steps if second is None else (*steps, (_index.op, (second,)))
-        take_history(base, record(_put_through.op, mask, (base, value, way), base._data))
+        way += steps if second is None else (*steps, (pick_at.op, (second,)))
+        take_history(base, record(put_into_base.op, mask, (base, value, way), base._data))
 
 
 def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:

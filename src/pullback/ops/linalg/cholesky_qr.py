@@ -13,11 +13,12 @@ import numpy as np
 from ... import errors
 from ...kernels import matrices
 from ...table.entry import composite, special, titled
+from ...table.operands import check_floating, check_matrix, check_same_dtype, data_of
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor
-from .common import adjoint, check_floating, check_matrix, check_same_dtype, conj, data_of, scale_rows
+from .last_axes import adjoint, conj, scale_rows
 from .solving import NO_SQUARE, SINGULAR, _solve_triangular, solve_upper, squares
 
 CholeskyExResult = result_type("linalg_cholesky_ex", "L", "info")
@@ -128,7 +129,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 
 def lower(A: Tensor, title: str = "") -> Tensor:
-    """The lower triangular factor. title: torch's name of its node."""
+    """The lower triangular factor. title: torch's name for its node."""
     check_matrix("linalg.cholesky", A, square=True)
     return (titled(_cholesky, title) if title else _cholesky)(A)
 
@@ -143,7 +144,7 @@ def lower(A: Tensor, title: str = "") -> Tensor:
     refused=lambda: [*NO_SQUARE, *(S(*s.args, check_errors=True) for s in _NOT_DEFINITE)],
     differs=IMAGINARY,
 )
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """`cholesky` without an error for a matrix that is not positive-definite, unless `check_errors`.
 
     Returns a named tuple of ``L`` and ``info``: int32, for each matrix 0 or the order of the leading minor that is not
@@ -247,7 +248,7 @@ def _numpy_qr(a: Any, mode: str = "reduced") -> Any:
     ],
     refused=[*NO_MATRIX, S(M(2, 2), "raw"), S(M(2, 2), 1)],
 )
-def qr(A: Tensor, mode: str = "reduced") -> Any:
+def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """``A = Q R``: the columns of Q are orthonormal, R is upper triangular; a named tuple of ``Q`` and ``R``.
 
     mode: "reduced", "complete" (Q is square; no gradient if A has more rows than columns), or "r" (Q is empty; no
@@ -324,7 +325,7 @@ def _reflected(parts: tuple[Any, Any, Any], x: Any, conjugated: bool) -> Any:
         S(M(4, 2)),
     ],
 )
-def householder_product(A: Tensor, tau: Tensor) -> Any:
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of a product of reflections ``H_i = I - tau_i v_i v_i^H``, as LAPACK's geqrf leaves them.
 
     v_i is zeros, then a 1, then column i of A below its diagonal. The result has as many columns as A.
@@ -332,7 +333,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
     V, *_ = parts = _reflections("linalg.householder_product", A, tau)
     m, n = A._data.shape[-2:]
     columns = _reflected(parts, adjoint(V[..., :n, :]), False)
-    return np.subtract(np.eye(m, n, dtype=A._data.dtype), np.matmul(V, columns))
+    found: Any = np.subtract(np.eye(m, n, dtype=A._data.dtype), np.matmul(V, columns))
+    return found
 
 
 @composite(
@@ -358,12 +360,12 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
         S(M(4, 3), M(3)),
     ],
 )
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """``Q other`` (or, if not `left`, ``other Q``) with the square Q of `linalg.householder_product`; with `transpose`,
     Q^H instead of Q.
     """
     check_matrix("ormqr", input, "input")
-    count = min(input._data.shape[-2:])  # the number of reflections; further columns hold none
+    count = min(input._data.shape[-2:])  # the number of reflections; further columns hold no reflection
     V, *_ = parts = _reflections("ormqr", input[..., :count], tau)
     check_matrix("ormqr", other, "other")
     check_same_dtype("ormqr", input=input, other=other)
@@ -378,4 +380,5 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
             )
         )
     turned = np.subtract(x, np.matmul(V, _reflected(parts, np.matmul(adjoint(V), x), transpose is left)))
-    return turned if left else adjoint(turned)
+    found: Any = turned if left else adjoint(turned)
+    return found

@@ -13,23 +13,12 @@ import numpy as np
 
 from ...table.calls import on
 from ...table.entry import constant, special
-from ...table.operands import plain, somewhere
+from ...table.operands import check_matrix, data_of, plain, somewhere
 from ...table.results import result_type
 from ...table.samples import Differs, S, V
 from ...tensor.adding import summed
 from ...tensor.arrays import quiet
-from .common import (
-    adjoint,
-    as_matrix,
-    check_matrix,
-    conj,
-    data_of,
-    diagonal_of,
-    identity,
-    is_complex,
-    transpose,
-    with_diagonal,
-)
+from .last_axes import adjoint, as_matrix, conj, diagonal_of, identity, is_complex, transpose, with_diagonal
 from .solving import NO_SQUARE, _inverse_or_nan, squares
 
 SlogdetResult = result_type("linalg_slogdet", "sign", "logabsdet")
@@ -141,7 +130,7 @@ def _cofactors(A: Any) -> Any:
     samples=squares,
     kinks=SINGULAR,
     refused=NO_SQUARE,
-    differs=[Differs("torch's gradient at a singular matrix is right with create_graph only, and else 0", "kinks")],
+    differs=[Differs("torch's gradient at a singular matrix is right with create_graph, otherwise 0", "kinks")],
 )
 def det(A: Any) -> Any:
     """The determinant of square matrices. ``d det = tr(adj(A) dA)``, also for singular ones.
@@ -178,7 +167,7 @@ def _slogdet_rule(g: Any, A: Any, out0: Any) -> Any:
     samples=squares,
     refused=NO_SQUARE,
 )
-def slogdet(A: Any) -> Any:
+def slogdet(A: Any) -> tuple[Any, Any]:
     """``sign`` and ``logabsdet`` with ``det(A) = sign * exp(logabsdet)``: no overflow; 0 and -inf if A is singular.
 
     The sign of a complex matrix is a complex number of modulus 1, logabsdet is real.

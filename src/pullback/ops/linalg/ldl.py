@@ -15,11 +15,12 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import special
+from ...table.operands import check_matrix, check_same_dtype
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor
-from .common import check_matrix, check_same_dtype, conj
+from .last_axes import conj
 from .solving import NO_SQUARE
 
 LDLFactorResult = result_type("linalg_ldl_factor", "LD", "pivots")
@@ -84,7 +85,7 @@ _DIFFERS = [Differs("as in torch, it has no derivative", check) for check in ("s
     refused=NO_SQUARE,
     differs=_DIFFERS,
 )
-def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:
+def ldl_factor(A: Any, *, hermitian: bool = False) -> tuple[Any, Any]:
     """The factors of symmetric matrices, or of Hermitian ones if `hermitian`, for `ldl_solve`: ``LD`` and ``pivots``.
 
     LD holds D and below it L, without the ones on its diagonal, as LAPACK's sytrf leaves them; two equal negative
@@ -113,7 +114,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:
     refused=[*NO_SQUARE, S(V([[0.0, 0.0], [0.0, 0.0]]), check_errors=True)],
     differs=_DIFFERS,
 )
-def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Any, Any, Any]:
     """`ldl_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first
     zero on the diagonal of D.
     """
@@ -186,7 +187,7 @@ def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
 )
 def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
-    """X with ``A X = B``, from what `ldl_factor` gives, with the same `hermitian`; no derivative by LD. Needs SciPy."""
+    """X with ``A X = B``, from `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
     n = LD.shape[-1]
     lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))

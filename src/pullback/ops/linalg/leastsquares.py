@@ -1,7 +1,7 @@
-"""Pseudoinverses, least squares and ranks, by singular values, of matrices that need not be regular.
+"""Pseudoinverses, least squares and ranks from singular values; the matrices may be singular.
 
 The rules are from Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems
-(1973). They hold where the rank does not change; singular values that a tolerance cuts off count as 0, as in torch.
+(1973). They hold if the rank does not change; singular values that a tolerance cuts off count as 0, as in torch.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import composite, special
+from ...table.operands import check_matrix, check_same_dtype, data_of
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
@@ -20,17 +21,17 @@ from ...tensor.adding import summed
 from ...tensor.tensor import Tensor
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix, check_same_dtype, data_of
+from .last_axes import adjoint
 from .spectral import eigvalsh, refuse_not_finite, svdvals
 
 LstsqResult = result_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 
 
-# What counts as zero --------------------------------------------------------------------------------------------------
+# The bound of zero --------------------------------------------------------------------------------------------------
 
 
 def _tolerance(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """The absolute and the relative tolerance; if neither is given, the relative one is that of rounding errors."""
+    """The absolute and the relative tolerance; if neither is given, the relative one is the size of rounding errors."""
     shape, dtype = data_of(A).shape, data_of(A).dtype
     if rtol is None:
         by_rounding = atol is None or (isinstance(atol, (int, float)) and atol <= 0)
@@ -45,7 +46,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 
 def _cut(values: Any, atol: Any, rtol: Any) -> Any:
-    """A mask of the singular values above the tolerances, which are numbers or arrays of one for each matrix."""
+    """A mask of the singular values above the tolerances: numbers, or arrays with one number for each matrix."""
     largest = values.max(-1, initial=0, keepdims=True)
     limits = np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * largest)
     return values > limits
@@ -233,7 +234,7 @@ def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
 
 
 def _of_one_batch(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
-    """Two stacks of matrices with equally many rows, broadcast to one batch."""
+    """Two stacks of matrices with the same number of rows, broadcast to one batch."""
     a, b = A._data.shape, B._data.shape
     if len(a) != len(b) or a[-2] != b[-2]:
         raise RuntimeError(
@@ -300,13 +301,15 @@ def _lstsq_samples() -> list[Sample]:
     ],
     differs=[
         Differs(
-            "singular values that rcond cuts off count as 0 in the gradient, too; torch's forgets rcond",
+            "singular values that rcond cuts off count as 0 in the gradient as well; torch ignores rcond there",
             "kinks",
             sample="0.1",
         )
     ],
 )
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+def lstsq(
+    A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks.
 
     Returns a named tuple of ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",

@@ -11,11 +11,12 @@ from typing import Any
 
 from ... import errors
 from ...table.entry import alias
+from ...table.operands import check_matrix
 from ...tensor.tensor import Tensor
 from ..make.random import randn
 from ..products.matmul import matmul
 from . import cholesky_qr, spectral
-from .common import adjoint, check_matrix
+from .last_axes import adjoint
 
 
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> Any:

@@ -15,13 +15,14 @@ from ... import errors
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, linear, special
+from ...table.operands import check_matrix
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor, wrap
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix, transpose
+from .last_axes import adjoint, transpose
 from .solving import EMPTY, SINGULAR, _solve_triangular, check_system, solve_lower, solve_upper
 
 LUResult = result_type("linalg_lu", "P", "L", "U")
@@ -34,7 +35,7 @@ LUFactorExResult = result_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
 def _order(pivots: Any, rows: int, inverse: bool) -> Any:
-    """The row of A for each row of ``L U``, or the inverse of that; from the exchanges, which count from 1."""
+    """The row of A for each row of ``L U``, or the inverse permutation; from the exchanges, which count from 1."""
     if pivots.dtype != np.int32 or np.any(pivots < 1) or np.any(pivots > rows):
         raise RuntimeError(
             errors.message(
@@ -45,7 +46,7 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
         )
     order = np.empty((*pivots.shape[:-1], rows), np.int64)
     for place in np.ndindex(pivots.shape[:-1]):
-        found = list(range(rows))  # Python's numbers are exchanged faster than elements of an array
+        found = list(range(rows))  # exchanging Python numbers is faster than exchanging elements of an array
         for i, other in enumerate(pivots[place].tolist()):
             found[i], found[other - 1] = found[other - 1], found[i]
         order[place] = found
@@ -150,10 +151,10 @@ _NO_PIVOT = [*NO_MATRIX, S(M(2, 2), pivot=False), S(M(2, 2), False)]
 
 
 @composite(home="linalg", samples=_rectangles, refused=[*_NO_PIVOT, *SINGULAR], differs=[EMPTY])
-def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
     """The LU factors of A in one matrix, ``LU``, and the exchanges of rows, ``pivots``, which count from 1.
 
-    For `lu_solve`, hence a LinAlgError if a matrix is singular. The results are those of LAPACK's getrf.
+    It is meant for `lu_solve`, so a singular matrix raises LinAlgError. The results are those of LAPACK's getrf.
     """
     check_matrix("linalg.lu_factor", A)
     return LUFactorResult(*_lu(A, pivot, "linalg.lu_factor")[:2])
@@ -165,7 +166,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     refused=[*_NO_PIVOT, *(S(*s.args, check_errors=True) for s in SINGULAR)],
     differs=[EMPTY],
 )
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """`lu_factor` without an error, unless `check_errors`; returns ``info`` as well: 0, or the number of the first
     zero on the diagonal of U.
     """
@@ -187,7 +188,7 @@ def _permutation(pivots: Tensor, rows: int, dtype: Any) -> Tensor:
 
 
 @composite(home="linalg", samples=_rectangles, refused=_NO_PIVOT, differs=[EMPTY])
-def lu(A: Tensor, *, pivot: bool = True) -> Any:
+def lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """``A = P L U``: P a permutation, L lower triangular with ones on its diagonal, U upper triangular.
 
     >>> import pullback
@@ -223,12 +224,14 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
         S(M(3, 3)),
     ],
     differs=[
-        Differs("what is empty has no gradient; torch's cannot be computed", check, sample="False")
+        Differs("an empty result has no gradient; torch fails to compute one", check, sample="False")
         for check in ("gradients", "second")
     ],
 )
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; those not asked for are empty."""
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``P``, ``L`` and ``U`` from the result of `linalg.lu_factor`; a result that is not requested is empty."""
     if LU_data._data.ndim < 2:
         raise RuntimeError(
             errors.message("lu_unpack()", expected="LU_data of matrices", found=errors.describe(LU_data))

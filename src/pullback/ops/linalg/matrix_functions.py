@@ -10,7 +10,7 @@ from ... import errors
 from ...kernels import matrices as kernels
 from ...table.calls import on
 from ...table.entry import bilinear, composite, special
-from ...table.operands import Operation
+from ...table.operands import Operation, check_floating, check_matrix, check_same_dtype
 from ...table.samples import A as M
 from ...table.samples import Differs, S, V
 from ...tensor.arrays import wrap_axis
@@ -19,7 +19,7 @@ from ..index import diagonals
 from ..products.contractions import contract
 from ..products.matmul import matmul
 from ..shape.joining import cat
-from .common import check_floating, check_matrix, check_same_dtype, transpose
+from .last_axes import transpose
 from .solving import NO_SQUARE, inv, squares
 
 # Powers and exponentials ----------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ from .solving import NO_SQUARE, inv, squares
         Differs("torch has no kernel for bool; the operation is defined all the same, with True as 1", "values", "bool")
     ],
 )
-def matrix_power(A: Tensor, n: int) -> Any:
+def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of n factors A, by squaring; of ``-n`` inverses if n is negative; the identity if it is 0.
 
     >>> import pullback
@@ -64,15 +64,17 @@ def matrix_power(A: Tensor, n: int) -> Any:
             errors.message("linalg.matrix_power: A must be batches of square matrices", found=errors.describe(A))
         )
     if n == 0:  # a constant, but connected to A in the graph
-        return np.where(wrap(np.asarray(True)), np.eye(shape[-1], dtype=A._data.dtype), A)
+        one: Any = np.where(wrap(np.asarray(True)), np.eye(shape[-1], dtype=A._data.dtype), A)
+        return one
     base, n = (inv(A), -n) if n < 0 else (A, n)
-    found = None
+    found: Any = None
     while True:
         if n % 2:
             found = base if found is None else matmul(found, base)
         n //= 2
         if not n:
-            return found.clone() if found is A else found
+            result: Tensor = found.clone() if found is A else found
+            return result
         base = matmul(base, base)
 
 
@@ -112,7 +114,7 @@ def matrix_exp(A: Any) -> Any:
 
 
 def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Where to split each part of a chain of matrices for the fewest multiplications.
+    """The place to split each part of a chain of matrices for the fewest multiplications.
 
     `sizes`: the rows of each matrix, then the columns of the last (Cormen et al., Introduction to Algorithms, 15.2).
     """
@@ -199,7 +201,7 @@ def multi_dot(tensors: Any) -> Tensor:
     ],
 )
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the cheapest order; an older form of `linalg.multi_dot`."""
+    """The product of matrices, in the cheapest order; the older form of `linalg.multi_dot`."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices.")
     for t in matrices:
@@ -255,7 +257,7 @@ def _cross(input: Any, other: Any, dim: int) -> Any:
 
 
 def cross_product(name: str, input: Any, other: Any, dim: Any) -> Tensor:
-    """The cross product along `dim`, or, if it is None, along the first axis of length 3."""
+    """The cross product along `dim`, or along the first axis of length 3 if `dim` is None."""
     for value in (input, other):
         if not isinstance(value, Tensor):
             raise TypeError(errors.message(f"{name}()", expected="two Tensors", found=errors.describe(value)))
@@ -362,14 +364,15 @@ def _numpy_vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
         S(M(3), M(3), 0),
     ],
 )
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """``sum(conj(x) * y)`` along `dim`; other axes broadcast."""
     check_floating("linalg.vecdot", x, "x", half=True)
     check_floating("linalg.vecdot", y, "y", half=True)
     check_same_dtype("linalg.vecdot", x=x, y=y)
     ndim = max(x._data.ndim, y._data.ndim)
     if not ndim:
-        return np.conj(x) * y
+        found: Any = np.conj(x) * y
+        return found
     return _dotted(np.conj(x), y, wrap_axis(dim, ndim) - ndim)
 
 
@@ -439,7 +442,7 @@ older_vander: Operation = composite(
     ],
     refused=[S(M()), S(M(2, 2)), S(M(2), -1), S(M(2), "2"), S([1.0])],
     differs=[
-        Differs("torch writes into what it saved for the gradient, and has none then", check)
+        Differs("torch overwrites a value that it saved, and then has no gradient", check)
         for check in ("gradients", "second")
     ],
 )(_older_vander)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import errors
 from ...table.entry import composite
+from ...table.operands import check_floating, check_matrix
 from ...table.samples import A as M
 from ...table.samples import D, Differs, S, Sample, V, inf, nan, whole
 from ...tensor import dtypes
@@ -17,13 +18,12 @@ from ..make.conversion import to
 from ..reduce.extremes import amax, amin
 from ..reduce.norm import p_norm
 from .cholesky_qr import NO_MATRIX
-from .common import check_floating, check_matrix
 from .solving import EMPTY, inv_ex
 from .spectral import svdvals
 
 
 def _converted(name: str, x: Tensor, dtype: Any) -> Tensor:
-    """The tensor in the dtype asked for, which must hold its values."""
+    """The tensor in the requested dtype, which must hold its values."""
     if dtype is None:
         return x
     asked, own = dtypes.to_numpy(dtype), x._data.dtype
@@ -34,7 +34,8 @@ def _converted(name: str, x: Tensor, dtype: Any) -> Tensor:
     return to(x, asked)
 
 
-# Of vectors -----------------------------------------------------------------------------------------------------------
+# Norms of vectors
+# -----------------------------------------------------------------------------------------------------------
 
 _ORDERS = (2, 1, 0, 3, 2.5, 0.5, -1, -2, inf, -inf)
 
@@ -105,7 +106,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     return p_norm(_converted("linalg.vector_norm", x, dtype), ord, dim, keepdim)
 
 
-# Of matrices ----------------------------------------------------------------------------------------------------------
+# Norms of matrices
+# ----------------------------------------------------------------------------------------------------------
 
 
 def _largest(x: Tensor, dim: int) -> Any:
@@ -298,7 +300,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
         ),
     ],
 )
-def cond(A: Tensor, p: Any = None) -> Any:
+def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number ``|A| |A^-1|`` of matrix norms; p None, 2, -2: a ratio of singular values, for any matrix.
 
     It is inf for a singular matrix.
@@ -309,10 +311,12 @@ def cond(A: Tensor, p: Any = None) -> Any:
             errors.message(f"linalg.cond got an invalid norm type: {p}", expected=f"None or one of {[*_NORMS]}")
         )
     if not A._data.size:
-        return np.zeros_like(abs(A).sum((-2, -1)))
+        empty: Any = np.zeros_like(abs(A).sum((-2, -1)))
+        return empty
     if p in (None, 2, -2):
         values = svdvals(A)
         ends = values[..., 0], values[..., -1]
         return ends[1] / ends[0] if p == -2 else ends[0] / ends[1]
     inverse, info = inv_ex(A)
-    return np.where(info != 0, inf, matrix_norm(A, p) * matrix_norm(inverse, p))
+    found: Any = np.where(info != 0, inf, matrix_norm(A, p) * matrix_norm(inverse, p))
+    return found

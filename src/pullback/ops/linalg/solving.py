@@ -14,11 +14,12 @@ from ... import errors
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, special
+from ...table.operands import check_matrix, check_same_dtype, data_of, singular
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.tensor import Tensor
-from .common import check_matrix, check_same_dtype, data_of, singular, transpose
+from .last_axes import transpose
 
 InvExResult = result_type("linalg_inv_ex", "inverse", "info")
 SolveExResult = result_type("linalg_solve_ex", "result", "info")
@@ -61,7 +62,7 @@ def squares(domain: str = "regular") -> list[Sample]:
     ]
 
 
-EMPTY = Differs("torch looks at the dtype only where there are elements", "values", "int64 bool", "0")
+EMPTY = Differs("torch checks the dtype only if there are elements", "values", "int64 bool", "0")
 NO_SQUARE = [S(M(2, 3)), S(M(3)), S(M()), S([[1.0]]), S(M(2, 2, dtype="int64")), S(), S(M(2, 2), nonsense=1)]
 SINGULAR = [S(V([[1.0, 2.0], [2.0, 4.0]])), S(V([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]))]
 
@@ -122,7 +123,7 @@ def inv(A: Any) -> Any:
     samples=lambda: [*squares(), S(M(2, 2, domain="regular"), check_errors=True)],
     refused=[*NO_SQUARE, *(S(*s.args, check_errors=True) for s in SINGULAR)],
 )
-def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+def inv_ex(A: Any, *, check_errors: bool = False) -> tuple[Any, Any]:
     """`inv` without an error for a singular matrix, unless `check_errors`: its inverse is then NaN.
 
     Returns a named tuple of ``inverse`` and ``info``: int32, for each matrix 0, or the number of the first zero on the
@@ -208,7 +209,7 @@ def _solve_ex(A: Any, B: Any, check_errors: bool) -> Any:
 
 
 def _is_vector(A: Tensor, B: Any) -> bool:
-    """Whether the right hand side is a vector, or one vector for each matrix, and not a matrix."""
+    """Whether the right-hand side is a vector, or one vector for each matrix, and not a matrix."""
     a, b = A._data.shape, data_of(B).shape
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
@@ -216,7 +217,7 @@ def _is_vector(A: Tensor, B: Any) -> bool:
 def _solved(name: str, solver: Callable[[Any, Any], Any], A: Tensor, B: Any, left: bool) -> Any:
     """``A X = B`` or ``X A = B`` by a solver of the first: a function that shapes the solution, and the result.
 
-    B is taken for a vector where torch takes it for one.
+    B counts as a vector whenever it does in torch.
     """
     check_matrix(name, A, square=True)
     if not isinstance(B, Tensor):
@@ -276,7 +277,7 @@ _SINGULAR_SYSTEMS = [S(*s.args, M(2, 1)) for s in SINGULAR]
 @composite(
     home="linalg",
     numpy={
-        # NumPy takes a stack of vectors for a matrix, as torch does not; they agree on all other arguments
+        # NumPy, unlike torch, takes a stack of vectors for a matrix; they agree on all other arguments
         np.linalg.solve: lambda a, b: _numpy_solve(a, b),
     },
     samples=_systems,
@@ -285,7 +286,7 @@ _SINGULAR_SYSTEMS = [S(*s.args, M(2, 1)) for s in SINGULAR]
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with ``A X = B``, or with ``X A = B`` if not `left`. ``dX = A^-1 (dB - dA X)``; LinAlgError if A is singular.
 
-    B is a vector if it has one axis, or the shape of A without the last; else a matrix. Batches broadcast.
+    B is a vector if it has one axis, or the shape of A without the last; otherwise a matrix. Batches broadcast.
 
     >>> import pullback
     >>> A = pullback.tensor([[2.0, 0.0], [0.0, 4.0]])
@@ -308,7 +309,7 @@ def _numpy_solve(a: Any, b: Any) -> Any:
     samples=lambda: [*_systems(), S(M(2, 2, domain="regular"), M(2, 1), check_errors=True)],
     refused=lambda: [*_NO_SYSTEM, *(S(*s.args, check_errors=True) for s in _SINGULAR_SYSTEMS)],
 )
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """`solve` without an error for a singular matrix, unless `check_errors`: its solution is then NaN.
 
     Returns a named tuple of ``result`` and ``info``: int32, for each matrix 0, or the number of the first zero on the
@@ -399,8 +400,8 @@ def _triangular_samples() -> list[Sample]:
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with ``A X = B``, or ``X A = B`` if not `left`; only the upper or the lower triangle of A is read.
 
-    With `unitriangular` its diagonal is taken to be 1. A zero on the diagonal raises no error: it is divided by. B is a
-    matrix or a stack of them, and batches broadcast.
+    With `unitriangular` its diagonal is taken to be 1. A zero on the diagonal raises no error: it is used as a divisor.
+    B is a matrix or a stack of them, and batches broadcast.
 
     >>> import pullback
     >>> A = pullback.tensor([[1.0, 1.0], [0.0, 2.0]])

@@ -4,7 +4,7 @@ Vectors are determined up to a sign, or a phase if they are complex. A loss that
 the rules refuse it, as torch's do. The rules are from Giles, An extended collection of matrix derivative results
 (2008), and for complex matrices from Wan and Zhang, Automatic differentiation for complex valued SVD (2019), and
 Boeddeker et al., On the computation of complex-valued gradients (2017). They divide by differences of the values, so
-gradients are infinite where two values are equal; the gradients of the values alone are not.
+gradients are infinite if two values are equal; gradients of the values alone are finite.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import special
+from ...table.operands import check_matrix
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import S, Sample
@@ -23,7 +24,7 @@ from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from .cholesky_qr import NO_MATRIX
-from .common import adjoint, check_matrix, conj, diagonal_of, is_complex, scale_columns, scale_rows, with_diagonal
+from .last_axes import adjoint, conj, diagonal_of, is_complex, scale_columns, scale_rows, with_diagonal
 from .solving import EMPTY, NO_SQUARE, _solve_or_nan, squares
 
 SVDResult = result_type("linalg_svd", "U", "S", "Vh")
@@ -80,7 +81,7 @@ def _of_thin(vectors: Any, g: Any, k: int) -> tuple[Any, Any]:
         "linalg.svd",
         "with full_matrices=True the additional vectors are specified up to a choice of basis",
     )
-    # the skew part is zero where there is a derivative, so it may be subtracted
+    # the skew part is zero if the derivative exists, so it may be subtracted
     of_others = np.subtract(of_others, np.multiply(np.matmul(others, turn), 0.5))
     return first, np.subtract(g[..., :k], np.matmul(others, np.matmul(adjoint(of_others), first)))
 
@@ -98,7 +99,7 @@ def _svd_rule(g: Any, out0: Any, out1: Any, out2: Any) -> Any:
     u_turn, v_turn = _skew(np.matmul(adjoint(u), of_u)), _skew(np.matmul(vh, of_v))
     total = _phase_free(np.add(u_turn, v_turn), "linalg.svd")
     core = np.true_divide(np.add(scale_columns(u_turn, s), scale_rows(v_turn, s)), _differences(np.multiply(s, s)))
-    diagonal = np.multiply(diagonal_of(total), s)  # zero in value
+    diagonal = np.multiply(diagonal_of(total), s)  # its value is zero
     if of_s is not None:
         diagonal = np.add(diagonal, of_s)
     if both and is_complex(u):
@@ -165,7 +166,7 @@ def _check_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     ],
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
-def svd(A: Any, full_matrices: bool) -> Any:
+def svd(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     """``A = U diag(S) Vh``: S real, descending; columns of U and rows of Vh orthonormal. A named tuple.
 
     With `full_matrices` U and Vh are square. The gradient exists where the singular values are distinct, for losses
@@ -208,7 +209,7 @@ def _check_svdvals(A: Tensor, *, driver: str | None = None) -> Any:
     refused=[*NO_MATRIX, S(M(2, 2), driver="gesvd")],
 )
 def svdvals(A: Any) -> Any:
-    """The singular values, descending. ``dS = Re(diag(U^H dA V))``, also where some of them are equal."""
+    """The singular values, descending. ``dS = Re(diag(U^H dA V))``, even if some of them are equal."""
     finite = np.isfinite(A).all((-2, -1), keepdims=True)
     found = np.linalg.svd(np.where(finite, A, 0), compute_uv=False)
     return np.where(finite[..., 0], found, np.nan).astype(found.dtype)
@@ -259,7 +260,7 @@ _NO_UPLO = [*NO_SQUARE, S(M(2, 2), "x"), S(M(2, 2), UPLO=1)]
     refused=_NO_UPLO,
     differs=[EMPTY],
 )
-def eigh(A: Any, UPLO: str = "L") -> Any:
+def eigh(A: Any, UPLO: str = "L") -> tuple[Any, Any]:
     """``A = V diag(L) V^H`` of Hermitian matrices: eigenvalues, real and ascending, and orthonormal eigenvectors.
 
     Only the lower triangle of A is read, or the upper with UPLO "U". Returns a named tuple of ``eigenvalues`` and
@@ -285,7 +286,7 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
     differs=[EMPTY],
 )
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
-    """The eigenvalues of Hermitian matrices, ascending. ``dL = diag(V^H dA V)``, also where some of them are equal."""
+    """The eigenvalues of Hermitian matrices, ascending. ``dL = diag(V^H dA V)``, even if some of them are equal."""
     check_matrix("linalg.eigvalsh", A, square=True)
     return np.linalg.eigvalsh(A, _check_uplo("linalg.eigvalsh", UPLO))
 
@@ -317,7 +318,7 @@ def _eig_rule(g: Any, out0: Any, out1: Any) -> Any:
     samples=squares,
     refused=NO_SQUARE,
 )
-def eig(A: Any) -> Any:
+def eig(A: Any) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of length 1, ``A V = V diag(L)``, always complex; in no particular order.
 
     Returns a named tuple of ``eigenvalues`` and ``eigenvectors``. The gradient exists where the eigenvalues are

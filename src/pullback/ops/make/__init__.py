@@ -1,1 +1,1 @@
-"""Tensors from data, of a size, converted to another dtype, drawn at random."""
+"""Making tensors: from data, of a given size, converted to another dtype, drawn at random."""

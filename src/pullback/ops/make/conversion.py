@@ -9,7 +9,6 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
-from ...table import narrow
 from ...table.calls import apply
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
@@ -23,8 +22,8 @@ Order = str | tuple[int, ...]
 
 
 class memory_format:  # noqa: N801 - torch's name
-    """The order of a result's axes in memory: that of the tensor it is made from (`preserve_format`), one after another
-    (`contiguous_format`), or the second one last (`channels_last`, of 4 axes, and `channels_last_3d`, of 5).
+    """The order of a result's axes in memory: that of its source (`preserve_format`), the natural order
+    (`contiguous_format`), or with the second axis last (`channels_last` for 4 axes, `channels_last_3d` for 5).
 
     >>> import pullback
     >>> pullback.ones(2, 3).T.double().stride()
@@ -35,6 +34,7 @@ class memory_format:  # noqa: N801 - torch's name
     (24, 1, 8, 2)
     """
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("axes", "name", "order")
 
     def __init__(self, name: str, order: Order) -> None:
@@ -55,7 +55,7 @@ channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 
 
 def order_of(format: Any, like: Tensor | None = None) -> Any:
-    """The order that a memory format stands for; None preserves the order of `like`, the tensor a result is made from.
+    """The order that a memory format stands for; None preserves the order of `like`, the source of the result.
 
     A tensor with a stride of 0 has no order to preserve: its result is contiguous.
     """
@@ -90,6 +90,7 @@ def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
 
 
 @linear(
+    name="_to_copy",
     method=False,
     batch=by(_same_order),
     narrow="itself",
@@ -97,12 +98,12 @@ def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
     input=lambda g: g,
     numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype, copy=copy)} if hasattr(np, "astype") else {},
 )
-def _to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
+def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
     return cast(input, dtype, order)
 
 
 def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
-    """A copy of an array in another dtype, with torch's warning where it loses the imaginary part."""
+    """A copy of an array in another dtype, with torch's warning if it loses the imaginary part."""
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
         array = np.real(array)
@@ -110,7 +111,7 @@ def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
 
 
 def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
-    """The dtype that the arguments of `to` ask for (None: no dtype), and whether they ask for a copy in any case."""
+    """The dtype that the arguments of `to` request (None: no dtype), and whether they demand a copy."""
     places = [*args]
     if places and isinstance(places[0], Tensor):
         if dtype is not None or device is not None:
@@ -223,11 +224,11 @@ def to(
 
 
 def converted(input: Tensor, found: np.dtype[Any], copy: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor with NumPy's dtype `found`: itself, if it has this dtype and memory format and no `copy` is wanted."""
+    """The tensor with NumPy's dtype `found`: itself, if it has this dtype and memory format and `copy` is False."""
     order = order_of(memory_format, input)
     if found == input._data.dtype and not copy and _lies_so(input, memory_format):
         return input
-    return apply(_to_copy.op, (input, found, order), {})
+    return apply(to_copy.op, (input, found, order), {})
 
 
 def _lies_so(t: Tensor, format: memory_format | None) -> bool:
@@ -257,8 +258,8 @@ _conversion("byte", dtypes.uint8)
 _conversion("char", dtypes.int8)
 
 
-@constant(method=False, view=True, batch=by(unchanged))
-def _view_as_dtype(input: Any, dtype: Any) -> Any:
+@constant(name="_view_as_dtype", method=False, view=True, batch=by(unchanged))
+def view_as_dtype(input: Any, dtype: Any) -> Any:
     """The same bytes read as numbers of another dtype: `view` of a dtype."""
     mine, other = input.dtype.itemsize, dtype.itemsize
     names = f"to view {dtypes.BY_NUMPY[input.dtype]} as {dtypes.BY_NUMPY[dtype]} (different element sizes)"
@@ -296,7 +297,7 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 @method("cuda")
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """Refused: there is no GPU here."""
+    """Refuse: there is no GPU here."""
     dtypes.check_device("cuda" if device is None else device)
     return self
 
@@ -337,5 +338,3 @@ for _question in (is_nonzero, is_signed):
     METHODS[_question.__name__] = _question
     alias(_question.__name__, _question)
 alias("result_type", result_type)
-
-narrow.converts_with(to, _to_copy)

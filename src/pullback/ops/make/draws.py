@@ -1,4 +1,4 @@
-"""Draws whose distribution is given by tensors (`normal`, `bernoulli`), and draws into a tensor (`Tensor.uniform_`)."""
+"""Draws with tensors as parameters (`normal`, `bernoulli`), and draws into a tensor (`Tensor.uniform_`)."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _need_std(name: str, std: Any) -> None:
 
 @factory
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Any:
-    """``mean + std * z`` with z standard normal: of tensors, elementwise; of two numbers, of shape `size`.
+    """``mean + std * z`` with z standard normal: elementwise for tensors; of shape `size` for two numbers.
 
     Gradients flow to the tensors through that formula (torch's are zero): with ``mean`` and ``std`` the outputs of a
-    network, this is the draw of a variational model. The dtype is that of `mean`, or else of `std`.
+    network, this is the draw of a variational model. The dtype is that of `mean`, or of `std` if `mean` is a number.
 
     >>> import pullback
     >>> mean = pullback.zeros(3, requires_grad=True)
@@ -210,14 +210,14 @@ def _with_replacement(stream: np.random.Generator, weights: Array, count: int) -
     sums = np.cumsum(weights, axis=-1)
     places = stream.random((*weights.shape[:-1], count)) * sums[..., -1:]
     rows = zip(sums.reshape(-1, sums.shape[-1]), places.reshape(-1, count), strict=True)
-    # a number that is rounded up to the whole sum belongs to the last element with a weight
+    # a number rounded up to the whole sum belongs to the last element with a weight
     last = [np.searchsorted(s, s[-1], side="left") for s in sums.reshape(-1, sums.shape[-1])]
     found = [np.minimum(np.searchsorted(s, p, side="right"), n) for (s, p), n in zip(rows, last, strict=True)]
     return np.reshape(np.array(found, np.int64), places.shape)
 
 
 def _without_replacement(stream: np.random.Generator, weights: Array, count: int) -> Array:
-    # of events at rates w, event i comes first with probability w[i] / sum(w); the same holds for those left
+    # for events at rates w, event i comes first with probability w[i] / sum(w); the same holds for the events left
     with np.errstate(divide="ignore"):
         times = stream.standard_exponential(weights.shape) / weights
     return np.ascontiguousarray(np.argsort(times, axis=-1, kind="stable")[..., :count])
@@ -286,7 +286,7 @@ def _exponential(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 
 def _geometric(self: Tensor, p: Any, *, generator: Any = None) -> Tensor:
-    """Every element a number of tries up to and including the first success, each of probability `p`."""
+    """Every element the number of tries up to and including the first success, each with probability `p`."""
     dtype, p = self._data.dtype, float(p)
     need_kind("geometric_", dtype, "iufV")
     if not 0 < p < 1:

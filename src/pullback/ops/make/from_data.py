@@ -1,4 +1,4 @@
-"""Tensors from values that are there already: numbers, nested sequences, arrays, buffers, tensors of other libraries.
+"""Tensors from existing values: numbers, nested sequences, arrays, buffers, tensors of other libraries.
 
 `tensor` copies, `as_tensor` and `asarray` share memory where they can, `from_numpy`, `frombuffer` and `from_dlpack`
 always do.
@@ -27,7 +27,7 @@ _COPY = (
 
 
 def finish(data: Any, device: Any, requires_grad: bool, layout: Any = None, pin_memory: bool = False) -> Tensor:
-    """A tensor around an array, made as the arguments that all creation functions share say."""
+    """A tensor around an array, with the arguments that all creation functions share."""
     check_place(device, layout, pin_memory)
     t = data if isinstance(data, Tensor) else wrap(data)
     if requires_grad is not False:
@@ -103,7 +103,7 @@ _NO_SEQUENCES = (str, bytes, dict, np.generic)
 
 
 def _dtype_of(kinds: set[Any]) -> np.dtype[Any]:
-    """The dtype for leaves of these types: the one that all are promoted to."""
+    """The dtype for leaves of these types: the dtype that all are promoted to."""
     found: np.dtype[Any] | None = None
     for kind in kinds:
         one = kind if isinstance(kind, np.dtype) else _dtype_of_numbers(kind)
@@ -287,7 +287,7 @@ def scalar_tensor(
 
 @by_modes
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is a tensor or an array of the dtype already."""
+    """`data` as a tensor, without a copy if it is a tensor or an array of that dtype."""
     dtypes.check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else to(data, dtype)
@@ -312,7 +312,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor on the memory of a buffer (Python's protocol): `count` elements (-1: all) from byte `offset` on.
 
-    ValueError for an object without the protocol, or if the buffer ends before the elements do.
+    ValueError for an object without the protocol, or if the buffer is too short for the elements.
 
     >>> import pullback
     >>> pullback.frombuffer(bytearray([1, 0, 2, 0]), dtype=pullback.int16)
@@ -351,8 +351,8 @@ def asarray(
 ) -> Tensor:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied.
 
-    copy: True always copies; False never does, ValueError where a copy is needed. requires_grad: None keeps that of a
-    given tensor. A buffer is read as elements of `dtype` (by default the default dtype).
+    copy: True always copies; False never does, with a ValueError if a copy is needed. requires_grad: None keeps that of
+    a given tensor. A buffer is read as elements of `dtype` (by default the default dtype).
     """
     dtypes.check_device(device)
     if isinstance(obj, Tensor):

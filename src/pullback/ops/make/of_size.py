@@ -1,7 +1,7 @@
 """Making tensors of a size: filled, evenly spaced, or like another tensor.
 
-Each function is written to return an array; `factory` turns it into the public one, with the arguments that all of
-torch's have: ``out``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad``.
+Each function is written to return an array; `factory` makes the public function from it, with torch's common arguments:
+``out``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHARED = [
 
 
 def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
-    """Publish a function that returns an array (or a tensor) of a size and `dtype` as one that creates tensors.
+    """Publish a function that returns an array (or a tensor) of a size and `dtype` as a function that creates tensors.
 
     home: the module below `pullback` that the function belongs to.
     """
@@ -134,14 +134,14 @@ def ones(*size: Any, dtype: Any = None) -> Any:
 
 @factory
 def empty(*size: Any, dtype: Any = None, memory_format: Any = None) -> Any:
-    """A tensor of the given sizes whose values are whatever was in the memory."""
+    """A tensor of the given sizes with uninitialised values."""
     order, made = order_of(memory_format), np.empty(sizes_of(size), or_default(dtype))
     return laid_out(made, order) if isinstance(order, tuple) else made
 
 
 @factory
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
-    """A tensor of shape `size` filled with one number; its kind gives the dtype unless `dtype` is given.
+    """A tensor of shape `size` filled with one number; the kind of number decides the dtype unless `dtype` is given.
 
     >>> import pullback
     >>> pullback.full((2,), 3)
@@ -175,7 +175,7 @@ def _strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[A
 
 @factory
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None) -> Any:
-    """Uninitialised memory of shape `size`, in which neighbours along each axis lie `stride` elements apart."""
+    """Uninitialised memory of shape `size`, with neighbours along each axis `stride` elements apart."""
     shape, strides = sizes_of((size,)), sizes((stride,))
     if len(shape) != len(strides) or any(s < 0 for s in strides):
         raise RuntimeError(
@@ -190,7 +190,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None) -> Any:
 
 @factory
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None) -> Any:
-    """Uninitialised memory of shape `size`, in which the axes lie in the order `physical_layout`, outermost first."""
+    """Uninitialised memory of shape `size`, with the axes in the order `physical_layout`, outermost first."""
     shape, axes = sizes_of((size,)), sizes((physical_layout,))
     if sorted(axes) != list(range(len(shape))):
         raise RuntimeError(
@@ -317,7 +317,7 @@ def _check_kind(name: str, dtype: np.dtype[Any], refused: str) -> None:
 
 
 def _progression(start: Any, step: Any, count: int, dtype: np.dtype[Any]) -> Any:
-    """``start + i * step``, in integers of 64 bits or in float64, as the dtype wants."""
+    """``start + i * step``, in integers of 64 bits or in float64, depending on the dtype."""
     if dtype.kind in "iu":
         return (int(start) + int(step) * np.arange(count)).astype(dtype)
     if (start, step) == (0, 1) and dtype.kind in "fV":
@@ -402,7 +402,7 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[An
     if found.kind in "iu":
         start, end = int(start), int(end)
     step = (end - start) / (steps - 1) if steps > 1 else 0
-    # as in torch, in the precision of the result, or in a higher one for integers and for 16 bits
+    # as in torch: in the precision of the result, or a higher one for integers and 16-bit dtypes
     precision = np.result_type(np.float64 if found.kind in "iu" else np.float32, dtypes.widened(found))
     half = max(steps // 2, 1)
     values = np.arange(steps, dtype=dtypes.real_of(precision)).astype(precision, copy=False)

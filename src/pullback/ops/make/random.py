@@ -1,8 +1,8 @@
 """Random numbers: generators, and tensors drawn from them.
 
-All random numbers are drawn in one place, `drawn`, which knows about transforms: inside `vmap` it draws once for all,
-once for each, or refuses, as ``randomness=`` says. Streams are NumPy's (PCG64): a seed gives the same numbers on every
-machine, but not the numbers that it gives in torch.
+All random numbers are drawn in one place, `drawn`, which knows about transforms: inside `vmap` it draws once for all
+elements, once for each, or refuses, depending on ``randomness=``. Streams are NumPy's (PCG64): a seed gives the same
+numbers on every machine, but not the numbers that it gives in torch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .of_size import factory, or_default, sizes_of
 Array = np.ndarray[Any, Any]
 Sample = Callable[..., Any]
 """``sample(stream, shape, *arrays)``: numbers of a shape from a NumPy stream. The shape and the arrays may begin with
-further axes, those of a batch."""
+the further axes of a batch."""
 
 _FIRST_SEED = 67280421310721
 _STATE = np.dtype([("seed", "<u8"), ("state", "<u8", 2), ("inc", "<u8", 2), ("half", "<u8"), ("rest", "<u8")])
@@ -42,6 +42,8 @@ class Generator:
     >>> bool((pullback.rand(3, generator=g) == pullback.rand(3, generator=pullback.Generator().manual_seed(0))).all())
     True
     """
+
+    __module__ = "pullback"  # where it is public
 
     def __init__(self, device: Any = "cpu") -> None:
         dtypes.check_device(device)
@@ -92,7 +94,7 @@ class Generator:
         return wrap(np.frombuffer(held.tobytes(), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go to a position that `get_state` of this generator or another returned."""
+        """Go to a position that `get_state` returned, of this generator or another."""
         if not isinstance(new_state, Tensor) or new_state._data.dtype != np.uint8:
             raise TypeError(
                 errors.message(
@@ -191,8 +193,8 @@ def drawn(
 ) -> Tensor:
     """A tensor of random numbers: ``sample(stream, shape, *arrays)`` with the arrays of `parameters`.
 
-    It belongs to the innermost of the `levels` (by default, of the open ones) that wants different numbers for each of
-    its batch. RuntimeError inside a `vmap` whose ``randomness`` is "error".
+    It belongs to the innermost of the `levels` (by default, of the open ones) that needs different numbers for each
+    element of its batch. RuntimeError inside a `vmap` whose ``randomness`` is "error".
     """
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(errors.message("generator", expected="a pullback.Generator", found=errors.describe(generator)))
@@ -233,7 +235,7 @@ def uniform(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any = None)
     def sample(stream: np.random.Generator, shape: tuple[int, ...]) -> Any:
         if dtype.kind == "c":
             return (stream.random(shape) + 1j * stream.random(shape)).astype(dtype)
-        if dtype.itemsize == 2:  # with as many bits as the dtype holds, so that none is rounded to 1
+        if dtype.itemsize == 2:  # with as many bits as the dtype holds, so that no number is rounded to 1
             bits = 8 if dtype.kind == "V" else 11
             return (stream.integers(0, 2**bits, shape, np.uint16) / np.float32(2**bits)).astype(dtype)
         return stream.random(shape, dtype)
@@ -327,7 +329,7 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
 
 
 def integer_range(name: str, low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The bounds for a draw of integers, if the dtype holds all of them; an error or, for floats, a warning if not."""
+    """The bounds for a draw of integers, if the dtype holds them all; otherwise an error or, for floats, a warning."""
     try:
         low, high = operator.index(low), operator.index(high)
     except TypeError:

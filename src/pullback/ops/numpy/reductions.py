@@ -1,4 +1,4 @@
-"""NumPy's reductions, statistics, sorting and searching, where their arguments or their meaning differ from torch's.
+"""NumPy's reductions, statistics, sorting and searching, with arguments or a meaning that differ from torch's.
 
 `np.var` divides by n, `np.median` takes the mean of the middle two, `np.quantile` has methods. Arguments that are not
 listed here (``out=``, ``where=``, ``initial=``) are refused: for a Tensor they have no meaning, or are not supported.
@@ -24,8 +24,7 @@ from ..reduce.differences import diff, gradient_along, trapezoid, widths
 from ..reduce.extremes import amax, amin
 from ..reduce.picking import many_jvp, many_rule
 from ..reduce.quantiles import INTERPOLATIONS, check_probability, quantiles
-from ..reduce.searching import _unique as distinct
-from ..reduce.searching import isin, searchsorted
+from ..reduce.searching import distinct_elements, isin, searchsorted
 from ..reduce.sorting import argsort, sort
 from ..reduce.statistics import corrcoef, cov, std, var
 from ..reduce.sums import mean, nanmean, nansum, prod, sum
@@ -131,7 +130,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 
 # Quantiles ------------------------------------------------------------------------------------------------------------
 
-_BETWEEN = {  # the constants alpha and beta of Hyndman and Fan, Sample quantiles in statistical packages (1996)
+_BETWEEN = {  # the constants alpha and beta from Hyndman and Fan, Sample quantiles in statistical packages (1996)
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
     "weibull": (0.0, 0.0),
@@ -229,7 +228,7 @@ def _unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    values, inverse, counts = distinct(ar, axis, equal_nan)
+    values, inverse, counts = distinct_elements(ar, axis, equal_nan)
     found = [values]
     if return_index:
         found.append(_first_places(inverse, len(counts)))

@@ -1,7 +1,7 @@
-"""NumPy's functions on shapes and positions that torch lacks: NumPy's arguments, computed by our operations.
+"""NumPy's functions on shapes and positions that torch lacks, computed by operations of this package.
 
-Functions that torch has as well are named in their entries. Positions, conditions and numbers of sections beside the
-Tensor are read as values: they have no derivative.
+Functions that torch has as well are named in their entries. Positions, conditions and numbers of sections are read as
+values: they have no derivative.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..make.of_size import empty_like
 from ..shape.axes import movedim, transpose
 from ..shape.joining import cat, constants, stack
 from ..shape.reshape import broadcast_tensors, expand, flatten, reshape
-from ..shape.slices import _place
+from ..shape.slices import placed
 from ..shape.splitting import tensor_split, unbind
 
 
 def _values(given: Any) -> Any:
-    """The values of an argument beside the Tensor, as an array."""
+    """The values of another argument than the Tensor, as an array."""
     return given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given)
 
 
@@ -64,7 +64,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """numpy.insert: values put before positions. They are appended, then everything is put in order."""
+    """numpy.insert: values inserted before positions. They are appended, then all slices are put in order."""
     arr, axis = _axis(arr, axis)
     (values,) = constants([values])
     shape, n = [*arr._data.shape], arr._data.shape[axis]
@@ -160,7 +160,7 @@ def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> T
     if mode == "constant":
         frame = np.pad(np.zeros(shape, array._data.dtype), widths, mode, **how)
         inside = tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))
-        out = _place(array, inside, frame.shape)
+        out = placed(array, inside, frame.shape)
         return out + wrap(frame) if frame.any() else out
     if mode not in ("edge", "reflect", "symmetric", "wrap") or how.get("reflect_type", "even") != "even":
         raise TypeError(

@@ -1,8 +1,8 @@
 """Contractions: sums of products of tensors with labelled axes. `einsum` and its kin are built on them.
 
 Operands are joined two at a time. The joint product of two is a batched matrix product, once the axes are sorted into
-those that both operands and the result have, those of the first, those of the second, and those summed over; it is
-bilinear, and its adjoints are joint products again.
+four groups: those of both operands and the result, those of the first operand, those of the second, and those summed
+over. It is bilinear, and its adjoints are joint products again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _aligned(x: Any, labels: Labels, out: Labels) -> Any:
-    """`x` with its axes in the order of `out`, and axes of length 1 for the labels it does not have."""
+    """`x` with its axes in the order of `out`, and axes of length 1 for the labels it lacks."""
     found = np.transpose(x, [labels.index(n) for n in out if n in labels])
     return np.expand_dims(found, tuple(i for i, n in enumerate(out) if n not in labels))
 
 
 def _joint_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: the batch is one more axis with a label of its own."""
+    """vmap: the batch is one more axis with its own label."""
     input, other, left, right, out = args
     batch = (max((*left, *right), default=-1) + 1,)
     left, right = (batch * level.varies(t) + labels for t, labels in ((input, left), (other, right)))
@@ -69,8 +69,8 @@ def _joint(input: Any, other: Any, left: Labels, right: Labels, out: Labels) -> 
 
 @functools.lru_cache(maxsize=1024)
 def _order_of(left: Labels, right: Labels, out: Labels) -> tuple[int, int, Labels, Labels, Labels] | None:
-    """How a joint product becomes a matrix product: the number of batch axes, their number with the rows, and the order
-    of axes of the first operand, of the second, and of the product. None if nothing is summed.
+    """The layout of a joint product as a matrix product: the number of batch axes, the number of batch and row axes,
+    and the order of axes of the first operand, of the second, and of the product. None if no axis is summed over.
     """
     summed = [n for n in left if n not in out]
     if not summed:
@@ -153,7 +153,7 @@ def _sizes(terms: Sequence[Labels], operands: Sequence[Tensor]) -> dict[int, int
 
 
 def _path(terms: Sequence[Labels], sizes: dict[int, int], out: Labels) -> list[tuple[int, ...]]:
-    """Which operands to join at each step: they are removed, and their product is appended."""
+    """The operands to join at each step: they are removed, and their product is appended."""
     if len(terms) <= 2:
         return [(0, 1)] * (len(terms) - 1)
     number = {n: i for i, n in enumerate(sizes)}

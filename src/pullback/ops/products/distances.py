@@ -1,7 +1,7 @@
-"""Distances between points, the rows of matrices: `cdist` of every pair of two collections, `pdist` of one.
+"""Distances between points, the rows of matrices: `cdist` between two collections, `pdist` within one.
 
-Differences are taken block by block, to hold few of them at once, or not at all: Euclidean distances between many
-points come from products, ``|x - y|^2 = |x|^2 - 2 x y + |y|^2``.
+Differences are computed block by block, to hold few of them at once. Euclidean distances between many points need none:
+they come from products, ``|x - y|^2 = |x|^2 - 2 x y + |y|^2``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...tensor.adding import FEW, summed
 from ...tensor.tensor import Tensor
 from ..shape.joining import cat
 
-_AT_ONCE = 1 << 18  # about as many differences are held at once
+_AT_ONCE = 1 << 18  # about this many differences are held at once
 _MANY = 25  # by default, more points than this use products, as in torch
 _MODES = (
     "use_mm_for_euclid_dist_if_necessary",
@@ -59,7 +59,7 @@ def _length_rule(g: Any, input: Any, out: Any, p: float) -> Any:
 
 @special(method=False, batch="leading", input=_length_rule)
 def _length(input: Any, p: float) -> Any:
-    """The p-norm over the last axis; where it has no gradient, with the one that torch gives distances."""
+    """The p-norm over the last axis; where it has no gradient, it gets torch's gradient of distances."""
     if p == 2:
         return np.sqrt(_in_rows("...i->...", np.square(input), -1))
     size = np.abs(input)

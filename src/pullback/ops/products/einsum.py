@@ -17,7 +17,7 @@ from .contractions import LETTERS, Labels, contract, label_name
 Terms = tuple[Any, ...]
 
 
-@functools.lru_cache(maxsize=1024)  # a program uses few equations, again and again
+@functools.lru_cache(maxsize=1024)  # a program uses a few equations over and over
 def _read(text: str, where: str, start: int) -> Terms:
     """The subscripts of one operand or of the result: labels, and Ellipsis for three dots. start: where they begin."""
     found: Terms = ()
@@ -233,7 +233,7 @@ def einsum(*args: Any) -> Tensor:
     Each letter is an axis; letters that are not in the result are summed over; a letter twice in one operand takes its
     diagonal; three dots are the axes not named, which broadcast. Instead of an equation, a list of numbers may follow
     each operand, and a list for the result comes last. Three operands or more are joined two by two, in an order that
-    opt_einsum finds if it is installed, else `numpy.einsum_path`.
+    opt_einsum finds if it is installed, and otherwise `numpy.einsum_path`.
 
     >>> import pullback
     >>> a = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])

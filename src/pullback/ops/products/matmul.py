@@ -27,7 +27,7 @@ _NO_BOOL = [
 
 
 def _as_matrices(g: Any, left: int, right: int) -> Any:
-    """The cotangent of a product, with the axes restored that the product lacks where an operand is a vector."""
+    """The cotangent of a product, with the axes restored that the product lacks because an operand is a vector."""
     g = g[..., None] if right == 1 else g
     return g[..., None, :] if left == 1 else g
 
@@ -58,13 +58,14 @@ def _right(g: Any, input: Any, other_shape: Any) -> Any:
 
 
 def with_axes(level: Any, t: Tensor, ndim: int) -> Tensor:
-    """The batched value of a tensor in a vmap, with axes of length 1 so that each of the batch has at least `ndim`."""
+    """The batched value of a tensor in a vmap, with axes of length 1 so that each element has at least `ndim` axes."""
     value, missing = level.value(t), ndim - t._data.ndim
     return value.reshape(level.size, *(1,) * missing, *t._data.shape) if missing > 0 and level.varies(t) else value
 
 
 def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """vmap: one product if a matrix is the same for each, else a batch of them; vectors become matrices first."""
+    """vmap: one product if a matrix is the same for all, otherwise a batch of products; vectors become matrices
+    first."""
     input, other = args
     if 0 in (input._data.ndim, other._data.ndim):  # batched, a 0-d operand would pass as 1-d
         return op.unchecked(*(level.value(t)[0] if level.varies(t) else level.value(t) for t in args))
@@ -180,7 +181,7 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
     """
     if type(input) is not Tensor or type(other) is not Tensor:
         for operand in (input, other):
-            if hasattr(operand, "_matmul"):  # another kind of matrix brings its own product
+            if hasattr(operand, "_matmul"):  # another kind of matrix defines its own product
                 return operand._matmul(input, other)
         if isinstance(other, np.ndarray):
             other = wrap(other)
@@ -191,7 +192,7 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
 
 
 def check_ndim(name: str, **expected: tuple[Any, int]) -> None:
-    """Refuse operands, given by name with their number of axes, that are not Tensors with so many axes."""
+    """Refuse operands, given by name, that are not Tensors with the number of axes given for each."""
     for which, (value, ndim) in expected.items():
         if not isinstance(value, Tensor) or value.ndim != ndim:
             raise (RuntimeError if isinstance(value, Tensor) else TypeError)(
@@ -321,7 +322,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """``beta * input + alpha * product``; with beta 0, `input` is ignored, even its NaN."""
+    """``beta * input + alpha * product``; with beta 0, `input` is ignored, even NaN in it."""
     dtype, shape = product._data.dtype, product._data.shape
     beta, alpha = number_of(beta), number_of(alpha)
     for which, factor in (("beta", beta), ("alpha", alpha)):

@@ -79,10 +79,10 @@ def _check_bins(name: str, bins: Any) -> None:
     ],
 )
 def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
-    """How many elements lie in each of `bins` bins of equal width from `min` to `max`.
+    """The number of elements in each of `bins` bins of equal width from `min` to `max`.
 
-    If these are equal, the bins span the extremes. Elements outside, and NaN, are not counted. The result has the dtype
-    of `input` and no derivative.
+    If `min` and `max` are equal, the bins span the extremes. Elements outside, and NaN, are not counted. The result has
+    the dtype of `input` and no derivative.
 
     >>> import pullback
     >>> pullback.tensor([1.0, 2.0, 1.0]).histc(4, min=0, max=3)
@@ -126,7 +126,7 @@ def _even_edges(low: Any, high: Any, bins: int, dtype: Any) -> Any:
 
 @constant(method=False)
 def _bin_places(input: Any, edges: Any, even: bool) -> Any:
-    """The bin of each element, or the number of bins if it is in none. even: the bins have equal width.
+    """The bin of each element, or the number of bins for an element outside. even: the bins have equal width.
 
     The last bin includes both its edges.
     """
@@ -143,7 +143,7 @@ def _bin_places(input: Any, edges: Any, even: bool) -> Any:
 
 
 def _edges(name: str, input: Tensor, bins: Any, ends: Any) -> Tensor:
-    """The edges: `bins` itself, or so many bins of equal width between `ends` or the extremes of the elements."""
+    """The edges: `bins` itself, or those of `bins` equal bins between `ends` or the extremes of the elements."""
     if not isinstance(bins, Tensor):
         _check_bins(name, bins)
         return _bin_edges(input, bins) if ends is None else wrap(_even_edges(ends[0], ends[1], bins, input._data.dtype))
@@ -214,11 +214,13 @@ def _histogram_refused() -> list[Sample]:
         for check in ("gradients", "second", "kinks")
     ],
 )
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(
+    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
+) -> tuple[Tensor, Tensor]:
     """The sums of weights (1) in each bin, and the edges of the bins: ``(hist, bin_edges)``.
 
-    bins: their number, for equal width over `range` or the range of the elements; or a tensor of their edges. weight: a
-    tensor of the shape of `input`; the result is linear in it. density: divide by the sum and the widths of the bins.
+    bins: their number, with equal width over `range` or the range of the elements; or a tensor of their edges. weight:
+    a tensor of the shape of `input`; the result is linear in it. density: divide by the sum and the widths of the bins.
 
     >>> import pullback
     >>> pullback.tensor([1.0, 2.0, 4.0]).histogram(3).hist
@@ -311,7 +313,7 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
     columns = unbind(reshape(input, (-1, axes)), 1)
     ends = [None] * axes if range is None else list(zip(range[::2], range[1::2], strict=True))
     edges = [_edges("histogramdd", *given) for given in zip(columns, each, ends, strict=True)]
-    shape = tuple(e._data.shape[0] for e in edges)  # one more for points in no bin
+    shape = tuple(e._data.shape[0] for e in edges)  # one more, for points outside the bins
     places = [
         _bin_places(x, e.detach(), not isinstance(b, Tensor)) for x, e, b in zip(columns, edges, each, strict=True)
     ]
@@ -358,7 +360,7 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
     ],
 )
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each of 0, 1, 2... occurs in `input`, a vector of integers; or the sums of the `weights` there.
+    """The counts of 0, 1, 2... in `input`, a vector of integers; or the sums of the `weights` there.
 
     The result reaches to the largest element, and has at least `minlength` entries. Counts are int64; sums are float32
     for float32 weights, otherwise float64.

@@ -10,7 +10,7 @@ from ... import errors
 from ...table.entry import composite
 from ...table.samples import A, S, Sample, V, inf, nan
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axes, wrap_axis
+from ...tensor.arrays import own_axis, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor
 from ..make.conversion import to
 from ..shape.joining import cat
@@ -56,7 +56,7 @@ def _cut(input: Tensor, axis: int, start: int | None, stop: int | None) -> Tenso
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """``input[i + 1] - input[i]`` along `dim`, `n` times; for bools, whether they differ.
 
-    prepend, append: tensors that are put before and after it first.
+    prepend, append: tensors that are first put before and after it.
 
     >>> import pullback
     >>> pullback.tensor([1, 4, 9, 16]).diff(), pullback.tensor([1, 4, 9, 16]).diff(n=2)
@@ -220,6 +220,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise RuntimeError(errors.message("gradient()", expected="edge_order to be 1 or 2", found=str(edge_order)))
     axes = tuple(range(data.ndim)) if dim is None else wrap_axes(dim, data.ndim) or ()
+    if dim is not None and not data.ndim:
+        own_axis(dim, 0)
     if axes and data.dtype.kind == "b":
         raise RuntimeError(errors.message("gradient()", expected="numbers", found=errors.describe(input)))
     return tuple(
@@ -321,6 +323,6 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
 
 @composite(method=False, samples=_strip_samples, refused=_no_strips)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integral up to each of the samples `y` but the first; see `trapezoid`."""
+    """The integral up to each sample of `y` but the first; see `trapezoid`."""
     y, axis = _integrand("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(_strips(y, x, dx, axis), axis)

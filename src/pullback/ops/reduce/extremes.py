@@ -1,6 +1,6 @@
 """The largest and the smallest elements.
 
-Where several elements are the largest, `amax`, `aminmax` and `max()` of all share the gradient evenly among them;
+If several elements are the largest, `amax`, `aminmax` and `max()` of all elements share the gradient evenly among them;
 `max(dim)` gives it all to the first, whose index it returns, as torch does. NaN counts as the largest and as the
 smallest, so all of these return it.
 """
@@ -39,7 +39,7 @@ def shared_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
 
 
 def refuse_extreme(name: str, input: Any, dim: Any) -> None:
-    """Refuse to look for an extreme of no elements, or of complex numbers, which have no order."""
+    """Refuse the extreme of an empty tensor, or of complex numbers, which have no order."""
     axes = wrap_axes(dim, input.ndim)
     if not input.size and not np.prod([n for i, n in enumerate(input.shape) if axes is None or i in axes]):
         error = RuntimeError if dim == () else IndexError
@@ -49,7 +49,7 @@ def refuse_extreme(name: str, input: Any, dim: Any) -> None:
             else f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size; "
             f"found shape {list(input.shape)}, dim {dim}."
         )
-    if input.size or name not in ("amax", "amin"):  # as torch
+    if input.size or name not in ("amax", "amin"):  # as in torch
         refuse_unordered(name, input)
 
 
@@ -74,7 +74,7 @@ def _refused() -> list[Sample]:
 
 
 _NAN = Differs(
-    "the gradient goes to the NaN elements, as torch's max() does it, not to every element as its amax() does",
+    "the gradient goes to the NaN elements, as in torch's max(), not to every element as in its amax()",
     "kinks",
     sample="nan",
 )
@@ -144,7 +144,7 @@ def _aminmax_rule(g: Any, input: Any, out0: Any, out1: Any, dim: Any, keepdim: A
     ],
     differs=[_NAN],
 )
-def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> Any:
+def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> tuple[Any, Any]:
     """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly.
 
     >>> import pullback
@@ -180,7 +180,7 @@ def _argument_samples() -> list[Sample]:
 
 
 _TRUE = Differs(
-    "of bools it is the first True, or False, if there is one; torch has no kernel for them", "values", "bool"
+    "for bools it is the first True, or False, if there is one; torch has no kernel for them", "values", "bool"
 )
 
 

@@ -86,7 +86,7 @@ def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     every = axes is None or len(axes) == input.ndim
     if every and type(input) is np.ndarray:  # BLAS finds the sum in one pass
         row = input.ravel("K")
-        if row.dtype.kind == "c":  # of real and imaginary parts: an infinite number times its conjugate would be NaN
+        if row.dtype.kind == "c":  # from real and imaginary parts: an infinite number times its conjugate would be NaN
             row = row.view(row.real.dtype)
         return np.sqrt(np.vdot(row, row).real).reshape((1,) * input.ndim if keepdim else ())
     squares = np.square(np.real(input)) + np.square(np.imag(input)) if input.dtype.kind == "c" else np.square(input)
@@ -94,7 +94,7 @@ def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _check_order(name: str, input: Tensor, p: Any, dim: Any) -> None:
-    """Refuse integers, a `p` that is not a number and, where p < 0 or infinite, an empty tensor."""
+    """Refuse integers, a `p` that is not a number and, if p is negative or infinite, an empty tensor."""
     data = input._data
     if data.dtype.kind not in "fcV":
         raise RuntimeError(
@@ -180,7 +180,7 @@ def _samples() -> list[Sample]:
     ],
     differs=[
         Differs(
-            "a TypeError, as for any other operation; torch's is a failed look-up of an attribute",
+            "a TypeError, as for any other operation; torch raises an AttributeError",
             "refused",
             sample="([1.0])",
         ),
@@ -232,7 +232,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     ],
 )
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
-    """The p-norm of the difference, ``norm(input - other, p)``. Between equal tensors it and its gradient are 0."""
+    """The p-norm of the difference, ``norm(input - other, p)``. For equal tensors, it and its gradient are 0."""
     if not isinstance(p, (int, float)):
         raise TypeError(errors.message("dist()", expected="p to be a number", found=repr(p)))
     difference = input - other

@@ -1,6 +1,6 @@
 """Derivatives of operations that return elements of the input and their positions: `sort`, `topk`, `max`, `median`.
 
-The forward of such an operation finds the positions. Its derivative is that of reading the input there (`pick`):
+The forward of such an operation finds the positions. Its derivative is that of reading the input at them (`pick`):
 cotangents go back to the positions (`place`), tangents are read at them. So second order and forward mode follow from
 two linear operations that are each other's adjoints.
 """
@@ -14,7 +14,8 @@ import numpy as np
 from ... import errors
 from ...kernels.positions import along
 from ...table.calls import on
-from ...table.entry import Op, linear
+from ...table.entry import linear
+from ...table.op import Op
 from ...tensor.adding import summing
 from ...tensor.arrays import insert_axes, places_along, taken_along, wrap_axis
 
@@ -34,7 +35,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 @linear(
     method=False,
     numbers="",
-    input=lambda g, dim, index, input_shape: on(_place, g, dim, index, input_shape, True),
+    input=lambda g, dim, index, input_shape: on(unpick, g, dim, index, input_shape, True),
     batch=_put_in_front,
 )
 def _pick(input: Any, dim: int, index: Any) -> Any:
@@ -42,8 +43,14 @@ def _pick(input: Any, dim: int, index: Any) -> Any:
     return taken_along(input, index, dim) if input.ndim else np.array(input)
 
 
-@linear(method=False, numbers="", input=lambda g, dim, index: on(_pick, g, dim, index), batch=_put_in_front)
-def _place(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
+@linear(
+    name="_unpick",
+    method=False,
+    numbers="",
+    input=lambda g, dim, index: on(_pick, g, dim, index),
+    batch=_put_in_front,
+)
+def unpick(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     """Zeros of `shape` with `input` added at positions `index` along `dim`: the adjoint of `_pick`.
 
     repeated: whether a position may occur twice.
@@ -65,7 +72,7 @@ def pick(input: Any, dim: int, index: Any) -> Any:
 
 def place(input: Any, dim: int, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at positions `index` along `dim`, which counts from 0."""
-    return on(_place, input, dim, index, shape, True)
+    return on(unpick, input, dim, index, shape, True)
 
 
 # Rules of operations that return values and indices with as many axes as the input ------------------------------------
@@ -73,12 +80,12 @@ def place(input: Any, dim: int, index: Any, shape: Any) -> Any:
 
 def many_rule(g: Any, out1: Any, dim: int, input_shape: Any) -> Any:
     """Cotangents go to the positions of the values, which are all different."""
-    return on(_place, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, False)
+    return on(unpick, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, False)
 
 
 def repeated_rule(g: Any, out1: Any, dim: int, input_shape: Any) -> Any:
     """Cotangents go to the positions of the values, and add up there."""
-    return on(_place, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, True)
+    return on(unpick, g[0], wrap_axis(dim, len(input_shape)), out1, input_shape, True)
 
 
 def many_jvp(tangents: Any, out1: Any, dim: int, input_shape: Any) -> Any:
@@ -93,7 +100,7 @@ def one_rule(g: Any, out1: Any, dim: int, keepdim: bool, input_shape: Any) -> An
     """The cotangent goes to the position of the value."""
     axis = wrap_axis(dim, len(input_shape))
     cotangent, index = (insert_axes(v, (axis,), input_shape, keepdim) for v in (g[0], out1))
-    return on(_place, cotangent, axis, index, input_shape, False)
+    return on(unpick, cotangent, axis, index, input_shape, False)
 
 
 def one_jvp(tangents: Any, out1: Any, dim: int, keepdim: bool, input_shape: Any) -> Any:

@@ -1,8 +1,8 @@
 """Order statistics: the median, the k-th smallest, the most frequent, and quantiles. NaN counts as the largest.
 
 For an even number of elements, `median` is the lower of the middle two, as in torch; `np.median` takes their mean.
-Along an axis the gradient goes to the element whose index is returned; `median()` of all elements shares it among equal
-ones.
+Along an axis, the gradient goes to the element whose index is returned; `median()` of all elements shares it among
+equal elements.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _kth(x: Any, k: int, axis: int) -> Any:
 
 
 def _middle(x: Any, axis: int, skip_nan: bool) -> Any:
-    """The position of the lower median along an axis: of a NaN if there is one, unless NaN is skipped."""
+    """The position of the lower median along an axis: that of a NaN if there is one, unless NaN is skipped."""
     n = x.shape[axis]
     missing = np.isnan(x) if x.dtype.kind in "fV" else np.zeros(x.shape, bool)
     if not np.any(missing):
@@ -170,7 +170,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         S(_NO_BOOL.args[0], 1),
     ],
 )
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
     """The k-th smallest element along `dim`, counted from 1, and its index: ``(values, indices)``.
 
     >>> import pullback
@@ -189,7 +189,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _most_frequent(x: Any, axis: int) -> Any:
-    """The last position of the smallest of the most frequent elements; of NaN if there is one and all differ."""
+    """The last position of the smallest of the most frequent elements; that of NaN if there is one and all differ."""
     n = x.shape[axis]
     positions = order(x, axis)
     values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
@@ -218,7 +218,7 @@ def _most_frequent(x: Any, axis: int) -> Any:
     ],
     refused=lambda: [*_not_one(), S(A(0))],
 )
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
     """The most frequent element along `dim` (the smallest at a tie) and its last index: ``(values, indices)``."""
     refuse_unordered("mode", input, kinds="c" * bool(input.ndim and input.size))
     refuse_empty("mode", input, dim)
@@ -231,7 +231,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def check_probability(q: Any) -> None:
-    """Refuse values of which one is not a probability."""
+    """Refuse values if one is not a probability."""
     if not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
         raise RuntimeError(
             f"quantile() q must be in the range [0, 1] but got {q.item()}."
@@ -257,10 +257,10 @@ def _at_ranks(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def quantiles(
     input: Tensor, q: Tensor, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, ranks: Any
 ) -> Tensor:
-    """The elements at ``ranks(q, number)`` along `dim` (None: of all). The axis of `q`, if it has one, is in front.
+    """The elements at ``ranks(q, number)`` along `dim` (None: of all). The axis of `q`, if any, is in front.
 
-    ranks: a function that returns the ranks in the dtype of `q`; number: how many elements there are or, with
-    `skip_nan`, how many are not NaN.
+    ranks: a function that returns the ranks in the dtype of `q`; number: the number of elements or, with `skip_nan`, of
+    those that are not NaN.
     """
     shape = input._data.shape
     axis = None if dim is None else wrap_axis(dim, len(shape))

@@ -2,7 +2,7 @@
 
 The derivatives of running products and log-sum-exps come from one linear recurrence, run backward:
 ``y[i] = x[i] + decay[i] y[i - 1]``. It never divides by an element that may be 0, and nothing grows until it overflows.
-The recurrence is an operation of the table itself, so derivatives of every order are right.
+The recurrence is an operation of the table itself, so derivatives of every order are correct.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.calls import on
-from ...table.entry import Op, linear, special
+from ...table.entry import linear, special
+from ...table.op import Op
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
 from ...tensor.arrays import wrap_axis
@@ -95,7 +96,7 @@ def _shifted(x: Any, axis: int, back: bool) -> Any:
 
 
 def _recurrence_rule(g: Any, decay: Any, axis: Any, back: Any) -> Any:
-    # the transpose runs the other way, with the decays shifted by one
+    # the transpose runs in the other direction, with the decays shifted by one
     return on(_recurrence, g, _shifted(decay, axis, not back), axis, not back)
 
 
@@ -111,7 +112,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 
 @special(method=False, input=_recurrence_rule, decay=_decay_rule, batch=_put_in_front)
 def _recurrence(input: Any, decay: Any, axis: int, back: bool) -> Any:
-    """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` instead if `back`."""
+    """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` if `back`."""
     x, a = (np.array(np.moveaxis(v, axis, 0)[:: -1 if back else 1], order="C") for v in (input, decay))
     step = 1
     while step < len(x):  # y over stretches of twice the length each time (Hillis and Steele, 1986)
@@ -162,12 +163,12 @@ def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     ],
     refused=_refused,
     differs=[
-        Differs("torch forgets that the imaginary part was discarded", check, "complex128", "dtype=float64")
+        Differs("torch ignores that the imaginary part was discarded", check, "complex128", "dtype=float64")
         for check in ("gradients", "second")
     ],
 )
 def cumprod(input: Any, dim: int) -> Any:
-    """The running product along `dim`; its derivatives are right where elements are zero."""
+    """The running product along `dim`; its derivatives are correct where elements are zero."""
     axis = wrap_axis(dim, input.ndim)
     return products(input, axis) if input.ndim else np.copy(input)
 
@@ -196,7 +197,7 @@ def _running_kinks() -> list[Sample]:
 
 
 @special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
-def cummax(input: Any, dim: int) -> Any:
+def cummax(input: Any, dim: int) -> tuple[Any, Any]:
     """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on.
 
     >>> import pullback
@@ -207,7 +208,7 @@ def cummax(input: Any, dim: int) -> Any:
 
 
 @special(batch=dims("dim"), input=repeated_rule, jvp=many_jvp, samples=_samples, kinks=_running_kinks, refused=_refused)
-def cummin(input: Any, dim: int) -> Any:
+def cummin(input: Any, dim: int) -> tuple[Any, Any]:
     """The smallest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     return CumminResult(*_running("cummin", np.minimum, input, dim))
 
@@ -248,9 +249,7 @@ def _log_add(a: Any, b: Any) -> Any:
     ],
     refused=_refused,
     differs=[
-        Differs(
-            "the imaginary part of a logarithm is defined but for multiples of 2 pi", "values", "complex128", "step"
-        )
+        Differs("the imaginary part of a logarithm is defined up to multiples of 2 pi", "values", "complex128", "step")
     ],
 )
 def logcumsumexp(input: Any, dim: int) -> Any:

@@ -130,7 +130,7 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     """The position at which to insert each of `input` in a sorted sequence (or in its rows, for the rows of `input`).
 
     It is before equal elements or, with ``right=True`` (``side="right"``), after them. sorter: indices that sort the
-    sequence. The result is int64, or int32 if asked for, and has no derivative.
+    sequence. The result is int64, or int32 on request, and has no derivative.
 
     >>> import pullback
     >>> pullback.searchsorted(pullback.tensor([1.0, 3.0, 5.0]), pullback.tensor([3.0, 4.0]))
@@ -173,7 +173,7 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     differs=_NO_ORDER,
 )
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The bucket of each element: how many of the sorted `boundaries` are smaller (``right=True``: not larger).
+    """The bucket of each element: the number of sorted `boundaries` that are smaller (``right=True``: not larger).
 
     >>> import pullback
     >>> pullback.bucketize(pullback.tensor([0.5, 1.0, 9.0]), pullback.tensor([1.0, 3.0]))
@@ -236,7 +236,7 @@ def _check_isin(elements: Any, test_elements: Any, *, assume_unique: bool = Fals
     ],
 )
 def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
-    """Whether each of `elements` is among `test_elements` (``invert=True``: is not). One of them may be a number.
+    """Whether each of `elements` is among `test_elements` (``invert=True``: is not). Either argument may be a number.
 
     >>> import pullback
     >>> pullback.isin(pullback.tensor([1, 2, 3]), pullback.tensor([1, 3]))
@@ -263,8 +263,8 @@ def _distinct_rule(g: Any, out1: Any, out2: Any, dim: Any, input_shape: Any) -> 
     return pick(shares, axis, np.broadcast_to(index, input_shape))
 
 
-@special(method=False, batch="refused", said="unique()", shape_from_values=True, input=_distinct_rule)
-def _unique(input: Any, dim: Any, equal_nan: bool = False) -> Any:
+@special(name="_unique", method=False, batch="refused", said="unique()", shape_from_values=True, input=_distinct_rule)
+def distinct_elements(input: Any, dim: Any, equal_nan: bool = False) -> Any:
     """The distinct elements in order, the position of each input element among them, and the count of each."""
     refuse_unordered("unique", input)
     if dim is None:
@@ -296,7 +296,7 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
 
 @special(method=False, batch="refused", said="unique_consecutive()", shape_from_values=True, input=_distinct_rule)
 def _unique_consecutive(input: Any, dim: Any) -> Any:
-    """As `_unique`, for runs of equal elements, in the order of the input."""
+    """As `distinct_elements`, for runs of equal elements, in the order of the input."""
     refuse_unordered("unique_consecutive", input)
     axis = 0 if dim is None else _axis_of_slices("unique_consecutive", input, dim)
     rows = np.reshape(input, -1) if dim is None else np.moveaxis(input, axis, 0)
@@ -353,7 +353,7 @@ _NOT_DISTINCT = [S(A(2, 2), dim=2), S(A(), dim=0), S([1.0]), S(A(2), nonsense=1)
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The distinct elements (or slices along `dim`) in order; if asked for, with positions and counts.
+    """The distinct elements (or slices along `dim`) in order; on request, with positions and counts.
 
     `return_inverse` adds the position of each input element among them, `return_counts` the count of each. NaN is
     distinct from NaN.
@@ -362,7 +362,7 @@ def unique(
     >>> pullback.tensor([3, 1, 2, 1]).unique(return_counts=True)
     (tensor([1, 2, 3]), tensor([2, 1, 1]))
     """
-    return _asked_for(_unique(input, dim), return_inverse, return_counts)
+    return _asked_for(distinct_elements(input, dim), return_inverse, return_counts)
 
 
 @composite(

@@ -1,6 +1,6 @@
 """Sorting, and the largest elements. NaN counts as larger than every number.
 
-Sorting is always stable, even if `stable` is False. Each cotangent goes to its own element, also among equal ones.
+Sorting is always stable, even if `stable` is False. Each cotangent goes to its own element, also among equal elements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TopkResult = result_type("topk", "values", "indices")
 
 
 def order(input: Any, axis: int, descending: bool = False) -> Any:
-    """The positions that sort an array of at least one axis, stably; in descending order NaN comes first."""
+    """The positions that sort an array of at least one axis, stably; in descending order, NaN comes first."""
     if not descending:
         return np.argsort(input, axis=axis, kind="stable")
     # sort the reversed array and reverse the result, so that equal elements keep their order
@@ -79,7 +79,7 @@ def _not_sorted() -> list[Sample]:
     kinks=_kinks,
     refused=_not_sorted,
 )
-def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> tuple[Any, Any]:
     """The elements in order along `dim`, and their positions before: ``(values, indices)``.
 
     It is stable whatever `stable` is: equal elements keep their order, also in descending order.
@@ -118,11 +118,16 @@ def msort(input: Tensor) -> Tensor:
 # The largest ----------------------------------------------------------------------------------------------------------
 
 
+_LONG, _TIMES = 256, 64  # rows as long as this, and so many times as long as what is sought, are searched by blocks
+_SHORTEST = 16  # of these blocks
+
+
 def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
     """The positions of the `k` largest or smallest along an axis, in no order."""
     n = input.shape[axis]
-    size = max(16, int(np.sqrt(n / k)))  # of a block: small enough that the best k blocks hold few elements
-    if n < 64 * k or n < 256:
+    # the size of a block: small enough that the best k blocks hold few elements
+    size = max(_SHORTEST, int(np.sqrt(n / k)))
+    if n < _TIMES * k or n < _LONG:
         found = np.argpartition(input, n - k if largest else k - 1, axis=axis)
         return np.take(found, range(n - k, n) if largest else range(k), axis=axis)
     # The k best are in the k blocks with the best elements: find these blocks first, then search in them.
@@ -168,7 +173,7 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
         S(A(3), 1, nonsense=1),
     ],
 )
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
     """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``.
 
     With ``sorted=False`` they are in no particular order. Among equal elements at the border, any may be chosen.

@@ -30,7 +30,7 @@ from .sums import mean, sum
 
 
 def _size(shape: Any, axes: Any) -> int:
-    """How many elements there are along the axes (None: all)."""
+    """The number of elements along the axes (None: all axes)."""
     return math.prod(n for i, n in enumerate(shape) if axes is None or i in axes)
 
 
@@ -41,14 +41,14 @@ def _total(input: Any, axes: Any, keepdim: bool) -> Any:
 def _mean(input: Any, axes: Any) -> Any:
     """The mean over the axes, which are kept."""
     count = _size(np.shape(input), axes) or 1
-    if type(input) is np.ndarray and input.dtype.char == "e":  # a total of half precision could overflow
+    if type(input) is np.ndarray and input.dtype.char == "e":  # a total in half precision could overflow
         return _mean(input.astype(np.float32), axes).astype(input.dtype)
     return np.true_divide(_total(input, axes, True), count)
 
 
 def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, root: bool = False) -> tuple[Any, Any]:
     """The variance, or its `root`, and the mean over `dim`."""
-    if input.dtype.char == "e":  # squares of half precision would overflow
+    if input.dtype.char == "e":  # squares in half precision would overflow
         single = _moments(name, input.astype(np.float32), dim, correction, keepdim, root)
         return single[0].astype(input.dtype), single[1].astype(input.dtype)
     if input.dtype.kind not in "fcV":
@@ -86,7 +86,7 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, ro
         return variance, middle
     limits = np.finfo(variance.dtype)
     if (
-        isinstance(variance, (np.ndarray, np.generic))  # not a Tensor of a transform, so its values can be looked at
+        isinstance(variance, (np.ndarray, np.generic))  # not a Tensor of a transform, so its values can be read
         and variance.dtype == np.float32
         and size > correction
         and np.any((variance < limits.tiny) | (variance > limits.max))
@@ -141,7 +141,7 @@ def _std_mean_rule(g: Any, input: Any, out0: Any, dim: Any, correction: Any, kee
 
 
 def _asked(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
-    """The axes and the correction, from any of torch's ways to call `var`."""
+    """The axes and the correction, from any of torch's forms of calling `var`."""
     if isinstance(dim, bool):  # var(input, unbiased)
         if unbiased is not None:
             raise TypeError(errors.message(f"{name}()", expected="unbiased once", found="two bools"))
@@ -363,10 +363,10 @@ def _table_samples() -> list[Sample]:
     ],
 )
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """The covariances of variables (the rows of `input`) over observations (its columns); of a vector, the variance.
+    """The covariances of variables (the rows of `input`) over observations (its columns); for a vector, the variance.
 
-    correction: subtracted from the number of observations in the divisor. fweights: how often each observation was
-    made, integers. aweights: how much each counts, not negative.
+    correction: subtracted from the number of observations in the divisor. fweights: the number of times each
+    observation was made, integers. aweights: the weight of each observation, not negative.
 
     >>> import pullback
     >>> pullback.cov(pullback.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))

@@ -11,22 +11,23 @@ from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.calls import on
 from ...table.checks import Titled
-from ...table.entry import Op, composite, constant, linear, special
+from ...table.entry import composite, constant, linear, special
 from ...table.nodes import OpNode, dims_of
+from ...table.op import Op
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
 from ...tensor.adding import summed, summing
 from ...tensor.arrays import insert_axes, wrap_axes
 from ...tensor.tensor import Tensor
-from ..make.conversion import _to_copy, to
+from ..make.conversion import to, to_copy
 
 _LARGEST_HALF = 65504  # the largest float16
-_LONG = 256  # from this length on, rows are processed one by one, or folded in halves
+_LONG = 256  # rows at least this long are processed one by one, or folded in halves
 
 
 def accumulator(input: Any, dtype: Any) -> Any:
-    """The dtype of a sum: the one asked for, int64 for integers and bools, or the tensor's own."""
+    """The dtype of a sum: the requested one, int64 for integers and bools, or the tensor's own."""
     if dtype is not None:
         return dtypes.to_numpy(dtype)
     return np.dtype(np.int64) if input.dtype.kind in "biu" else input.dtype
@@ -40,7 +41,7 @@ def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 def _along(node: OpNode) -> int:
-    """The number at the end of torch's name for a node: 1 where an axis was given, or the axes were kept."""
+    """The number at the end of torch's name for a node: 1 if an axis was given, or the axes were kept."""
     return int(node.saved_as("dim") is not None or bool(node.saved_as("keepdim")))
 
 
@@ -159,11 +160,11 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     kinks=_nan_kinks,
     refused=[*NO_DIM, S(A(2, dtype="complex64")), S(A(2, dtype="int64"))],
     differs=[
-        Differs("no gradient comes of no elements; torch's is 0 times infinity", "kinks", "float64", "[nan, nan, nan]")
+        Differs("an empty sum has no gradient; torch's is 0 times infinity", "kinks", "float64", "[nan, nan, nan]")
     ],
 )
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean over `dim` of the elements that are not NaN; NaN where all are.
+    """The mean over `dim` of the elements that are not NaN; NaN if all are.
 
     >>> import pullback
     >>> pullback.tensor([1.0, pullback.nan, 3.0]).nanmean()
@@ -232,7 +233,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 
 
 def cast_first(name: str, input: Tensor, dtype: Any) -> Tensor:
-    """The factors of a product: `input` in the dtype asked for, or in the dtype of a sum."""
+    """The factors of a product: `input` in the requested dtype, or in the dtype of a sum."""
     if not isinstance(input, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
     return to(input, accumulator(input._data, dtype))
@@ -266,7 +267,7 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
 def exact(value: Any) -> Any:
     """A value of floating point or complex numbers in the dtype that running sums of it are formed in."""
     wanted = _RUNNING.get(plain(value).dtype.char)
-    return value if wanted is None else on(_to_copy, value, wanted)
+    return value if wanted is None else on(to_copy, value, wanted)
 
 
 def products(values: Any, axis: int) -> Any:
@@ -281,7 +282,7 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
         return insert_axes(g, axes, shape, keepdim)
     if not somewhere(np.equal(plain(input), 0)):
         return np.multiply(insert_axes(g, axes, shape, keepdim), insert_axes(out, axes, shape, keepdim) / input)
-    # The product of all other elements: those before times those after, which is right with zeros.
+    # The product of all other elements: the elements before times the elements after, which is correct with zeros.
     flat = (
         np.reshape(input, (1, -1, 1))
         if axes is None
@@ -316,7 +317,7 @@ def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype:
     refused=lambda: [*(S(A(2, 3), d) for d in (2, -3, "x", (0, 1))), S(A(), 1), S([1.0], 0), S(A(2, 3), 0, nonsense=1)],
 )
 def prod(input: Any, dim: Any, keepdim: bool) -> Any:
-    """The product over one axis, or of all elements; its derivatives are right where elements are zero."""
+    """The product over one axis, or of all elements; its derivatives are correct where elements are zero."""
     axes = wrap_axes(dim, input.ndim)
     found = input.reshape(-1) if axes is None else input
     if axes in (None, (input.ndim - 1,)):
@@ -339,7 +340,7 @@ def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     found = input != 0
     if not _is_empty(dim):
         found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
-    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as torch, where uint8 once was the bool
+    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as in torch: uint8 was once the bool
 
 
 def _is_empty(dim: Any) -> bool:
@@ -401,7 +402,7 @@ def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     refused=NO_DIM,
 )
 def count_nonzero(input: Any, dim: Any = None) -> Any:
-    """How many elements are nonzero, over `dim` (default: of all); int64, no derivative.
+    """The number of nonzero elements, over `dim` (default: all elements); int64, no derivative.
 
     >>> import pullback
     >>> pullback.count_nonzero(pullback.tensor([[1, 0], [2, 3]]), dim=0)

@@ -1,1 +1,1 @@
-"""The same elements under other axes: reshaped, transposed, cut, joined, repeated."""
+"""Operations on shape: the same elements reshaped, transposed, cut, joined, repeated."""

@@ -1,4 +1,4 @@
-"""Axes in another order (transposes), and axes added up to a given number. Most results are views."""
+"""Axes in another order (transposes), and axes added to reach a given number. Most results are views."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def t(input: Any) -> Any:
     refused=lambda: [S(A(3)), S([1.0])],
 )
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if it is real.
+    """The conjugate transpose of a matrix, or of each in a batch: the last two axes exchanged; a view if real.
 
     >>> import pullback
     >>> pullback.adjoint(pullback.tensor([[1.0, 2.0]]))

@@ -1,7 +1,7 @@
-"""In-place operations that change how a tensor views its memory, not the memory: `transpose_`, `squeeze_`, `set_`.
+"""In-place operations that change a tensor's view of its memory, not the memory: `transpose_`, `squeeze_`, `set_`.
 
 The tensor becomes the output of the operation on its former self. The former self lives on as a separate tensor while
-views made of it exist, so that a write to those views, or to the tensor, reaches the other.
+views of it exist, so that a write to those views reaches the tensor, and the reverse.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...tensor.tensor import Tensor, wrap
 from .axes import t as _t
 from .axes import transpose
 from .reshape import reshape, squeeze, unsqueeze
-from .strided import _as_strided, as_strided, geometry_of
+from .strided import as_strided, geometry_of, laid_over
 
 
 def _before(t: Tensor) -> Tensor:
@@ -111,11 +111,11 @@ def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | Non
     old = _before(self)
     new = as_strided(old, size, stride, storage_offset)
     strides, offset = geometry_of(old)
-    return _turned(self, old, new, _as_strided.op, tuple(old._data.shape), strides, offset, geometry_of(new))
+    return _turned(self, old, new, laid_over.op, tuple(old._data.shape), strides, offset, geometry_of(new))
 
 
 class SetBackward0(Node):
-    """The node of a tensor given other memory by a recorded `set_`, which has no derivative."""
+    """The node of a tensor that got other memory by a recorded `set_`, which has no derivative."""
 
     __slots__ = ()
 

@@ -327,7 +327,7 @@ def block_diag(*tensors: Any) -> Tensor:
     ],
 )
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """The coordinates of a grid: each tensor's elements along an axis of their own; "xy" exchanges the first two axes.
+    """The coordinates of a grid: each tensor's elements along a separate axis; "xy" exchanges the first two axes.
 
     >>> import pullback
     >>> pullback.meshgrid(pullback.tensor([1, 2]), pullback.tensor([3, 4]))

@@ -14,7 +14,7 @@ from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
 from ...tensor.adding import summed
-from ...tensor.arrays import sizes, wrap_axes, wrap_axis
+from ...tensor.arrays import own_axis, sizes, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
 from .reshape import clone, flatten
@@ -166,9 +166,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(axes)}")
     if not axes:
         return np.roll(input, by[0])
-    if not input.ndim:
-        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
-    return np.roll(input, by, [wrap_axis(d, input.ndim) for d in axes])
+    return np.roll(input, by, [own_axis(d, input.ndim) for d in axes])
 
 
 def _numpy_roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
@@ -216,7 +214,7 @@ def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
     refused=lambda: [S(A(2, 3), 2), S(A(3), -1), S(A(3)), S(A(3), "x"), S(A(3), 1.5)],
 )
 def repeat(input: Any, repeats: Any) -> Any:
-    """`input` repeated this often along each axis, copy after copy; new axes are in front.
+    """`input` repeated along each axis by the given numbers, copy after copy; new axes are in front.
 
     >>> import pullback
     >>> pullback.tensor([1, 2]).repeat(2, 2)
@@ -337,7 +335,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         return _repeated(input, output_size, None)
     if dim is None:
         input, dim = flatten(input), 0
-    axis = wrap_axis(dim, input._data.ndim)
+    axis = own_axis(dim, input._data.ndim)
     n = input._data.shape[axis]
     if isinstance(repeats, Tensor):
         return input.index_select(axis, _repeated(repeats, output_size, n))

@@ -19,10 +19,10 @@ from ...table.entry import alias, composite, linear
 from ...table.samples import NO_UNARY, A, D, S
 from ...table.samples import unary as unary_samples
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
+from ...tensor.arrays import broadcasts_to, own_axis, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
 from ...tensor.memory import Size, same_memory
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..make.conversion import _view_as_dtype, contiguous_format, laid_out, order_of, preserve_format
+from ..make.conversion import contiguous_format, laid_out, order_of, preserve_format, view_as_dtype
 
 
 def _back_to_shape(g: Any, input_shape: Any) -> Any:
@@ -141,12 +141,12 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     ],
 )
 def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tensor:
-    """As `reshape`, but always on the same memory; RuntimeError where that is not possible.
+    """As `reshape`, but always on the same memory; RuntimeError if that is not possible.
 
     Given a dtype instead, it reads the same bytes as numbers of that dtype, without a derivative.
     """
     if dtype is not None or isinstance(size, (dtypes.dtype, np.dtype)):
-        return apply(_view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
+        return apply(view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
     if size is None:
         raise TypeError("view() missing required argument 'size', integers or a dtype")
     out = apply(reshape.op, (input, sizes((size, *more))), {})
@@ -203,7 +203,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(view=True, samples=lambda: [*unary_samples(), S(A(3, 2))], refused=NO_UNARY)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one contiguous row; a view if they already lie so in memory."""
+    """All elements in one contiguous row; a view if the memory is already in this order."""
     return reshape(input.contiguous(), (input._data.size,))
 
 
@@ -227,7 +227,7 @@ def ravel(input: Tensor) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
     shape = input._data.shape
-    axis, lengths = wrap_axis(dim, len(shape)), tuple(sizes)
+    axis, lengths = own_axis(dim, len(shape)), tuple(sizes)
     if not lengths:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod(n for n in lengths if n != -1)
@@ -519,11 +519,12 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
     refused=NO_UNARY,
 )
 def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """A copy in memory of its own, with the same order of axes unless a `memory_format` is given; differentiable."""
+    """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
     return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
 @linear(
+    name="_contiguous",
     method=False,
     node="CloneBackward0",
     contiguous=False,
@@ -531,7 +532,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     symbolic=lambda out, input: input,
     input=lambda g: g,
 )
-def _contiguous(input: Any) -> Any:
+def copied_in_order(input: Any) -> Any:
     return np.array(input, order="C")
 
 
@@ -547,7 +548,7 @@ def _lies_in_order(t: Tensor) -> bool:
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     if memory_format is None or memory_format is contiguous_format:
-        return input if _lies_in_order(input) else _contiguous(input)
+        return input if _lies_in_order(input) else copied_in_order(input)
     if input.is_contiguous(memory_format):
         return input
     if memory_format is preserve_format:

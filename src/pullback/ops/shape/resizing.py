@@ -102,7 +102,7 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
 
 @method("resize_")
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give this tensor another shape, and return it. Its elements are those of its memory, in order.
+    """Give this tensor another shape, and return it. It takes the elements of its memory, in order.
 
     Elements beyond the former memory are 0. RuntimeError for a tensor that requires grad.
     """

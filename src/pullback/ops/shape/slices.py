@@ -1,6 +1,4 @@
-"""The part of an index that gives a view: integers, slices, None and Ellipsis. What reads whole subscripts is
-`index/subscripts.py`.
-"""
+"""The parts of an index that give a view: integers, slices, None, Ellipsis. (Subscripts: `index/subscripts.py`.)"""
 
 from __future__ import annotations
 
@@ -22,13 +20,14 @@ def _prefixed(shape: Any, index: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @linear(
+    name="_place",
     method=False,
     batch=by(lambda full, index, shape: (*_prefixed(full, index), (full[0], *shape))),
     symbolic="call",
     numbers="",
-    input=lambda g, index: on(_getitem, g, index),
+    input=lambda g, index: on(getitem, g, index),
 )
-def _place(input: Any, index: Any, shape: Any) -> Any:
+def placed(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
     out = np.zeros(shape, dtype=input.dtype)
     out[index] = input
@@ -45,7 +44,7 @@ def _last_step(index: Any, rank: int) -> tuple[Any, int]:
 
 
 def _node_of_getitem(node: Any) -> str:
-    """What torch calls the last step of an index."""
+    """Torch's name for the node of the last step of an index."""
     part, _ = _last_step(node.saved_as("index"), 0)
     if part is None or part is Ellipsis:
         return "AliasBackward0" if part is Ellipsis else "UnsqueezeBackward0"
@@ -73,6 +72,7 @@ def outside(error: IndexError, input: Any) -> IndexError:
 
 
 @linear(
+    name="_getitem",
     method=False,
     view=True,
     node=_node_of_getitem,
@@ -85,13 +85,13 @@ def outside(error: IndexError, input: Any) -> IndexError:
     },
     batch=by(_prefixed),
     symbolic=lambda out, input, index: input[(*index, ...) if ... not in index else index],
-    input=lambda g, index, input_shape: on(_place, g, index, input_shape),
+    input=lambda g, index, input_shape: on(placed, g, index, input_shape),
 )
-def _getitem(input: Any, index: Any) -> Any:
+def getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that gives a view."""
     try:
         found = input[index]
-        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives what torch does, a 0-d view
+        # NumPy gives a number where all axes are indexed; with an Ellipsis it gives a 0-d view, as torch does
         return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
     except IndexError as error:
         raise outside(error, input) from None

@@ -18,10 +18,10 @@ from ...table.calls import apply, as_view, on
 from ...table.entry import composite, method, special, titled
 from ...table.samples import A, S, V
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import own_axis, wrap_axis
 from ...tensor.tensor import Lifted, Tensor
 from .reshape import clone
-from .slices import _getitem
+from .slices import getitem
 
 
 def _cut(dim: int, part: Any) -> tuple[Any, ...]:
@@ -32,14 +32,14 @@ def _cut(dim: int, part: Any) -> tuple[Any, ...]:
 def tied(outs: tuple[Tensor, ...], input: Tensor, dim: int, parts: Any, made: str = "pieces") -> tuple[Tensor, ...]:
     """The pieces `outs`, tied as views to the given parts of `input` along `dim`.
 
-    made: as in `View`; "pieces" where torch makes them in one operation, so that no piece may be written to.
+    made: as in `View`; "pieces" if torch makes them in one operation, so that no piece may be written to.
     """
     for out, part in zip(outs, parts, strict=True):
         args = (input, _cut(dim, part))
         if not isinstance(input, Lifted):
-            as_view(out, _getitem.op, args, made)
+            as_view(out, getitem.op, args, made)
         elif isinstance(out, Lifted):
-            as_view(out, _getitem.op, args, made, known=True)
+            as_view(out, getitem.op, args, made, known=True)
     return outs
 
 
@@ -89,7 +89,7 @@ def _axis_of_some(name: str, input: Tensor, dim: int) -> tuple[int, int]:
 
 
 def _whole(name: str, value: Any) -> int:
-    """An integer, or a 0-d tensor with one, as an int."""
+    """An integer, or the integer in a 0-d tensor, as an int."""
     try:
         return operator.index(value)
     except TypeError:
@@ -211,7 +211,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
 )
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: it is not checked."""
+    """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
     size = _whole("unsafe_split", split_size)
     axis, n = _axis_of_some("split", input, dim)
     return _untied(_alike(input, size, axis, n, "UnsafeSplitBackward0"))
@@ -393,9 +393,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> pullback.unbind(pullback.tensor([[1, 2], [3, 4]]), 1)
     (tensor([1, 3]), tensor([2, 4]))
     """
-    if not input._data.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    axis = wrap_axis(dim, input._data.ndim)
+    axis = own_axis(dim, input._data.ndim)
     return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]))
 
 
@@ -468,7 +466,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     refused=lambda: [S(A(4), 0, 3, 2), S(A(4), 0, 0, -1)],
 )
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`narrow`, in memory of its own."""
+    """`narrow`, as a copy in new memory."""
     return clone(narrow(input, dim, start, length))
 
 

@@ -1,8 +1,8 @@
 """Views by strides: `as_strided`, any layout of a tensor's memory, and `unfold`, windows that may overlap.
 
-An element that appears at several places of such a view gets the sum of their gradients.
+An element that appears at several places of such a view gets the sum of the gradients there.
 
-`as_strided` reads memory, not the tensor: its result depends on where in the memory the elements lie. That is an
+`as_strided` reads memory, not the tensor: its result depends on the places of the elements in memory. These are an
 argument of the entry, `geometry`, so that the operation is the same function of the elements for every tensor. If a
 tensor has another geometry (a gradient, a tangent), memory of that geometry is filled with its elements first.
 """
@@ -25,7 +25,7 @@ from ...tensor.memory import innermost, same_memory
 from ...tensor.tensor import Lifted, Tensor
 
 Geometry = tuple[tuple[int, ...], int]
-"""How many elements lie between neighbours along each axis, and before the first."""
+"""The distance, in elements, between neighbours along each axis, and the number of elements before the first."""
 
 
 def _memory(a: Any) -> Any:
@@ -55,7 +55,7 @@ def _address(a: Any) -> int:
 
 
 def _places(size: Any, stride: Any, offset: int) -> Any:
-    """Where the elements of a view lie in memory."""
+    """The places of a view's elements in memory."""
     found = np.asarray(offset, dtype=np.int64)
     for n, step in zip(size, stride, strict=True):
         found = found[..., None] + np.arange(n) * step
@@ -68,7 +68,7 @@ def _steps(shape: Any) -> tuple[int, ...]:
 
 
 def _length(size: Any, stride: Any, offset: int) -> int:
-    """The number of elements of memory that a view reaches over."""
+    """The number of elements of memory that a view spans."""
     if 0 in size:
         return 0
     return offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
@@ -89,12 +89,12 @@ def _divided(memory: Any, places: Any) -> Any:
 
 
 def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
-    return on(_as_strided, g, size, stride, offset, geometry)
+    return on(laid_over, g, size, stride, offset, geometry)
 
 
 @linear(method=False, numbers="size stride geometry", input=_sum_rule)
 def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
-    """The adjoint of `_as_strided`, for an input of `shape`."""
+    """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
     length = max(_length(size, stride, offset), _length(shape, own, first))
     memory = np.zeros(length, input.dtype)
@@ -123,6 +123,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
 
 
 @linear(
+    name="_as_strided",
     method=False,
     view=True,
     # None if it begins where the input does; in torch, only if no offset was given
@@ -132,12 +133,12 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
     ),
 )
-def _as_strided(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
+def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
     memory = _memory(input)
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
         if geometry == (_steps(input.shape), 0) and input.flags.c_contiguous and length <= input.size:
-            memory = input.reshape(-1)  # this part of the memory is treated as the whole
+            memory = input.reshape(-1)  # this part of the memory is treated as all of it
         else:
             return _filled(input, geometry, length)[_places(size, stride, offset)]
     if length > memory.size:
@@ -217,7 +218,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [2, 3, 4]])
     """
     args = (input, *strided_arguments(input, size, stride, storage_offset))
-    return _viewed(apply(_as_strided.op, args, {}), _as_strided.op, args)
+    return _viewed(apply(laid_over.op, args, {}), laid_over.op, args)
 
 
 # Windows --------------------------------------------------------------------------------------------------------------

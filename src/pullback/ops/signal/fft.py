@@ -8,7 +8,7 @@ signal off or pads it with zeros; its transpose does the same. With ``F`` the tr
   spectrum with zeros for the rest; `_c2r` would count twice the frequencies that occur in both halves.
 * `_c2r`, from that half to real. It counts each of those frequencies twice, and so does its adjoint.
 
-A factor is the same both ways, so that ``norm="backward"`` one way is ``"forward"`` the other.
+A factor is the same in both directions, so ``norm="backward"`` in one direction is ``"forward"`` in the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import own_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
 from ..make.conversion import to
@@ -82,7 +82,7 @@ def _c2c(input: Any, dims: Any, norm: Any, inverse: bool) -> Any:
 
 
 def _weighted(spectrum: Any, dim: int, n: int, inner: float) -> Any:
-    """A half spectrum of a signal of length `n`, with the frequencies that occur in both halves times `inner`."""
+    """A half spectrum of a signal of length `n`, with the frequencies of both halves multiplied by `inner`."""
     weights = np.full(n // 2 + 1, inner, np.float32)
     weights[0] = 1
     if n % 2 == 0:
@@ -157,9 +157,7 @@ def _axes(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, 
             )
         return tuple(range(ndim - count, ndim)), sizes
     given = _whole("dim", dim)
-    if given and not ndim:
-        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
-    axes = tuple(wrap_axis(d, ndim) for d in given)
+    axes = tuple(own_axis(d, ndim) for d in given)
     if len(set(axes)) != len(axes):
         raise RuntimeError(errors.message("FFT dims must be unique", found=str(dim)))
     if sizes is not None and len(sizes) != len(axes):
@@ -207,7 +205,8 @@ def _complex(name: str, input: Tensor) -> Tensor:
     return to(found, dtypes.complex_of(found._data.dtype))
 
 
-# Of any axes ----------------------------------------------------------------------------------------------------------
+# Over any axes
+# ----------------------------------------------------------------------------------------------------------
 
 
 def _transform(name: str, input: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
@@ -356,7 +355,8 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: Any = None) -> T
     return conj(_of_real("ihfftn", input, s, dim, _norm(norm, turned=True)))
 
 
-# Of two axes ----------------------------------------------------------------------------------------------------------
+# Over two axes
+# ----------------------------------------------------------------------------------------------------------
 
 
 @composite(
@@ -415,7 +415,8 @@ def ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: Any = None) 
     return conj(_of_real("ihfft2", input, s, dim, _norm(norm, turned=True)))
 
 
-# Of one axis ----------------------------------------------------------------------------------------------------------
+# Over one axis
+# ----------------------------------------------------------------------------------------------------------
 
 
 def _one(n: Any) -> Any:
@@ -565,7 +566,7 @@ def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:
     axes = tuple(range(input._data.ndim)) if dim is None else _whole("dim", dim)
     if not axes:
         raise RuntimeError(errors.message("fftshift()", expected="at least one axis", found="none"))
-    lengths = [input._data.shape[wrap_axis(a, input._data.ndim)] for a in axes]
+    lengths = [input._data.shape[own_axis(a, input._data.ndim)] for a in axes]
     return roll(input, tuple((n + 1) // 2 if back else n // 2 for n in lengths), axes)
 
 

@@ -32,7 +32,7 @@ from .fft import _c2c, _c2r, _r2c, _resize
     input=lambda g, hop, input_shape: on(_overlap_add, g, hop, input_shape[-1]),
 )
 def _frames(input: Any, size: int, hop: int) -> Any:
-    """The pieces of length `size` that begin every `hop` elements of the last axis, along a new axis before it."""
+    """The pieces of length `size`, one every `hop` elements of the last axis, along a new axis before it."""
     return np.array(np.lib.stride_tricks.sliding_window_view(input, size, -1)[..., ::hop, :])
 
 
@@ -89,7 +89,7 @@ def _lengths(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: An
 
 
 def _centred(window: Tensor, width: int, n_fft: int) -> Tensor:
-    """The window with zeros before and after it, `n_fft` elements in all."""
+    """The window with zeros before and after it, `n_fft` elements in total."""
     if width == n_fft:
         return window
     left = (n_fft - width) // 2
@@ -197,21 +197,22 @@ def stft(
     return_complex: Any = None,
     align_to_window: Any = None,
 ) -> Tensor:
-    """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: how a signal's spectrum changes in time.
+    """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: the spectrum of a signal over time.
 
     Args:
         input: of shape ``(L,)`` or ``(B, L)``, real or complex.
         n_fft: the length of a frame, and of its Fourier transform.
-        hop_length: how far frames lie apart (``n_fft // 4``).
+        hop_length: the distance between frames (``n_fft // 4``).
         win_length: the length of the window (`n_fft`), which lies in the middle of a frame.
-        window: what each frame is multiplied with (ones).
+        window: the factor of each frame (ones).
         center: whether frame t has its middle, not its beginning, at ``t * hop_length``; the signal is then padded at
             both ends as `pad_mode` says: "reflect", "constant" (zeros), "replicate" or "circular".
         normalized: divide by the root of `n_fft`.
         onesided: only the ``n_fft // 2 + 1`` frequencies that determine the others; not for complex numbers.
         return_complex: True for complex numbers; False, deprecated in torch, for pairs of real ones. Must be given if
             the signal is real.
-        align_to_window: with ``center=False``, whether the first frame has its window, not itself, at the beginning.
+        align_to_window: with ``center=False``, whether the window of the first frame, not the frame itself, is at the
+        beginning.
 
     Returns a tensor of shape ``(B, frequencies, frames)``, without the first axis if the signal has none.
 

@@ -1,7 +1,7 @@
 """Sparse tensors in coordinate (COO) form: their contents, their operations, and gradients that stay sparse.
 
 The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of their places. Two operations lead from
-values to a sparse tensor and back. Everything else is done by ordinary operations on the values, an ordinary Tensor. So
+values to a sparse tensor and back. All other work is done by ordinary operations on the values, an ordinary Tensor. So
 the gradient of a sparse tensor is computed at its nonzeros only, and no array of the size of the dense matrix is ever
 made. The products are in `pattern.py`, the constructors in `namespace.py`.
 """
@@ -19,13 +19,14 @@ from ...table.entry import linear
 from ...table.nodes import OpNode
 from ...tensor import dtypes, printing
 from ...tensor.arrays import broadcasts_to, wrap_axes, wrap_axis
+from ...tensor.copying import rebuilt
 from ...tensor.modes import thread
 from ...tensor.overrides import disabled_torch_function_impl
 from ...tensor.tensor import Tensor, wrap, wrap_as
-from ..index.subscripts import _add_up, _index
+from ..index.subscripts import add_up, pick_at
 from .pattern import Pattern, _sparse_mm
 
-# Attributes that `SparseTensor` redefines, as Tensor has them.
+# Tensor's own versions of attributes that `SparseTensor` redefines.
 _EDGE: Any = vars(Tensor)["_edge"]
 _GRAD: Any = vars(Tensor)["grad"]
 _REQUIRES_GRAD: Any = vars(Tensor)["requires_grad"]
@@ -34,6 +35,7 @@ _REQUIRES_GRAD: Any = vars(Tensor)["requires_grad"]
 class layout:  # noqa: N801 - torch's name
     """How a tensor stores its elements: `pullback.strided` or `pullback.sparse_coo`."""
 
+    __module__ = "pullback"  # where it is public
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
@@ -41,6 +43,9 @@ class layout:  # noqa: N801 - torch's name
 
     def __repr__(self) -> str:
         return f"pullback.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
@@ -100,7 +105,9 @@ class _PatternNode(OpNode):
 
 
 _op: Any = _sparse_coo_tensor_with_dims_and_tensors.op
-_op.node_class = _op.complex_class = type(_op.node_class.__name__, (_PatternNode,), {"__slots__": (), "op": _op})
+_op.plans.node_class = _op.plans.complex_class = type(
+    _op.plans.node_class.__name__, (_PatternNode,), {"__slots__": (), "op": _op}
+)
 
 
 @linear(method=False, numbers="", input=lambda g, pattern: _gradient(g, pattern))
@@ -134,8 +141,8 @@ def _coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
     if pattern.coalesced:
         return values, pattern
     if unique.nnz == pattern.nnz:
-        return on(_index, values, (first,)), unique
-    return on(_add_up, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
+        return on(pick_at, values, (first,)), unique
+    return on(add_up, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
 
 
 def _pattern(a: SparseTensor | SparseArray) -> Pattern:
@@ -146,7 +153,7 @@ def _pattern(a: SparseTensor | SparseArray) -> Pattern:
 def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
     """The gradient of a sparse tensor from the gradient of its values, which is equal for entries at one place."""
     unique, first, _ = pattern.unique()
-    return sparse_at(g if unique is pattern else on(_index, g, (first,)), unique)
+    return sparse_at(g if unique is pattern else on(pick_at, g, (first,)), unique)
 
 
 def at(g: Any, pattern: Pattern) -> Any:
@@ -154,10 +161,10 @@ def at(g: Any, pattern: Pattern) -> Any:
     if isinstance(g, Tensor) and not thread.modes.grad_enabled:
         g = g._data  # an ordinary backward pass runs on payloads
     if not isinstance(g, SparseTensor | SparseArray):
-        return on(_index, g, tuple(pattern.indices))
+        return on(pick_at, g, tuple(pattern.indices))
     unique, _, inverse = pattern.unique()
     if _pattern(g) is unique:
-        return _entries(g) if unique is pattern else on(_index, _entries(g), (inverse,))
+        return _entries(g) if unique is pattern else on(pick_at, _entries(g), (inverse,))
     needed, found = pattern.indices.shape[0], _pattern(g).indices.shape[0]
     if found != needed:
         raise RuntimeError(
@@ -168,8 +175,8 @@ def at(g: Any, pattern: Pattern) -> Any:
     # elements of g without an entry are zero: join the two patterns, and sum the entries of g at each place
     joint, _, places = _joined(pattern, _pattern(g)).unique()
     values = _entries(g)
-    sums = on(_add_up, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
-    return on(_index, sums, (places[: pattern.nnz],))
+    sums = on(add_up, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
+    return on(pick_at, sums, (places[: pattern.nnz],))
 
 
 def _joined(a: Pattern, b: Pattern) -> Pattern:
@@ -194,14 +201,14 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _dense(a: SparseTensor | SparseArray) -> Any:
-    return on(_add_up, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
+    return on(add_up, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
 
 
 # Products -----------------------------------------------------------------------------------------------------------
 
 
 def _times(a: SparseTensor, b: Any) -> SparseTensor:
-    """``a * b``, element by element, at the places of `a`; if both are sparse, of the one with fewer entries."""
+    """``a * b``, element by element, at the places of `a`; if both are sparse, at those of the one with fewer."""
     sparse = isinstance(b, SparseTensor)
     alike = a.shape == b.shape and a.sparse_dim() == b.sparse_dim() if sparse else broadcasts_to(b._data.shape, a.shape)
     if not alike:
@@ -225,7 +232,7 @@ def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor
 
 
 def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that meets an equal row of `b`."""
+    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that matches a row of `b`."""
     (x, left), (y, right) = _coalesced(a), _coalesced(b)
     columns, rows = left.indices[1], right.indices[0]
     begins = np.searchsorted(rows, columns)  # the entries of a row of b are adjacent
@@ -233,7 +240,7 @@ def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     i = np.repeat(np.arange(left.nnz), counts)
     k = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
     places = np.stack([left.indices[0][i], right.indices[1][k]])
-    terms = on(_index, x, (i,)) * on(_index, y, (k,))
+    terms = on(pick_at, x, (i,)) * on(pick_at, y, (k,))
     return sparse_at(terms, Pattern(places, (a.shape[0], b.shape[1]), False)).coalesce()
 
 
@@ -277,7 +284,7 @@ def _check_product(input: Any, other: Any) -> None:
 
 
 class SparseTensor(Tensor):
-    """A tensor in coordinate (COO) form: values, and the indices at which they stand; every other element is zero.
+    """A tensor in coordinate (COO) form: values and their indices; every other element is zero.
 
     `sparse_coo_tensor` and `Tensor.to_sparse` make it. An index may occur several times: the element there is the sum
     of its values. ``a @ b`` and ``b @ a``, sums, products, `sum`, `t`, `to_dense`, `coalesce` and
@@ -285,6 +292,7 @@ class SparseTensor(Tensor):
     sparse, and so are ``a.grad`` and ``autograd.grad(y, a)``.
     """
 
+    __module__ = "pullback.sparse"  # where it is public
     __slots__ = ()
     __torch_function__ = staticmethod(disabled_torch_function_impl)
 
@@ -417,6 +425,19 @@ class SparseTensor(Tensor):
         if not self.is_coalesced():
             raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        made: Any = super().__reduce_ex__(protocol)
+        cls, payload, requires_grad, attributes = made[1]
+        pattern, kept = payload.pattern, {k: v for k, v in (attributes or {}).items() if k != "_source"}
+        contents = payload.values, pattern.indices, pattern.size, pattern.coalesced
+        return SparseTensor._of_pickle, (cls, *contents, requires_grad, kept)
+
+    @staticmethod
+    def _of_pickle(
+        cls: type[SparseTensor], values: Any, indices: Any, size: Any, coalesced: bool, grad: bool, attributes: Any
+    ) -> Tensor:
+        return rebuilt(cls, SparseArray(values, Pattern(indices, size, coalesced)), grad, attributes)
+
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
@@ -441,7 +462,7 @@ class SparseTensor(Tensor):
             parts.append("requires_grad=True")
         line, lines = f"       size={pattern.size}", [text]
         for part in parts:
-            if len(line) + 2 + len(part) > printing._options.linewidth:
+            if len(line) + 2 + len(part) > printing.line_width():
                 lines.append(line)
                 line = f"       {part}"
             else:
@@ -455,7 +476,7 @@ class SparseTensor(Tensor):
         return self if self.is_coalesced() else sparse_at(*_coalesced(self))
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The dense tensor. masked_grad: False is refused, for gradients are computed at the entries only."""
+        """The dense tensor. masked_grad: False is refused, because gradients are computed at the entries only."""
         if dtype is not None or masked_grad is False:
             raise NotImplementedError(
                 "to_dense(): expected no dtype, and a gradient at the entries only.\n"
@@ -479,7 +500,7 @@ class SparseTensor(Tensor):
         return sparse_at(values, Pattern(pattern.indices[left], size, False)).coalesce()
 
     def clone(self) -> SparseTensor:  # type: ignore[override]
-        """A copy with values of its own; differentiable."""
+        """A copy with its own values; differentiable."""
         return sparse_at(_entries(self).clone(), self._data.pattern)
 
     def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
@@ -489,7 +510,7 @@ class SparseTensor(Tensor):
         return self if converted is values else sparse_at(converted, self._data.pattern)
 
     def conj(self) -> SparseTensor:  # type: ignore[override]
-        """The complex conjugate; a real tensor is returned itself."""
+        """The complex conjugate; a real tensor is returned unchanged."""
         return sparse_at(_entries(self).conj(), self._data.pattern)
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
@@ -565,6 +586,9 @@ class SparseTensor(Tensor):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return args[0].clone() if func is np.copy else super().__array_function__(func, types, args, kwargs)
+
+
+SparseTensor._of_pickle.__module__ = SparseTensor.__module__  # pickles name it there
 
 
 def _number(name: str, other: Any) -> Any:

@@ -43,7 +43,7 @@ def sparse_coo_tensor(
     Args:
         indices: integers of shape ``(sparse_dim, nnz)``, a column for each value: a tensor, an array, nested lists. An
             index may occur several times: its values are summed.
-        values: of shape ``(nnz,)``; or ``(nnz, ...)``, and then each value is itself a dense tensor; or one number.
+        values: of shape ``(nnz,)``; or ``(nnz, ...)``, if each value is a dense tensor itself; or one number.
             If left out, the first argument is the `size`, and the tensor has no entries.
         size: the shape; by default the smallest that holds the indices.
         dtype, requires_grad: as for `tensor`.
@@ -99,7 +99,7 @@ def sparse_coo_tensor(
 
 
 def _checked_indices(indices: Any) -> np.ndarray[Any, Any]:
-    """The indices as an array of its own."""
+    """The indices as a separate array."""
     found = np.asarray(indices._data if isinstance(indices, Tensor) else indices)
     if found.dtype.kind not in "iu" and found.size:
         raise RuntimeError(
@@ -165,7 +165,7 @@ def _is_increasing(places: np.ndarray[Any, Any]) -> bool:
 def mm(sparse: Tensor, dense: Tensor) -> Tensor:
     """The product of two matrices, one of them sparse: ``sparse @ dense``. The gradient of the sparse one is sparse.
 
-    Both have the same dtype: floating point, complex or integer. RuntimeError where dtypes or shapes do not fit.
+    Both have the same dtype: floating point, complex or integer. RuntimeError if dtypes or shapes do not fit.
 
     >>> import pullback
     >>> values = pullback.tensor([3.0, 4.0, 5.0], requires_grad=True)
@@ -206,7 +206,7 @@ def _to_sparse(
 ) -> SparseTensor:
     """The nonzero elements as a coalesced sparse tensor; differentiable.
 
-    sparse_dim: how many axes, the first ones, the indices run over. The other `dense_dim` axes are those of a value; a
+    sparse_dim: the number of leading axes that the indices run over. The other `dense_dim` axes belong to a value; a
     value is kept if any of its elements is not 0. layout: `sparse_coo`, if given; it has no blocks, so `blocksize` is
     refused.
     """
@@ -260,7 +260,7 @@ def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
 
 @method("to_dense")
 def _to_dense(self: Tensor) -> Tensor:
-    """The tensor itself, which is dense."""
+    """The tensor itself; it is dense already."""
     return self
 
 

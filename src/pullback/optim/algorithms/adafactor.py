@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 
 @algorithm
 class Adafactor(Tensorwise):
-    """p = p - alpha * u, with the gradient u divided by the root of an average of squares that is kept in factors.
+    """p = p - alpha * u, where u is the gradient divided by the root of a factored average of squares.
 
     From the gradient g (-g with `maximize`), step number t computes, with (e1, e2) = `eps`,
 
@@ -37,8 +37,8 @@ class Adafactor(Tensorwise):
         u = g / sqrt(max(v, e1 ** 2))
         p = (1 - lr * weight_decay) * p - alpha * u / max(1, rms(u) / d)
 
-    in place, where alpha is ``max(e2, rms(p)) * min(lr, 1 / sqrt(t))`` and rms the root of the mean square. Of vectors
-    and numbers v is the average itself. e1 is the machine epsilon of p's dtype if it is None. `foreach` chooses among
+    in place, where alpha is ``max(e2, rms(p)) * min(lr, 1 / sqrt(t))`` and rms the root of the mean square. For vectors
+    and numbers, v is the average itself. e1 is the machine epsilon of p's dtype if it is None. `foreach` chooses among
     PyTorch's implementations; it is accepted, and makes no difference here.
 
     State, from the first step: `step` (t, a 0-d tensor), and `row_var` (r, the last axis of length 1) and `col_var` (c,
@@ -108,7 +108,7 @@ def _begin(p: Tensor, state: dict[str, Any]) -> None:
 
 
 def _variance(square: Array, state: dict[str, Any], weight: float, eps1: float) -> Array:
-    """The average of the squares of the gradient, after these."""
+    """Update the average of squared gradients, and return it."""
     if "variance" in state:
         return _moved(state["variance"]._data, square, weight)
     row = _moved(state["row_var"]._data, _mean(square, -1), weight)
@@ -123,11 +123,11 @@ def _moved(mean: Array, target: Array, weight: float) -> Array:
 
 
 def _mean(x: Array, axis: int) -> Array:
-    """The mean over an axis, which stays with length 1; 0 of nothing."""
+    """The mean over an axis, which is kept with length 1; 0 if it is empty."""
     found: Array = summed(x, axis, True) / max(x.shape[axis], 1)
     return found
 
 
 def _rms(x: Array) -> float:
-    """The root of the mean square; 0 of nothing."""
+    """The root of the mean square; 0 of an empty array."""
     return float(np.linalg.norm(x)) / math.sqrt(x.size) if x.size else 0.0

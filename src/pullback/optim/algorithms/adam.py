@@ -90,7 +90,7 @@ class Adam(Elementwise):
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])
         (step,) = counts
-        # The correction of v is taken out of the root, into the two numbers next to it.
+        # The bias correction of v is moved out of the root, into the two numbers next to it.
         correction = math.sqrt(1 - beta2**step)
         return {
             "beta1": beta1,

@@ -23,7 +23,7 @@ def __dir__() -> list[str]:
 
 @algorithm
 class ASGD(Elementwise):
-    """p = (1 - lambd * eta) * p - eta * g, and the running average of p: averaged stochastic gradient descent.
+    """p = (1 - lambd * eta) * p - eta * g, and a running average of p: averaged stochastic gradient descent.
 
     From the gradient g (-g with `maximize`), step number t computes
 
@@ -35,7 +35,7 @@ class ASGD(Elementwise):
 
     in place; the last two are for the next step, and begin with lr and 1. So the average starts after `t0` steps.
 
-    State: `step` (t), `eta` and `mu`, 0-d tensors, and `ax`, like p: what to use when training is over.
+    State: `step` (t), `eta` and `mu`, 0-d tensors, and `ax`, like p: the average, to be used when training is over.
 
     Raises `ValueError` if `lr` or `weight_decay` is negative; `NotImplementedError` for `differentiable=True` and
     `capturable=True`.

@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's method with the curvature that the last steps have shown."""
+"""L-BFGS: Newton's method with the curvature measured along the last steps."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class LBFGS(Optimizer):
         t = lr       (in the very first iteration min(1, 1 / sum(abs(g))) * lr)
 
     and, with ``line_search_fn="strong_wolfe"``, makes t satisfy the strong Wolfe conditions, beginning with that value.
-    It stops when abs(g) is nowhere above `tolerance_grad`, or the step nowhere, the loss's change, or its promise g . d
-    above `tolerance_change`. There is one group of parameters; a complex one is the pair of its parts.
+    It stops when every abs(g) is at most `tolerance_grad`, or when every component of the step, the change of the loss
+    or its slope g . d is at most `tolerance_change` in size. There is one group of parameters; a complex parameter is
+    the pair of its parts.
 
-    State, with the first parameter: `func_evals`, `n_iter`, `d`, `t`, `old_dirs` (y), `old_stps` (s), `ro`
+    State, stored with the first parameter: `func_evals`, `n_iter`, `d`, `t`, `old_dirs` (y), `old_stps` (s), `ro`
     (1 / s . y), `H_diag`, `prev_flat_grad` and `prev_loss`.
 
     Raises `ValueError` if `lr` is negative or there is more than one group; `RuntimeError` for another line search.
@@ -82,7 +83,7 @@ class LBFGS(Optimizer):
         check_options("LBFGS", options)
 
     def add_param_group(self, param_group: Group) -> None:
-        """Refused, once there is a group: the curvature is that of all parameters together."""
+        """Refuse a second group: the curvature belongs to all parameters together."""
         if self.param_groups:
             raise ValueError(
                 message("LBFGS", expected="one group: it doesn't support parameter groups", found="a second one")
@@ -90,7 +91,7 @@ class LBFGS(Optimizer):
         super().add_param_group(param_group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Up to `max_iter` iterations; returns the loss at the point where they began.
+        """Do up to `max_iter` iterations; return the loss at the point where they began.
 
         `closure` is called at each point, with gradients enabled: it clears the gradients, computes the loss, calls
         `backward` and returns the loss.
@@ -148,7 +149,7 @@ class LBFGS(Optimizer):
         return at_first
 
     def _planned(self, state: dict[str, Any], grad: Array, group: Group) -> tuple[Array, float]:
-        """The direction in which to go, and how far to begin with."""
+        """The direction of the next step, and its first length."""
         lr = number(group["lr"])
         if state["n_iter"] == 1:
             state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": wrap(np.ones((), grad.dtype))}
@@ -183,7 +184,7 @@ class LBFGS(Optimizer):
     def _searched(
         self, closure: Callable[[], Any], start: Point, step: float, direction: Array, most: int
     ) -> tuple[Point, int]:
-        """The point that the line search finds; the parameters are where they were."""
+        """The point that the line search finds; the parameters are put back."""
         params = self.param_groups[0]["params"]
         home = [p._data.copy() for p in params]
 
@@ -200,7 +201,7 @@ class LBFGS(Optimizer):
         return strong_wolfe(evaluate, start, step, float(np.abs(direction).max()), 1e-9, most)
 
     def _at(self, closure: Callable[[], Any]) -> tuple[Any, float, Array]:
-        """The result of the closure, as it is and as a number, and all gradients in one real vector."""
+        """The result of the closure, the same as a number, and all gradients in one real vector."""
         loss = self._evaluated(closure)
         parts = []
         for p in self.param_groups[0]["params"]:

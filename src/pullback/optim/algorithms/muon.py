@@ -28,8 +28,8 @@ _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 class Muon(Tensorwise):
     """p = p - lr * c * O(m), with the momentum m made nearly orthogonal: all its singular values near 1.
 
-    For matrices alone, the weights of hidden layers; biases and embeddings are for `AdamW`, say. From the gradient g of
-    shape (rows, columns), with mu = `momentum`, a step computes
+    It is for matrices alone, the weights of hidden layers; use `AdamW` or the like for biases and embeddings. From the
+    gradient g of shape (rows, columns), with mu = `momentum`, a step computes
 
         m = m + (1 - mu) * (g - m)
         u = g + mu * (m - g) with `nesterov`, else m
@@ -43,7 +43,7 @@ class Muon(Tensorwise):
     State, from the first step: `momentum_buffer` (m, like p).
 
     Raises `ValueError` if `lr`, `weight_decay` or `momentum` is negative, `ns_steps` is 100 or more, for other names in
-    `adjust_lr_fn`, and for a parameter that is no matrix; `RuntimeError` for a complex one, or a sparse gradient.
+    `adjust_lr_fn`, and for a parameter that is not a matrix; `RuntimeError` for a complex one, or a sparse gradient.
 
     Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks, 2024,
     https://kellerjordan.github.io/posts/muon/; Liu et al., Muon is scalable for LLM training, 2025,

@@ -83,7 +83,7 @@ class NAdam(Elementwise):
         step, _ = counts
         (product,) = self._count(group, *counts)
         mu, mu_next = _momentum(group, step), _momentum(group, step + 1)
-        # The correction of v is taken out of the root, into the three numbers next to it.
+        # The bias correction of v is moved out of the root, into the three numbers next to it.
         correction = math.sqrt(1 - beta2**step)
         rate = number(group["lr"]) * correction
         return {
@@ -96,7 +96,7 @@ class NAdam(Elementwise):
 
     def _count(self, group: Group, step: float, *others: Any) -> tuple[float, ...]:
         (product,) = others
-        return (float(product * _momentum(group, step)),)  # rounded to the precision in which it is kept
+        return (float(product * _momentum(group, step)),)  # rounded to the precision it is stored in
 
     @staticmethod
     def _rule(

@@ -31,9 +31,9 @@ class RMSprop(Elementwise):
         v = alpha * v + (1 - alpha) * d ** 2
         p = p - lr * d / (sqrt(v) + eps)
 
-    in place. With `momentum`, p follows the sum b = momentum * b + d / (sqrt(v) + eps). With `centered`, what is under
-    the root is the variance v - a ** 2, with the running average a = alpha * a + (1 - alpha) * d. A complex parameter
-    is treated as the pair of its real and imaginary parts. `foreach` chooses among PyTorch's implementations of this
+    in place. With `momentum`, p follows the sum b = momentum * b + d / (sqrt(v) + eps). With `centered`, the root is
+    that of the variance v - a ** 2, with the running average a = alpha * a + (1 - alpha) * d. A complex parameter is
+    treated as the pair of its real and imaginary parts. `foreach` chooses among PyTorch's implementations of this
     formula; it is accepted, and makes no difference here.
 
     State: `step` (a 0-d tensor), `square_avg` (v), with `momentum` `momentum_buffer` (b) and with `centered` `grad_avg`

@@ -33,8 +33,8 @@ class Rprop(Elementwise):
         p = p - sign(g) * size
         prev = g
 
-    in place; 0.5 and 1.2 are `etas`, and size begins with `lr`. Meant for gradients of all data, not of a batch. A
-    complex parameter is treated as the pair of its real and imaginary parts. `foreach` chooses among PyTorch's
+    in place; 0.5 and 1.2 are `etas`, and size begins with `lr`. It is meant for gradients over all data, not over a
+    batch. A complex parameter is treated as the pair of its real and imaginary parts. `foreach` chooses among PyTorch's
     implementations of this formula; it is accepted, and makes no difference here.
 
     State: `step` (a 0-d tensor), `prev` and `step_size`, each like p.
@@ -94,7 +94,7 @@ class Rprop(Elementwise):
         step_sizes: tuple[float, float],
     ) -> None:
         factor, change = work
-        # The masks lie where the change will: bytes, and a floating point number has at least two.
+        # The masks share the memory of `change`: a mask takes one byte an element, a float at least two.
         masks = change.reshape(-1).view(np.bool_)[: 2 * factor.size].reshape(2, *factor.shape)
         turned, mask = masks
         np.sign(np.multiply(grad, prev, out=factor), out=factor)

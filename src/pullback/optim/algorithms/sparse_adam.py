@@ -1,4 +1,4 @@
-"""SparseAdam: Adam for the rows of an embedding that have a gradient; all others stay as they are."""
+"""SparseAdam: Adam for the rows of an embedding that have a gradient; all others stay unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SparseAdam(Tensorwise):
         v = b2 * v + (1 - b2) * g ** 2
         p = p - lr * sqrt(1 - b2 ** t) / (1 - b1 ** t) * m / (sqrt(v) + eps)
 
-    at their places, in place. An average is not moved towards zero by a step in which its row has no gradient.
+    at their places, in place. A step in which a row has no gradient does not move the row's averages towards zero.
 
     State, from the first step: `step` (t, an int), `exp_avg` (m) and `exp_avg_sq` (v), dense, like p.
 

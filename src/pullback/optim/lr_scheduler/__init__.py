@@ -1,8 +1,8 @@
-"""Learning-rate schedules with PyTorch's names and arithmetic: what ``group["lr"]`` is to be in each epoch.
+"""Learning-rate schedules with PyTorch's names and arithmetic: the value of ``group["lr"]`` in each epoch.
 
 A schedule is made for an optimiser; after each epoch (or batch) call `optimizer.step()`, then
-`scheduler.step()`, which writes the next learning rate into the groups. Most are chainable: they change the rate that
-they find, so several may act on one optimiser.
+`scheduler.step()`, which writes the next learning rate into the groups. Most are chainable: they change the current
+rate, so several may act on one optimiser.
 """
 
 from .composed import ChainedScheduler, SequentialLR

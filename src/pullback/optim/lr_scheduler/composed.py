@@ -13,7 +13,7 @@ from .scheduler import LRScheduler, set_value, values_of
 
 
 class _Composed(LRScheduler):
-    """A schedule that leaves the work to others."""
+    """A schedule that delegates to other schedules."""
 
     _schedulers: Sequence[LRScheduler]
 
@@ -48,18 +48,18 @@ class _Composed(LRScheduler):
         return optimizer
 
     def state_dict(self) -> dict[str, Any]:
-        """As in `LRScheduler`, with the states of the schedules within."""
+        """As in `LRScheduler`, with the states of the inner schedules."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As in `LRScheduler`, with the states of the schedules within."""
+        """As in `LRScheduler`, with the states of the inner schedules."""
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
 
 
 class SequentialLR(_Composed):
-    """One schedule after the other: from epoch ``milestones[i]`` on it is ``schedulers[i + 1]``, from its beginning.
+    """One schedule after the other: ``schedulers[i + 1]`` starts from its beginning at epoch ``milestones[i]``.
 
     Raises `ValueError` unless there is one schedule more than milestones, and all belong to `optimizer`, or if one is a
     `ReduceLROnPlateau`; `TypeError` for anything but schedules; `NotImplementedError` for a schedule made of others,
@@ -107,7 +107,7 @@ class SequentialLR(_Composed):
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each schedule set its first learning rate when it was made; only that of the first one counts.
+        # Each schedule set its first learning rate when it was made; only the first schedule's counts.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -137,7 +137,7 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """All schedules at once: each changes the learning rate that it finds.
+    """All schedules at once: each changes the current learning rate.
 
     Raises `ValueError` for no schedule, schedules of different optimisers, or a `ReduceLROnPlateau`; `TypeError` for
     anything but schedules.

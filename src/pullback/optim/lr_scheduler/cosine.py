@@ -42,7 +42,7 @@ class CosineAnnealingLR(LRScheduler):
         lrs = values_of(self.optimizer, "lr")
         if self._is_initial:
             return lrs
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the bottom, there is no ratio
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # at the bottom there is no ratio
             rise = 1 - math.cos(math.pi / self.T_max)
             return [lr + (base - self.eta_min) * rise / 2 for lr, base in zip(lrs, self.base_lrs, strict=True)]
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)

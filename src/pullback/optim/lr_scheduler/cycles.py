@@ -1,4 +1,4 @@
-"""Schedules that let the learning rate rise and fall, and the momentum the other way."""
+"""Schedules that let the learning rate rise and fall, and the momentum fall and rise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .scheduler import LRScheduler, PerGroup, check_optimizer, per_group, saved_
 
 
 class _Cycle(LRScheduler):
-    """A schedule that may move the momentum along."""
+    """A schedule that may also change the momentum."""
 
     cycle_momentum: bool
     use_beta1: bool
@@ -20,7 +20,7 @@ class _Cycle(LRScheduler):
     def _begin_momentum(
         self, optimizer: Optimizer, base: PerGroup, most: PerGroup, fresh: bool
     ) -> tuple[list[float], list[float]]:
-        """Between which values the momentum of each group moves; with `fresh` it begins at the upper one."""
+        """Store the bounds of each group's momentum; with `fresh` it begins at the upper one."""
         who = type(self).__name__
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError(
@@ -52,9 +52,9 @@ class CyclicLR(_Cycle):
 
     The height rises from 0 to 1 in `step_size_up` steps, and falls again in `step_size_down` (as many, unless given).
     `mode` says how the triangles shrink: not at all ("triangular"), to one half each ("triangular2"), or by `gamma` in
-    each step ("exp_range"). A `scale_fn` takes its place: a function of the cycle, counted from 1, or with
+    each step ("exp_range"). A `scale_fn` replaces `mode`: a function of the cycle, counted from 1, or with
     ``scale_mode="iterations"`` of the step. With `cycle_momentum` the momentum, or the first of Adam's betas, moves
-    from `max_momentum` to `base_momentum` and back. Meant to be stepped after every batch.
+    from `max_momentum` to `base_momentum` and back. Step it after every batch.
 
     Raises `ValueError` for another `mode` without a `scale_fn`; for lists whose length is not the number of groups; or
     if the momentum is to be cycled and the optimiser has none.
@@ -136,7 +136,7 @@ class CyclicLR(_Cycle):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """As in `LRScheduler`; of a `scale_fn`, only the attributes of a callable object."""
+        """As in `LRScheduler`; only a `scale_fn` that is a callable object has its attributes saved."""
         return {**super().state_dict(), "_scale_fn_custom": saved_function(self._scale_fn_custom)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -147,16 +147,16 @@ class CyclicLR(_Cycle):
 
 
 class OneCycleLR(_Cycle):
-    """From max_lr / div_factor up to max_lr, and down to far below: the 1cycle policy, over the whole training.
+    """From max_lr / div_factor up to max_lr, then far below the start: the 1cycle policy over a whole training.
 
-    The number of steps is `total_steps`, or `epochs` * `steps_per_epoch`. The first part, `pct_start` of them, rises to
-    `max_lr`; the rest falls to the initial rate / `final_div_factor`; with `three_phase`, first as long as it rose,
-    back to the initial rate. `anneal_strategy` is the way between two rates: "cos" or "linear". With `cycle_momentum`
-    the momentum, or the first of Adam's betas, moves from `max_momentum` to `base_momentum` and back. Meant to be
-    stepped after every batch.
+    The number of steps is `total_steps`, or `epochs` * `steps_per_epoch`. In the first part, `pct_start` of them, the
+    rate rises to `max_lr`; in the rest it falls to the initial rate / `final_div_factor`. With `three_phase` it first
+    falls back to the initial rate, in as many steps as it rose. `anneal_strategy` is the curve between two rates: "cos"
+    or "linear". With `cycle_momentum` the momentum, or the first of Adam's betas, moves from `max_momentum` to
+    `base_momentum` and back. Step it after every batch.
 
-    Raises `ValueError` if the number of steps is not given or not positive, `pct_start` is no float in [0, 1], the
-    `anneal_strategy` is another, or the optimiser has no momentum to be cycled; and for a step too many.
+    Raises `ValueError` if the number of steps is not given or not positive, `pct_start` is not a float in [0, 1],
+    `anneal_strategy` is unknown, or the optimiser has no momentum to cycle; and for one step too many.
 
     Source: Smith and Topin, Super-convergence: very fast training of neural networks using large learning rates, 2017,
     https://arxiv.org/abs/1708.07120. See also
@@ -215,7 +215,7 @@ class OneCycleLR(_Cycle):
         super().__init__(optimizer, last_epoch)
 
     def _phases(self) -> list[tuple[float, str, str, str, str]]:
-        """The phases: the last step of each, and between which values of a group its rate and its momentum go."""
+        """The phases: the last step of each, and the names of the values between which rate and momentum move."""
         rise = self.pct_start * self.total_steps
         up = (rise - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         end = self.total_steps - 1
@@ -225,7 +225,7 @@ class OneCycleLR(_Cycle):
         return [up, down, (end, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
 
     def _between(self, start: float, end: float, part: float) -> float:
-        """The value at `part`, from 0 to 1, of the way."""
+        """The value at the fraction `part`, from 0 to 1, of the curve."""
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)

@@ -15,7 +15,7 @@ Lambda = Callable[[int], float]
 
 
 class _Factor(LRScheduler):
-    """A schedule that is a factor for all groups: `_factor` from one epoch to the next, `_product` of all so far."""
+    """A schedule with one factor for all groups: `_factor` from one epoch to the next, `_product` since the start."""
 
     def _factor(self) -> float:
         raise NotImplementedError
@@ -244,7 +244,7 @@ class _Lambdas(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """As in `LRScheduler`; of the functions, only the attributes of callable objects."""
+        """As in `LRScheduler`; only functions that are callable objects have their attributes saved."""
         return {**super().state_dict(), "lr_lambdas": [saved_function(one) for one in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

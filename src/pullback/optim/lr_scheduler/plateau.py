@@ -14,12 +14,12 @@ from .scheduler import LRScheduler, PerGroup, check_optimizer, per_group, set_va
 class ReduceLROnPlateau(LRScheduler):
     """lr = max(lr * factor, min_lr) when a metric has not improved for more than `patience` epochs.
 
-    To improve is, for ``mode="min"``, to be below ``best * (1 - threshold)``, or with ``threshold_mode="abs"`` below
-    ``best - threshold``; for ``mode="max"`` to be above it by as much. After a reduction `cooldown` epochs are not
-    counted. A change of no more than `eps` is not made.
+    An improvement is, for ``mode="min"``, a metric below ``best * (1 - threshold)``, or with ``threshold_mode="abs"``
+    below ``best - threshold``; for ``mode="max"``, one above the best by as much. After a reduction, `cooldown` epochs
+    are not counted. A change of at most `eps` is not made.
 
-    Raises `ValueError` if `factor` is not below 1, for another `mode` or `threshold_mode`, or if the number of `min_lr`
-    is not that of the groups.
+    Raises `ValueError` if `factor` is not below 1, for another `mode` or `threshold_mode`, or if `min_lr` does not have
+    one value for each group.
 
     See https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html.
 
@@ -69,11 +69,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether epochs go uncounted, after a reduction."""
+        """Whether epochs are not counted at present, after a reduction."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take note of this epoch's metric (a number or a tensor of one element), and lower the rate if it is time."""
+        """Record this epoch's metric (a number or a tensor of one element), and lower the rate if it is time."""
         current = float(metrics)
         if epoch is not None:
             warn_of_epoch()

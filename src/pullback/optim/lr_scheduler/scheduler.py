@@ -20,9 +20,9 @@ PerGroup = float | Sequence[float]
 class LRScheduler:
     """The base class of all schedules: a subclass defines `get_lr`, the learning rates of the groups at `last_epoch`.
 
-    `last_epoch` counts calls of `step`, from 0; given as an argument, it says where a training that was interrupted
-    goes on, and the groups must have an `"initial_lr"`, which they do if the optimiser's state was saved with a
-    schedule. `base_lrs` are these initial rates.
+    `last_epoch` counts calls of `step`, from 0; given as an argument, it is the epoch at which an interrupted training
+    resumes. Then the groups must have an `"initial_lr"`, as they do if the optimiser's state was saved with a schedule.
+    `base_lrs` are these initial rates.
 
     Raises `TypeError` for something that is not an optimiser; `KeyError` for groups without `"initial_lr"`.
 
@@ -82,11 +82,11 @@ class LRScheduler:
             self._is_initial = False
 
     def get_last_lr(self) -> list[Any]:
-        """The learning rate of each group, as this schedule has last set it."""
+        """The learning rate of each group that this schedule set last."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The learning rates at `last_epoch`; to be called by `step` alone, because most change those they find."""
+        """The learning rates at `last_epoch`; called by `step` alone: most schedules change the current rates."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
@@ -130,7 +130,7 @@ class LRScheduler:
         self._last_lr = values_of(self.optimizer, "lr")
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimiser, which is saved for itself. Of functions, only callable objects are kept."""
+        """All attributes but the optimiser, which is saved separately. Of functions, only callable objects are kept."""
         return {key: value for key, value in vars(self).items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ def warn_of_epoch() -> None:
 
 
 def copied(value: Any) -> Any:
-    """A copy of a learning rate: one that is a tensor is written in place."""
+    """A copy of a learning rate: a tensor would be overwritten in place."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -198,5 +198,5 @@ def per_group(who: str, name: str, value: Any, optimizer: Optimizer) -> list[Any
 
 
 def saved_function(function: Callable[..., Any] | None) -> dict[str, Any] | None:
-    """The part of a schedule's function that can be saved: the attributes of an object, nothing of a function."""
+    """The part of a schedule's function that can be saved: the attributes of a callable object, None for a function."""
     return None if function is None or isinstance(function, types.FunctionType) else dict(vars(function))

@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over a training, and the learning rate that goes with them."""
+"""Averages of a model's parameters over a training, and the learning rate for it."""
 
 from .averaged_model import (
     AveragedModel,

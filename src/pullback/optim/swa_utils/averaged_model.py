@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over a training, and the statistics of batch norms that go with them.
+"""Averages of a model's parameters over a training, and batch norm statistics for the averaged model.
 
 Source: Izmailov et al., Averaging weights leads to wider optima and better generalization, UAI 2018,
 https://arxiv.org/abs/1803.05407. See also https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema.
@@ -98,11 +98,11 @@ def _pairs(own: Iterable[Tensor], others: Iterable[Tensor]) -> list[tuple[Tensor
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of those the model had at each `update_parameters`.
+    """A copy of a model with averaged parameters: averaged over the calls of `update_parameters`.
 
     The average is the mean, or what ``avg_fn(averaged, current, n_averaged)`` returns for a parameter, or what
     ``multi_avg_fn(averaged, current, n_averaged)`` does in place to lists of tensors of one dtype. With `use_buffers`
-    the buffers are averaged as well, and else taken from the model as they are. The first update copies the model.
+    the buffers are averaged as well; otherwise they are copied from the model. The first update copies the model.
     Called as a function, it calls the copy, `module`.
 
     Raises `AssertionError` for both an `avg_fn` and a `multi_avg_fn`.
@@ -147,7 +147,7 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Take the present parameters of `model` into the averages."""
+        """Add the present parameters of `model` to the averages."""
         pairs = _pairs(self.module.parameters(), model.parameters())
         buffers = _pairs(self.module.buffers(), model.buffers())
         if self.use_buffers:
@@ -166,10 +166,10 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of all batch norms of a model anew, from one pass over some batches.
+    """Recompute the running statistics of all batch norms of a model in one pass over some batches.
 
-    For an `AveragedModel`, whose parameters no batch has seen. loader: gives the model's input, or a tuple or list that
-    begins with it. The statistics are the plain means over the batches, whatever the momentum of a layer.
+    An `AveragedModel` needs this: no batch ran through its parameters. `loader` yields the model's input, or a tuple or
+    list that begins with it. The statistics are the plain means over the batches, whatever the momentum of a layer.
 
     >>> import pullback
     >>> norm = pullback.nn.BatchNorm1d(1)

@@ -1,4 +1,4 @@
-"""The learning rate of a training whose last part is averaged."""
+"""A learning-rate schedule for a training whose last part is averaged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..optimizer import Optimizer
 class SWALR(LRScheduler):
     """From the present learning rate to `swa_lr` in `anneal_epochs` steps, and constant from then on.
 
-    `anneal_strategy` is the way between: "cos" or "linear". `swa_lr` is one value, or one for each group.
+    `anneal_strategy` is the curve between them: "cos" or "linear". `swa_lr` is one value, or one for each group.
 
     Raises `ValueError` for another `anneal_strategy`, or if `anneal_epochs` is not an integer of at least 0.
 
@@ -53,7 +53,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _way(self, step: int) -> float:
-        """The part of the way, from 0 to 1, that is done at a step."""
+        """The fraction of the curve, from 0 to 1, that is done at a step."""
         part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
 
@@ -64,7 +64,7 @@ class SWALR(LRScheduler):
         before, now = self._way(step - 1), self._way(step)
         lrs = []
         for group in self.optimizer.param_groups:
-            # The rate is one between the initial rate, which this gives back, and swa_lr.
+            # The rate lies between swa_lr and the initial rate, which is computed back from it.
             swa_lr = group["swa_lr"]
             initial = swa_lr if before == 1 else (group["lr"] - before * swa_lr) / (1 - before)
             lrs.append(swa_lr * now + initial * (1 - now))

@@ -1,6 +1,6 @@
 """Poolings by the average or by a norm, over sliding windows and over adaptive ones.
 
-A sum over a window is a sum along each axis in turn, so it is `_resample` with the windows of each axis.
+A sum over a window is a sum along each axis in turn, so it is `resampled` with the windows of each axis.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ....table.entry import composite
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, where_empty
-from ..primitives import _resample
+from ..primitives import resampled
 from .family import family
 from .pooling import adaptive, adaptive_refused, adaptive_samples, targets, window
 
@@ -52,7 +52,7 @@ def _divided(total: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
 def _averaged(input: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
     """The sums of windows, divided. Half precision is summed in single, which does not overflow."""
     half = input._data.dtype == np.float16
-    total = _resample(to(input, np.float32) if half else input, tuple(m for m, _ in axes))
+    total = resampled(to(input, np.float32) if half else input, tuple(m for m, _ in axes))
     found = _divided(total, axes, divisor)
     return to(found, np.float16) if half else found
 
@@ -191,7 +191,7 @@ def lp_pool1d() -> None:
 
 @_norm(2)
 def lp_pool2d() -> None:
-    """As `lp_pool1d`, of windows on images.
+    """As `lp_pool1d`, for windows on images.
 
     >>> import pullback
     >>> pullback.nn.functional.lp_pool2d(pullback.tensor([[[3.0, 0.0], [0.0, 4.0]]]), 2, 2)
@@ -201,7 +201,7 @@ def lp_pool2d() -> None:
 
 @_norm(3)
 def lp_pool3d() -> None:
-    """As `lp_pool1d`, of windows on volumes.
+    """As `lp_pool1d`, for windows on volumes.
 
     >>> import pullback
     >>> pullback.nn.functional.lp_pool3d(pullback.ones(1, 1, 3, 3), 2, (1, 3, 3))

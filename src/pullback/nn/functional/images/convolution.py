@@ -20,7 +20,7 @@ from .trilinear import Geometry, _convolve, _spread
 
 
 def _checked(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, space: int, groups: Any) -> int:
-    """The number of groups, once the arguments that both kinds of convolution have are checked."""
+    """The number of groups, after a check of the arguments that both kinds of convolution share."""
     tensors(name, input=input, weight=weight, **({} if bias is None else {"bias": bias}))
     floating(name, input, weight, also="ciu")
     ranks(name, input, space + 1, space + 2)
@@ -113,8 +113,8 @@ def conv1d() -> None:
     """``out[n, o, l] = bias[o] + sum over c, k of weight[o, c, k] * input[n, c, stride * l - padding + dilation * k]``.
 
     input: ``(N, C, L)`` or ``(C, L)``; weight: ``(O, C / groups, K)``; padding: zeros at both ends, ``'valid'`` for no
-    zeros, or ``'same'`` for a result as long as the input; groups: the channels are divided into as many, each
-    with weights of its own.
+    zeros, or ``'same'`` for a result as long as the input; groups: the channels are divided into this many groups with
+    separate weights.
 
     >>> import pullback
     >>> x = pullback.tensor([[1.0, 2.0, 4.0, 8.0]])

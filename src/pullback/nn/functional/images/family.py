@@ -18,13 +18,14 @@ R = TypeVar("R")
 
 
 class Family(Generic[P, R]):
-    """A function for any number of axes: `body`, whose first argument is that number, and what all its entries say."""
+    """A function for any number of axes: `body`, whose first argument is that number, and the keywords of all
+    entries."""
 
     def __init__(self, body: Callable[Concatenate[int, P], R], about: dict[str, str | Callable[[int], Any]]) -> None:
         self.body, self.about = body, about
 
     def __call__(self, space: int, **about: Any) -> Callable[[Callable[[], None]], Callable[P, R]]:
-        """The decorator of the name of the function along `space` axes. about: what only its entry says."""
+        """The decorator of the name of the function along `space` axes. about: the keywords of this entry alone."""
 
         def enter(named: Callable[[], None]) -> Callable[P, R]:
             shared: dict[str, Any] = {
@@ -41,14 +42,16 @@ class Family(Generic[P, R]):
 def family(
     **about: str | Callable[[int], Any],
 ) -> Callable[[Callable[Concatenate[int, P], R]], Family[P, R]]:
-    """Make a `Family` of a function. about: what its entries say (see `About`), or functions of the number of axes."""
+    """Make a `Family` of a function. about: the keywords of its entries (see `About`), or functions of the number of
+    axes that return them."""
     return lambda body: Family(body, about)
 
 
 def _along(space: int, body: Callable[..., Any], named: Callable[[], None]) -> Callable[..., Any]:
     """`body` along `space` axes, under the name and with the docstring of `named`.
 
-    It is written out and compiled, so that Python's errors about arguments name the public function and its parameters.
+    Its source is generated and compiled, so that Python's errors about arguments name the public function and its
+    parameters.
     """
     code = body.__code__
     params = code.co_varnames[1 : code.co_argcount]

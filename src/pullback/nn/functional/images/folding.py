@@ -1,4 +1,4 @@
-"""`unfold` takes the windows of an image as columns, `fold` adds columns up to an image: adjoints of each other."""
+"""`unfold` takes the windows of an image as columns, and its adjoint `fold` adds up columns to an image."""
 
 from __future__ import annotations
 

@@ -103,17 +103,17 @@ def _mirrored(x: Tensor, n: int, corners: bool) -> Tensor:
 
 
 def _placed(x: Tensor, n: int, padding: str, corners: bool) -> Tensor:
-    """Places moved into an axis of n elements in the mode `padding`; 'zeros' leaves them where they are."""
+    """Places moved into an axis of n elements in the mode `padding`; 'zeros' leaves them unchanged."""
     if padding == "zeros":
         return x
     if padding == "reflection":
         x = _mirrored(x, n, corners)
-    # at the border the derivative is the one outside
+    # at the border, the derivative is that of the outside
     return where(x > 0, where(x < n - 1, x, n - 1), 0)
 
 
 def _within(x: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Whole places as positions along an axis of n elements; those outside get weight 0."""
+    """Whole places as positions along an axis of n elements; places outside get weight 0."""
     inside = (x >= 0) & (x <= n - 1)
     return where(inside, x, 0).long(), where(inside, weight, 0)
 
@@ -177,8 +177,8 @@ def grid_sample(
     """`input`, ``(N, C, H, W)``, at the places that ``grid``, ``(N, h, w, 2)``, holds as x and y from -1 to 1.
 
     Or ``(N, C, D, H, W)`` at ``(N, d, h, w, 3)``. mode: ``'bilinear'`` (also of three axes), ``'nearest'`` or
-    ``'bicubic'``. padding_mode: the values outside: ``'zeros'``, the ``'border'``, or a ``'reflection'`` at the border.
-    align_corners: -1 and 1 are the middles of the outermost elements, not their outer edges.
+    ``'bicubic'``. padding_mode: the values outside: ``'zeros'``, the ``'border'`` value, or the ``'reflection'`` at the
+    border. align_corners: -1 and 1 are the middles of the outermost elements, not their outer edges.
 
     >>> import pullback
     >>> x = pullback.tensor([[[[0.0, 1.0], [2.0, 3.0]]]])
@@ -284,7 +284,7 @@ def _samples() -> list[Any]:
 
 
 def _places(*shape: int) -> Any:
-    """Places inside and outside of an image, none of them at an edge or halfway."""
+    """Places inside and outside an image, none at an edge or halfway."""
     rng = np.random.default_rng(4)
     return V(np.round(rng.uniform(-2.3, 2.3, shape), 3).tolist())
 

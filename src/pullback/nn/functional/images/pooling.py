@@ -18,7 +18,7 @@ from ....table.entry import special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
-from ..primitives import SAVED, _from_planes, _into_planes
+from ..primitives import SAVED, added_into_planes, picked_from_planes
 from .family import family
 
 _BLOCK = 1 << 16  # outputs computed at a time, so that they stay in the processor's cache
@@ -80,7 +80,7 @@ def targets(name: str, input: Tensor, output_size: Any, space: int) -> Ints:
 
 
 def adaptive(n: int, m: int) -> tuple[Array, Array]:
-    """Where m windows that cover n elements begin, ``floor(i n / m)``, and end, ``ceil((i + 1) n / m)``."""
+    """The starts ``floor(i n / m)`` and the ends ``ceil((i + 1) n / m)`` of m windows that cover n elements."""
     i = np.arange(m)
     return i * n // max(m, 1), -((i + 1) * n // -max(m, 1))
 
@@ -144,7 +144,7 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
     index = np.take(table, found)
     index += start
     if any(low > 0 for low, _ in slide.padding):
-        # where no element is above the padding, the first one that is not padding
+        # if no element is above the padding, the first one that is not padding
         np.copyto(index, first, where=values == _lowest(values.dtype))
     return index
 
@@ -153,8 +153,10 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
     home="nn.functional",
     saved=SAVED,
     batch="leading",
-    jvp=lambda tangents, out1, slide: [on(_from_planes, tangents[0], out1, len(slide.stride)), None],
-    input=lambda g, out1, slide, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])),
+    jvp=lambda tangents, out1, slide: [on(picked_from_planes, tangents[0], out1, len(slide.stride)), None],
+    input=lambda g, out1, slide, input_shape: on(
+        added_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])
+    ),
 )
 def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     """The largest elements, and their flat positions in the image: the first of equals, the last NaN."""
@@ -203,8 +205,8 @@ def max_pool1d() -> None:
     """The largest element of each window along the last axis of ``(N, C, L)`` or ``(C, L)``.
 
     stride: `kernel_size` unless given; padding: elements of minus infinity, on both sides; ceil_mode: a last window
-    that is not full counts; return_indices: the result is a tuple that also holds the positions of the elements. Of
-    equal elements the first has the gradient.
+    that is not full counts; return_indices: the result is a tuple that also holds the positions of the elements. Among
+    equal elements, the first gets the gradient.
 
     >>> import pullback
     >>> pullback.nn.functional.max_pool1d(pullback.tensor([[1.0, 5.0, 2.0, 3.0]]), 2, return_indices=True)
@@ -239,7 +241,8 @@ def max_pool3d() -> None:
 def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
     """The largest elements of windows that are given by their elements, and their flat positions.
 
-    rows: for each of the last axes, positions ``(..., windows, size)``; the leading axes are equal in all, or missing.
+    rows: for each of the last axes, positions ``(..., windows, size)``; the leading axes are the same in all, or
+    missing.
     """
     space = len(rows)
     image = input.shape[input.ndim - space :]
@@ -256,8 +259,8 @@ def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
 @special(
     home="nn.functional",
     batch="leading",
-    jvp=lambda tangents, out1, size: [on(_from_planes, tangents[0], out1, len(size)), None],
-    input=lambda g, out1, size, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(size) :])),
+    jvp=lambda tangents, out1, size: [on(picked_from_planes, tangents[0], out1, len(size)), None],
+    input=lambda g, out1, size, input_shape: on(added_into_planes, g[0], out1, tuple(input_shape[-len(size) :])),
 )
 def _adaptive_max_pool(input: Any, size: Any) -> Any:
     if 0 in size:

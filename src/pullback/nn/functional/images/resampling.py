@@ -1,6 +1,6 @@
 """`interpolate`: images of another size, by the nearest element, by lines, by cubics or by averages.
 
-Along each axis an output is a weighted sum of a few inputs, which depend on the sizes only: `_resample`. With n inputs
+Along each axis an output is a weighted sum of a few inputs, which depend on the sizes only: `resampled`. With n inputs
 and m outputs, output i is at ``(i + 1/2) n / m - 1/2``, as if elements were areas, or, with the corners aligned, at
 ``i (n - 1) / (m - 1)``.
 """
@@ -22,7 +22,7 @@ from ....table.entry import alias, composite, titled
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
-from ..primitives import _resample
+from ..primitives import resampled
 from .averages import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 _AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
@@ -43,7 +43,7 @@ def _scale(n: int, m: int, corners: bool, factor: float | None) -> float:
 
 
 def _nearest(n: int, m: int, exact: bool, factor: float | None) -> Taps:
-    # in single precision, as in torch, whatever the dtype: else some places would round to a neighbour
+    # in single precision, as in torch, whatever the dtype: otherwise some places would round to a neighbour
     scale = np.float32(_scale(n, m, False, factor) if factor is not None else np.float32(n) / np.float32(m))
     place = (np.arange(m, dtype=np.float32) + np.float32(0.5 if exact else 0.0)) * scale
     found = np.floor(place).astype(np.int64)
@@ -108,11 +108,11 @@ _SMOOTHING: dict[str, tuple[Callable[[Array], Array], int]] = {
 
 
 def _smoothed(n: int, m: int, mode: str, corners: bool, factor: float | None) -> Taps:
-    """Averages weighted by a function, which is as wide as the distance of two outputs where that is larger than 1."""
+    """Averages weighted by a function, which is as wide as the distance of two outputs if that is larger than 1."""
     scale = _scale(n, m, corners, factor)
     shape, radius = _SMOOTHING[mode]
     wide = max(scale, 1.0)
-    center = (np.arange(m) + 0.5) * scale  # also with the corners aligned, as in torch
+    center = (np.arange(m) + 0.5) * scale  # even with the corners aligned, as in torch
     start = np.maximum(np.trunc(center - radius * wide + 0.5), 0).astype(np.int64)
     end = np.minimum(np.trunc(center + radius * wide + 0.5), n).astype(np.int64)
     columns = start[:, None] + np.arange(max(int(np.max(end - start)), 1))
@@ -135,7 +135,7 @@ def _taps(n: int, m: int, mode: str, corners: bool, factor: float | None, antial
 
 
 def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any, mode: str) -> tuple[list[int], list[Any]]:
-    """The sizes of the result, and the scale factors that go with them; None where the sizes alone decide."""
+    """The sizes of the result, and their scale factors; None if the sizes alone decide."""
     image = input._data.shape[2:]
     name, space = "interpolate", len(image)
     if (size is None) == (scale_factor is None):
@@ -169,8 +169,8 @@ def interpolate(
 
     mode: ``'nearest'``, ``'nearest-exact'`` (which rounds, while the former truncates), ``'area'``; for three axes
     ``'linear'``, for four ``'bilinear'``, ``'bicubic'`` and ``'lanczos'``, for five ``'trilinear'``. align_corners: the
-    outermost elements stay where they are. recompute_scale_factor: the places of the outputs follow from the sizes,
-    which are whole numbers, and not from the factor. antialias: where the image shrinks, average over more elements.
+    outermost elements stay in place. recompute_scale_factor: the places of the outputs follow from the sizes, which are
+    whole numbers, and not from the factor. antialias: average over more elements if the image shrinks.
 
     >>> import pullback
     >>> pullback.nn.functional.interpolate(pullback.tensor([[[0.0, 4.0]]]), 4, mode="linear")
@@ -216,7 +216,7 @@ def interpolate(
     ]
     smooth = "Aa" if antialias else ""
     kept = {} if mode.startswith("nearest") else {"align_corners": bool(align_corners)}
-    call = titled(_resample, f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
+    call = titled(resampled, f"Upsample{_TITLES[mode]}{rank - 2}D{smooth}Backward0", **kept)
     return call(input, tuple(maps))
 
 

@@ -4,7 +4,7 @@ The form is the sum over ``x[n, c, p + q] w[o, c, q] y[n, o, p]``. `_convolve` i
 `_spread` with respect to x, `_correlate` with respect to w. The adjoints of each are the other two, so there are
 derivatives of every order, and a transposed convolution is `_spread`.
 
-Each is a matrix product with the columns that the window sees, for some images at a time, so that these columns stay in
+Each is a matrix product with the columns under the window, for a few images at a time, so that these columns stay in
 the processor's cache.
 """
 
@@ -27,7 +27,7 @@ _GAP = 16
 class _Form(NamedTuple):
     """The sizes of one trilinear form, with the arrays ``x (B, N, C, *image)``, ``w (B, O, C/g, *kernel)`` and y.
 
-    B, for a batch of forms, is 1 or the same number in all. Where it is 1 in w, only one of x and y may have it.
+    B, the number of forms, is 1 or the same in all arrays. If it is 1 in w, only one of x and y may have it.
     """
 
     slide: Slide
@@ -46,7 +46,7 @@ class _Form(NamedTuple):
         return self.inputs // self.groups * math.prod(self.kernel)
 
     def blocks(self) -> Iterator[slice]:
-        """The images, some at a time."""
+        """The images, a few at a time."""
         each = self.batch * self.groups * self.window * math.prod(self.places)
         step = max(1, min(self.images, _COLUMNS // max(each, 1)))
         for start in range(0, self.images, step):
@@ -57,7 +57,7 @@ class _Form(NamedTuple):
         return w.reshape(self.batch, self.groups, self.outputs // self.groups, self.window)
 
     def maps(self, y: Array, block: slice) -> Array:
-        """Some of y's images as ``(B, G, O/g, images * places)``; a view if it is one image."""
+        """A few of y's images as ``(B, G, O/g, images * places)``; a view if it is one image."""
         count, places = block.stop - block.start, math.prod(self.places)
         each = self.outputs // self.groups
         grouped = y[:, block].reshape(self.batch, count, self.groups, each, places)
@@ -72,7 +72,7 @@ class _Form(NamedTuple):
         return np.empty((self.batch, self.groups, self.window, width + _GAP), dtype)[..., :width]
 
     def columns(self, x: Array) -> Iterator[tuple[slice, Array]]:
-        """The columns ``(B, G, window, images * places)`` of x, some images at a time; the memory is used again."""
+        """The columns ``(B, G, window, images * places)`` of x, a few images at a time; the memory is reused."""
         space = len(self.image)
         buffer = None
         for block in self.blocks():
@@ -95,7 +95,7 @@ def _images_outside(seen: Array, space: int) -> Array:
 
 
 class Geometry(NamedTuple):
-    """How the window of a convolution moves, and the number of groups that its channels are divided into."""
+    """The moves of a convolution's window, and the number of groups that its channels are divided into."""
 
     slide: Slide
     groups: int

@@ -1,4 +1,4 @@
-"""`max_unpool1d` to `3d`, which put elements back where a pooling found them, and pooling over random windows."""
+"""`max_unpool1d` to `3d`, which put elements back to their places before a pooling, and pooling over random windows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
-from ..primitives import _from_planes, _into_planes
+from ..primitives import added_into_planes, picked_from_planes
 from .family import family
 from .pooling import chosen_windows
 
@@ -23,7 +23,7 @@ from .pooling import chosen_windows
     home="nn.functional",
     batch="leading",
     numbers="plane",
-    input=lambda g, indices, plane: on(_from_planes, g, indices, len(plane)),
+    input=lambda g, indices, plane: on(picked_from_planes, g, indices, len(plane)),
 )
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with the elements of `input` at their flat positions."""
@@ -70,7 +70,7 @@ def _unpooling(
 
 
 def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
-    """The size that was asked for, or the most likely size of the input of the pooling."""
+    """The requested size, or the most likely size of the pooling's input."""
     if output_size is None:
         return plain
     found = tuple(output_size)
@@ -90,9 +90,9 @@ def _size(name: str, output_size: Any, plain: Ints, stride: Ints) -> Ints:
 
 @_unpooling(1)
 def max_unpool1d() -> None:
-    """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as it has one.
+    """Zeros with the elements of `input` at `indices`, which `max_pool1d` returned: its inverse, as far as one exists.
 
-    output_size: the length of the pooling's input, where several lengths are possible.
+    output_size: the length of the pooling's input, if several lengths are possible.
 
     >>> import pullback
     >>> F = pullback.nn.functional
@@ -139,8 +139,8 @@ def _starts(sample: Array, n: int, m: int, k: int) -> Array:
 
 @special(
     home="nn.functional",
-    jvp=lambda tangents, out1, kernel: [on(_from_planes, tangents[0], out1, len(kernel)), None],
-    input=lambda g, out1, kernel, input_shape: on(_into_planes, g[0], out1, tuple(input_shape[-len(kernel) :])),
+    jvp=lambda tangents, out1, kernel: [on(picked_from_planes, tangents[0], out1, len(kernel)), None],
+    input=lambda g, out1, kernel, input_shape: on(added_into_planes, g[0], out1, tuple(input_shape[-len(kernel) :])),
 )
 def _fractional_max_pool(input: Any, samples: Any, kernel: Any, size: Any) -> Any:
     lead = input.shape[: -len(kernel)]

@@ -290,7 +290,7 @@ def linear_cross_entropy(
 
     input: ``(N, in)`` or ``(in)``; linear_weight: ``(C, in)``, or ``(C, d1, ..., in)`` for logits ``(N, C, d1, ...)``;
     linear_bias: of the shape of the weight without its last axis. options: torch's ways to save memory; they have no
-    effect here, and none on the result in torch.
+    effect here, and do not change the result in torch.
     """
     name = "linear_cross_entropy"
     tensors(name, input=input, linear_weight=linear_weight, target=target)
@@ -403,7 +403,7 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y a target and i none, over the number of classes.
+    """``sum over y, i of max(0, 1 - input[y] + input[i])``, y a target and i not, over the number of classes.
 
     input: scores ``(N, C)`` or ``(C)``; target: of the same size, the classes of each example, and -1 after the last.
     """

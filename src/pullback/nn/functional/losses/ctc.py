@@ -3,8 +3,8 @@
 Graves et al. 2006. Labels are laid out with blanks around them, so a path through time is at one of 2 S + 1 places. It
 stays there, goes to the next place, or skips a blank between different labels. The probability of all paths up to a
 place and a time (alpha) follows from the time before. The probability of all paths from there to the end is the same
-recursion, on labels and times reversed. Both are computed for a whole batch at once, in logarithms, by functions of
-NumPy: on arrays, or recorded on Tensors for higher derivatives.
+recursion, on labels and times reversed. Both are computed for a whole batch at once, in logarithms, by NumPy functions:
+on arrays, or recorded on Tensors for higher derivatives.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _alphas(logs: Any, skips: Any) -> Any:
     """The log probabilities of all paths that end at each time and place.
 
     logs: the log probability of the label at each time, for each sequence of the batch, at each place; skips: whether a
-    path may come to a place from two places before.
+    path may reach a place from two places before.
     """
     alpha = np.where(np.arange(np.shape(logs)[2]) < 2, logs[0], -np.inf)
     edge = np.full_like(alpha[:, :1], -np.inf)
@@ -67,7 +67,7 @@ def _posteriors(logs: Any, skips: Array, times: Array, lengths: Array, zero_infi
     """The probability of being at each place at each time, given the labels."""
     steps, batch, places = np.shape(logs)
     t, n, s = np.ogrid[:steps, :batch, :places]
-    # the time and the place of each when both run backwards
+    # the time and the place of each when both are reversed
     back = (np.maximum(times[:, None] - 1 - t, 0), n, np.maximum(2 * lengths[:, None] - s, 0))
     jump = 2 * lengths[:, None] - s[0] + 2
     reversed_skips = skips[n[0], np.clip(jump, 0, places - 1)] & (jump >= 0) & (jump < places) & (s[0] > 1)
@@ -194,8 +194,8 @@ def ctc_loss(
     """The negative log likelihood of label sequences, summed over their alignments in time (Graves et al. 2006).
 
     log_probs: ``(T, N, C)`` or ``(T, C)``, as `log_softmax` gives them; targets: ``(N, S)``, or all sequences one
-    after the other; input_lengths, target_lengths: the length of each that is used. The mean is of the losses, each
-    divided by the length of its target. zero_infinity: losses of targets too long for their input are 0, not infinite.
+    after the other; input_lengths, target_lengths: the length of each that is used. For the mean, each loss is divided
+    by the length of its target. zero_infinity: losses of targets too long for their input are 0, not infinite.
 
     >>> import pullback
     >>> logs = pullback.zeros(3, 1, 2).log_softmax(2)

@@ -1,4 +1,4 @@
-"""Losses that are negative log likelihoods: how probable the target is, given a prediction."""
+"""Losses that are negative log likelihoods: the probability of the target, given a prediction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ....tensor import dtypes
 from ....tensor.tensor import Tensor
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
-from ..primitives import _at_least
+from ..primitives import at_least
 from .reduction import chosen_reduction, reduced
 from .regression import NO_LOSS, REDUCTIONS, both
 
@@ -74,7 +74,7 @@ def gaussian_nll_loss(
     elif found != size and (len(found) != len(size) or [n for n, m in zip(found, size, strict=True) if n != m] != [1]):
         raise refuse("gaussian_nll_loss", f"var of size {list(size)}", list(found), error=ValueError)
     reduction = chosen_reduction("gaussian_nll_loss", reduction)
-    var = _at_least(var, eps)
+    var = at_least(var, eps)
     losses = 0.5 * (var.log() + square(input - target) / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
@@ -95,7 +95,7 @@ def gaussian_nll_loss(
     refused=NO_LOSS,
     differs=lambda: [
         Differs(
-            "the constant is left out where the target is at most 1, and so is its derivative",
+            "the constant is left out if the target is at most 1, and so is its derivative",
             "kinks",
             sample="full=True",
         )
@@ -185,7 +185,7 @@ def same_size(name: str, input: Tensor, target: Tensor) -> None:
     ],
     differs=lambda: [
         Differs("the bound of the variance, 1e-12, is of single precision in torch", "kinks", sample="[1.0, 0.0]"),
-        Differs("torch adds 1e-12 to what it divides by, in the second derivative only", "second", "float64"),
+        Differs("torch adds 1e-12 to the divisor, in the second derivative only", "second", "float64"),
     ],
     refused=lambda: [
         S(_PROBABILITIES, V([0.0, 1.0, 0.3])),
@@ -208,7 +208,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, of probabilities; no logarithm is below -100.
 
-    weight: a factor of each element, which broadcasts. From logits, `binary_cross_entropy_with_logits` is more exact.
+    weight: a factor for each element, which broadcasts. From logits, `binary_cross_entropy_with_logits` is more exact.
     """
     reduction = chosen_reduction("binary_cross_entropy", reduction, size_average, reduce)
     same_size("binary_cross_entropy", input, target)
@@ -280,7 +280,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """`binary_cross_entropy` of ``sigmoid(input)``, for logits of any size.
 
-    weight: a factor of each element, which broadcasts. pos_weight: a factor of the part for ``target == 1``.
+    weight: a factor for each element, which broadcasts. pos_weight: a factor of the term for ``target == 1``.
 
     >>> import pullback
     >>> pullback.nn.functional.binary_cross_entropy_with_logits(pullback.tensor([0.0]), pullback.tensor([1.0]))

@@ -233,7 +233,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with a distance that the caller gives, by default `pairwise_distance`."""
+    """`triplet_margin_loss` with a given distance function, by default `pairwise_distance`."""
     name = "triplet_margin_with_distance_loss"
     reduction = chosen_reduction(name, reduction)
     _triplets(name, anchor, positive, negative, margin)

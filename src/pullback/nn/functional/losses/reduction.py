@@ -1,4 +1,4 @@
-"""Reductions of the losses of single elements: their mean, their sum, or all of them."""
+"""Reductions of the losses of single elements: their mean, their sum, or none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reduced(values: Tensor, reduction: str) -> Tensor:
 
 
 def warn_of_broadcast(name: str, input: Tensor, target: Tensor) -> None:
-    """Warn where the shapes of a target and of the prediction differ; called directly by a loss."""
+    """Warn if the shapes of a target and of the prediction differ; called directly by a loss."""
     if input._data.shape != target._data.shape:
         warnings.warn(
             f"{name}(): the target, of size {list(target._data.shape)}, is broadcast with an input of size "

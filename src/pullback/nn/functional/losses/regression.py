@@ -44,7 +44,8 @@ def both(*more: Any, left: str = "between", right: str = "real") -> list[Any]:
 NO_LOSS = [S(A(2), A(2), reduction="median"), S(A(2)), S(A(2), A(2), nonsense=1)]
 
 
-# Of the deviation -----------------------------------------------------------------------------------------------------
+# Losses of the deviation
+# -----------------------------------------------------------------------------------------------------
 
 
 def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f") -> Tensor:
@@ -134,7 +135,7 @@ def l1_loss(
 )
 def _huber(input: Any, delta: float) -> Any:
     size = writable(np.absolute(input))
-    inner = size.clip(0, delta)  # several times as fast as np.minimum with a number
+    inner = size.clip(0, delta)  # several times faster than np.minimum with a number
     size -= np.multiply(inner, 0.5)
     size *= inner
     return size

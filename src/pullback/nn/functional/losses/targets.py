@@ -8,15 +8,16 @@ import numpy as np
 
 from ....kernels.masks import only
 from ....kernels.positions import within
-from ....ops.reduce.picking import _place
+from ....ops.reduce.picking import unpick
 from ....table.calls import on
-from ....table.entry import Op, linear
+from ....table.entry import linear
+from ....table.op import Op
 from ....tensor.arrays import reshaped, taken_along
 from ....tensor.tensor import Tensor
 
 
 def check_classes(found: Any, classes: int, error: type[Exception] = RuntimeError) -> None:
-    """Refuse indices of which one is no class."""
+    """Refuse indices if one is not a class."""
     if not within(found, classes):
         outside = found[np.logical_or(np.less(found, 0), np.greater_equal(found, classes))]
         raise error(
@@ -29,7 +30,7 @@ def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) ->
     counted = np.not_equal(target, ignored)
     shape = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
     g, index = only(counted, np.negative(g)), np.where(counted, target, 0)
-    return on(_place, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
+    return on(unpick, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
 
 
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

@@ -187,7 +187,7 @@ class _ConvTranspose(_ConvNd):
         self._set_up(channels, groups, bias, padding_mode, sizes, device=device, dtype=dtype)
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """How much larger the output is than the smallest one whose convolution has the size of the input."""
+        """The excess of the output's size over the smallest size whose convolution has the size of the input."""
         if output_size is None:
             return self.output_padding
         others = input.ndim - self._dims
@@ -210,7 +210,7 @@ class _ConvTranspose(_ConvNd):
 class ConvTranspose1d(_ConvTranspose):
     """The transpose of `Conv1d` with respect to its input: it goes from the size of an output to that of an input.
 
-    `weight` is (in_channels, out_channels / groups, kernel_size). Where several sizes of the output are possible,
+    `weight` is (in_channels, out_channels / groups, kernel_size). If several sizes of the output are possible,
     `output_padding` or the argument `output_size` of the call chooses one.
 
     >>> import pullback

@@ -34,7 +34,7 @@ class _Pad(Layer):
 
 
 class ReflectionPad1d(_Pad):
-    """Continues as in a mirror that stands on the last element: of (N, C, W) or (C, W).
+    """Mirrors the elements at the last one: of (N, C, W) or (C, W).
 
     >>> import pullback
     >>> pullback.nn.ReflectionPad1d(2)(pullback.tensor([[1.0, 2.0, 3.0]]))

@@ -1,7 +1,7 @@
 """Pooling, as modules: a window slides over the last dimensions, and the numbers under it become one number.
 
-Inputs are (N, C, ...) or (C, ...). `stride` is `kernel_size` unless given. A layer of one, two or three dimensions says
-which function it calls; its settings and their order are those of its family.
+Inputs are (N, C, ...) or (C, ...). `stride` is `kernel_size` unless given. A layer of one, two or three dimensions
+names the function it calls; its settings and their order are those of its family.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _MaxUnpool(_Pool):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Puts the maxima of `MaxPool1d` back where its indices say, and zeros elsewhere.
+    """Puts the maxima of `MaxPool1d` back at its indices, and zeros elsewhere.
 
     `output_size` chooses among the sizes that the input of the pooling may have had.
 

@@ -43,7 +43,7 @@ class Upsample(Layer):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of (N, C, H, W) with the value at the nearest place.
+    """`Upsample` of (N, C, H, W) with the nearest value.
 
     >>> import pullback
     >>> pullback.nn.UpsamplingNearest2d(scale_factor=2)(pullback.zeros(1, 1, 2, 2)).shape

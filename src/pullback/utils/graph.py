@@ -1,4 +1,4 @@
-"""Tools for the graph, as `torch.autograd.graph` has them: hooks on what is saved, edges, hooks on many gradients."""
+"""Tools for the graph, as in `torch.autograd.graph`: hooks on saved tensors, edges, hooks on several gradients."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..autograd.hooks import RemovableHandle
+from ..autograd.node import Node, edge_of
+from ..autograd.roots import GradientEdge
+from ..autograd.saved import changed, unwatched
 from ..tensor.memory import KEEPERS
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
-from .hooks import RemovableHandle
-from .node import Node, edge_of
-from .roots import GradientEdge
-from .saved import changed, unwatched
 
 __all__ = [
     "GradientEdge",
@@ -59,11 +59,11 @@ def increment_version(tensor: Any) -> None:
 
 
 class saved_tensors_hooks:  # noqa: N801 - torch's name
-    """Within it, what operations save for backward is packed by `pack_hook`, and `unpack_hook` gives it back.
+    """Within it, `pack_hook` packs the tensors that operations save for backward, and `unpack_hook` gives them back.
 
     ``pack_hook(tensor)`` may return anything; ``unpack_hook`` gets it when the backward pass needs the tensor, and must
-    return a Tensor with the same values, shape and dtype. Where such blocks are nested, the innermost is used. Neither
-    hook may write to a tensor it is given.
+    return a Tensor with the same values, shape and dtype. If such blocks are nested, the innermost is used. Neither
+    hook may write to the tensor it gets.
 
     >>> import pullback
     >>> kept = []
@@ -96,7 +96,7 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
-    """Within it, what operations save is kept in the computer's own memory, in a copy of its own.
+    """Within it, the tensors that operations save are kept as copies in the host's memory.
 
     pin_memory, device_type: without effect; in PyTorch they choose how the copy is made on a GPU.
 
@@ -114,7 +114,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
 
 
 class _Kept:
-    """A saved tensor; from the first write to its memory on, a clone of what it was."""
+    """A saved tensor; from the first write to its memory on, a clone of its old values."""
 
     __slots__ = ("__weakref__", "cloned", "saved", "version")
 
@@ -131,7 +131,7 @@ class _Kept:
 
 
 class _Mutable:
-    """All that `allow_mutation_on_saved_tensors` has saved; ``len()`` says how many tensors had to be cloned."""
+    """All tensors that `allow_mutation_on_saved_tensors` has saved; ``len()`` is the number of cloned ones."""
 
     def __init__(self) -> None:
         self._all: list[weakref.ref[_Kept]] = []
@@ -140,7 +140,7 @@ class _Mutable:
         self._over = False
 
     def pack(self, t: Tensor) -> _Kept:
-        """Save a tensor; if it is saved already as it is now, both share what is kept, and the clone."""
+        """Save a tensor; if its present version is saved already, both share the entry and the clone."""
         memory, array = t._share_version(), t._data
         place = (array.__array_interface__["data"][0], array.strides) if type(array) is np.ndarray else object()
         key = (id(memory), t._version, place, array.shape, array.dtype)
@@ -160,7 +160,7 @@ class _Mutable:
         return kept
 
     def unpack(self, kept: _Kept) -> Tensor:
-        """The tensor as it was when it was saved."""
+        """The tensor with its values at the time of saving."""
         if self._over:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
@@ -179,7 +179,7 @@ class _Mutable:
         return sum(kept.cloned for ref in self._all if (kept := ref()) is not None)
 
     def clear(self) -> None:
-        """Forget everything; nothing that was saved can be used afterwards."""
+        """Forget everything; no saved tensor can be used afterwards."""
         self._over = True
         own = {keep for _, keep in self._keepers}
         for memory, _ in self._keepers:
@@ -221,7 +221,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutable]:
 
 
 class disable_saved_tensors_hooks:  # noqa: N801 - torch's name
-    """Within it, `saved_tensors_hooks` raises a RuntimeError with this message; so does this where one is on."""
+    """Within it, `saved_tensors_hooks` raises a RuntimeError with this message; so does this if one is active."""
 
     def __init__(self, error_message: str) -> None:
         self._message = error_message
@@ -264,7 +264,7 @@ class _Handles:
 
 
 class _State:
-    """Which gradients of some tensors are known already, for each backward pass that runs.
+    """The gradients of some tensors that are known already, for each running backward pass.
 
     It holds neither the passes nor the nodes. The tensors' hooks hold it.
     """
@@ -275,7 +275,7 @@ class _State:
         self._known: weakref.WeakKeyDictionary[Any, tuple[list[Tensor | None], int]] = weakref.WeakKeyDictionary()
 
     def first(self) -> bool:
-        """Whether the gradient that is known now is the first in its pass."""
+        """Whether this gradient is the first known in its pass."""
         running = thread.modes.running_pass
         with self._lock:
             seen = running in self._known
@@ -295,7 +295,7 @@ class _State:
             return grads
 
     def _reached(self, running: Any) -> int:
-        """How many of the gradients a pass will compute."""
+        """The number of the gradients that a pass will compute."""
         return sum(node is not None and running.reaches(node) for node in (ref() for ref in self._nodes))
 
 

@@ -1,8 +1,8 @@
 """Backward passes within backward passes, to any depth.
 
 A backward that calls `backward` runs the inner pass at once, on top of the outer one. Python's stack holds about a
-hundred of them. When it is half full, the next pass runs in a new thread with an empty stack while this thread waits.
-The new thread has the modes and the context variables of the waiting one, and only one of them runs at any time.
+hundred such passes. When it is half full, the next pass runs in a new thread with an empty stack while this thread
+waits. The new thread has the modes and the context variables of the waiting one, and only one of them runs at any time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_deep() -> bool:
 
 
 def on_an_empty_stack(work: Callable[[], T]) -> T:
-    """Do some work in a new thread while this one waits; its result is returned, its error raised."""
+    """Do some work in a new thread while this one waits; return its result or raise its error."""
     result: list[T] = []
     raised: list[BaseException] = []
     begin, done = threading.Event(), threading.Event()

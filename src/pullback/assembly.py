@@ -1,0 +1,24 @@
+"""What a room calls and a room above it has: each such function is handed down here, and nowhere else.
+
+Imports point down. Where the heart, or the table, needs something from above, it has a class with a place for it; this
+file, which is loaded with the package, fills those places.
+"""
+
+from __future__ import annotations
+
+from .autograd.api import Batches
+from .autograd.saved import Details
+from .diagnose import misuse
+from .func.vectorize import vmap
+from .ops.index.subscripts import put_into_base
+from .ops.make.conversion import to, to_copy
+from .table.calls import see_all
+from .table.narrow import Conversion
+from .table.writing import Through
+from .tensor.overrides import ACTIVE
+
+Batches.vmap = staticmethod(vmap)
+Details.of_freed, Details.of_written = misuse.of_freed, misuse.of_written
+Conversion.to, Conversion.copied = staticmethod(to), to_copy.op
+Through.op = put_into_base.op
+ACTIVE.told.append(see_all)

@@ -1,0 +1,68 @@
+"""Every size from which on the library computes in another way, and the small one that tests lower it to.
+
+The samples of the table are small, so that most of them never meet the code for large arrays. `pytest --low-thresholds`
+runs any tests with all of these sizes lowered; `tests/house/test_thresholds.py` holds that none is missing here.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+# The name of each threshold, and its value in a run for large arrays.
+LOWERED = {
+    "kernels.masks._LARGE": 1,
+    "kernels.matrices._BLOCK": 2,
+    "kernels.positions._FEW": 0,
+    "kernels.positions._LONG": 1,
+    "kernels.positions._VERY_LONG": 2,
+    "kernels.taps._BLOCK": 2,
+    "kernels.taps._MANY": 1,
+    "kernels.taps._RUNS": 1,
+    "ops.elementwise.analysis._LARGE": 1,
+    "ops.elementwise.arithmetic._BLOCK": 2,
+    "ops.elementwise.limits._LARGE": 1,
+    "ops.products.distances._AT_ONCE": 2,
+    "ops.reduce.sorting._LONG": 2,
+    "ops.reduce.sorting._SHORTEST": 2,
+    "ops.reduce.sorting._TIMES": 1,
+    "ops.reduce.sums._LONG": 1,
+    "ops.shape.rearranging._FEW": 1,
+    "ops.sparse.pattern._BLOCK": 2,
+    "nn.functional.gaussian._BLOCK": 2,
+    "nn.functional.images.pooling._BLOCK": 2,
+    "nn.functional.images.trilinear._COLUMNS": 2,
+    "tensor.arrays._SMALL": 1,
+    "optim.sweep.BLOCK": 64,
+    "optim.sweep.JOINED": 16,
+    "compile.plan.plan._LARGE": 1,
+    "compile.backends.blocks.BLOCK": 4,
+    "compile.backends.blocks._PARALLEL": 8,
+    "compile.backends.c_source.BLOCK": 4,
+    "compile.backends.c_source._PIECE": 8,
+}
+
+# What is written in the same way, and is no such size.
+OTHERS = {
+    "ops.make.random._FIRST_SEED": "a seed",
+    "ops.products.distances._MANY": "as in torch, it decides how exact the result is",
+    "ops.reduce.sums._LARGEST_HALF": "a number of float16",
+    "nn.functional.images.trilinear._GAP": "a distance in memory",
+    "compile.trace.closure._DEEPEST": "how deep it looks",
+    "compile.compiled._MANY": "a bound of a cache",
+    "compile.compiled._MOST": "a bound of a cache",
+    "compile.plan.fuse.STEPS_PER_LOOP": "a length of programs",
+    "compile.plan.saving.COST_LIMIT": "a cost",
+    "compile.backends.c_source.VECTOR": "bytes of a register",
+    "compile.backends.steps.COSTLY": "a cost",
+    "compile.backends.cache.LIMIT": "a size on disk",
+}
+
+
+def lower() -> None:
+    """Lower all of them, for the rest of the process."""
+    for name, value in LOWERED.items():
+        module, _, constant = name.rpartition(".")
+        home = importlib.import_module(f"pullback.{module}")
+        if not hasattr(home, constant):
+            raise AttributeError(f"pullback.{name} is gone: tests/thresholds.py lists it")
+        setattr(home, constant, value)
