@@ -18,6 +18,7 @@ from ..tensor.memory import INFERENCE
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
+from ..tensor.views import refuse_memory
 from .compiled_node import CompiledNode
 from .function_class import held, of_tensors, tell
 from .in_words import explained
@@ -116,6 +117,12 @@ class Compiled:
         return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
 
     def _run(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        problem = self._refused_writes(entry, tensors) if entry.traced.written else None
+        if problem is not None:
+            if not self._fallback:
+                raise problem
+            self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
+            return self.traced_function(*args, **kwargs)
         found = entry.forward.run(*[t._data for t in tensors])
         saved: Sequence[Any] = ()
         if entry.direct:
@@ -127,6 +134,22 @@ class Compiled:
         if entry.tracked:
             self._connect(entry, args, kwargs, tensors, results, saved)
         return entry.rebuilt(results)
+
+    def _refused_writes(self, entry: Entry, tensors: list[Tensor]) -> TraceError | None:
+        """The error of an input that is written to and shares memory with another; raises if it is read-only."""
+        for i, _ in entry.traced.written:
+            refuse_memory(tensors[i]._data, one_value=True)
+        shared = entry.shared_memory(tensors)
+        if shared is None:
+            return None
+        name, other = (entry.environment.label(tensors[i]) or f"argument {i}" for i in shared)
+        line = dict(zip((i for i, _ in entry.traced.written), entry.traced.lines, strict=True))[shared[0]]
+        return TraceError(
+            f"compile: {name} is written to in place, and shares memory with {other}, which a program takes for "
+            f"another tensor\n{line}"
+            "  What to do: pass one of them and take the other from it in the function, or pass a clone(); or let "
+            "such a function run as it is written, with fallback=True."
+        )
 
     def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
         """The results and the saved values, if results are arguments or equal, or arguments are written to."""
@@ -285,7 +308,9 @@ def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bo
         data = t._data
         if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
             return False
-    return all(tensors[i] is t for t, i in entry.shared) and entry.environment.holds_still()
+    if not all(tensors[i] is t for t, i in entry.shared) or not entry.environment.holds_still():
+        return False
+    return entry.lies_as_before(tensors)
 
 
 def _called(

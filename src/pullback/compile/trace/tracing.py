@@ -45,7 +45,8 @@ class Traced(NamedTuple):
     `tracked` lists the numbers of the results that require grad. cotangents: the values of their cotangents; gradients:
     the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. written: the
     arguments that are written to, with the written values. lines: the places in the user's code.
-    tree: the nesting of the results.
+    tree: the nesting of the results. layouts: whether it holds only for tensors of the same strides as the given ones; whole:
+    and only if these are all of their memory.
     """
 
     arguments: list[Value]
@@ -61,6 +62,8 @@ class Traced(NamedTuple):
     tree: Any
     lowered: Lowered
     problem: str
+    layouts: bool
+    whole: bool
 
 
 def trace(
@@ -107,6 +110,8 @@ def trace(
         found.tree,
         lowered,
         found.problem,
+        level.layouts,
+        level.whole,
     )
 
 
