@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..interpreters.traced import is_whole
+from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .plan.fuse import LoopStage, schedule
 from .plan.plan import Plan
@@ -40,7 +41,7 @@ class Entry:
 
     def __init__(
         self,
-        call: Callable[[Sequence[Tensor]], Any],
+        call: Callable[..., Any],
         given: Sequence[Tensor],
         environment: Environment,
         recorded: bool,
@@ -141,6 +142,11 @@ class Entry:
     ) -> Plan:
         backend, threads = self.options
         return Plan(stages, inputs, outs, backend=backend, threads=threads, fresh=fresh, given_away=gradients)
+
+    def again(self, by: Sequence[Tensor]) -> list[Tensor]:
+        """Run the function as it is written, and as it was when it was traced, on other tensors."""
+        result = self._call(by[: self.reached], traced=False)
+        return [t for t in leaves(result) if isinstance(t, Tensor)]
 
     # Backward ---------------------------------------------------------------------------------------------------------
 
