@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import sys
 import threading
 import warnings
@@ -1102,3 +1103,32 @@ def test_programs_are_kept_for_a_bounded_number_of_signatures(monkeypatch: pytes
     assert len(compiled._entries) == 5
     assert compiled(pullback.ones(2), 0).tolist() == [0, 0]
     assert len(compiled._entries) == 5
+
+
+# Digits ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", [None, "numpy", "c"])
+@pytest.mark.parametrize("whole", [pullback.int8, pullback.int64])
+@pytest.mark.parametrize(
+    ("fn", "expected"),
+    [
+        (lambda x, n: n**x, math.sqrt(3) * math.log(3)),
+        (pullback.xlogy, math.log(3)),
+        (pullback.special.xlog1py, math.log(4)),
+    ],
+    ids=["power", "xlogy", "xlog1py"],
+)
+def test_integers_beside_double_precision_keep_its_digits(fn: Any, expected: float, whole: Any, backend: Any) -> None:
+    if backend == "c" and not c.available():
+        pytest.skip("no C compiler")
+    fast = fn if backend is None else pullback.compile(lambda x, n: fn(x, n), backend=backend)
+    for form in ([3], 3):
+        x = pullback.tensor([0.5], dtype=pullback.float64, requires_grad=True)
+        n = pullback.tensor(form, dtype=whole)
+        for create_graph in (False, True):
+            (g,) = pullback.autograd.grad(fast(x, n).sum(), x, create_graph=create_graph)
+            assert g.item() == pytest.approx(expected, rel=1e-14)
+        assert pullback.func.jvp(lambda x: fn(x, n), (x.detach(),), (pullback.ones_like(x),))[1].item() == (  # noqa: B023
+            pytest.approx(expected, rel=1e-14)
+        )

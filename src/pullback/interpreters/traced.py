@@ -374,13 +374,15 @@ def is_whole(array: Any) -> bool:
 
 
 def _merges(source: Any, outs: Sequence[Tensor], examples: Sequence[Any]) -> bool:
-    """Whether a view has other steps through memory than its source: whether there is one depends on these."""
+    """Whether a view has other axes than its source: whether there is such a view depends on how the source lies."""
     if not isinstance(source, Ref):
         return False
     known = examples[source.number]
-    outs = [out for out in outs if out._data.size == known.size]
-    steps = [s for s, n in zip(known.strides, known.shape, strict=True) if n > 1]
-    return any(s not in steps for out in outs for s, n in zip(out._data.strides, out._data.shape, strict=True) if n > 1)
+    return any(_axes(out._data) != _axes(known) for out in outs if out._data.size == known.size)
+
+
+def _axes(array: Any) -> list[tuple[int, int]]:
+    return sorted((n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
 
 
 def open_traces() -> bool:
