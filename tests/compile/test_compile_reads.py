@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import datetime
 import functools
 import io
 import itertools
 import math
+import operator
 import os
 import random
+import re
 import sys
 import time
 import types
@@ -549,6 +552,17 @@ def test_an_iterator_of_its_own_is_no_outside_one() -> None:
         return x * total * next(itertools.count(2))
 
     assert compiled(fn)(ones()).tolist() == [10, 10]
+
+
+def test_functions_in_c_that_depend_on_their_arguments_alone_are_called() -> None:
+    given = Frozen(2.0)
+
+    def fn(x: Tensor) -> Tensor:
+        found = sorted({"b": 2, "a": 1}.items(), key=operator.itemgetter(1))
+        kept = copy.deepcopy(given).value + math.sqrt(4) + len(re.findall("a", "aa")) + float("1") + np.hypot(3, 4)
+        return x * kept + found[0][1] + functools.reduce(operator.add, [1, 2])
+
+    assert compiled(fn)(ones()).tolist() == fn(ones()).tolist() == [16, 16]
 
 
 def test_with_fallback_such_a_call_is_made_each_time() -> None:

@@ -121,8 +121,9 @@ def _refused(function: Any) -> str:
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType):
         module = function.__module__
-    else:
-        module = (owner if isinstance(owner, type) else type(owner)).__module__
+    else:  # the class that has the method
+        kind = owner if isinstance(owner, type) else type(owner)
+        module = next((base for base in kind.__mro__ if function.__name__ in vars(base)), kind).__module__
     root, _, rest = str(module).partition(".")
     if root == "numpy" and rest.startswith("random"):
         return "random numbers"
