@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.context import FunctionNode
+from ..diagnose.watch import Watch
 from ..interpreters.traced import TraceError
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
@@ -28,7 +30,6 @@ from .trace.closure import Environment
 from .trace.holders import constant
 from .trace.mutations import FirstUseError, State
 from .trace.tracing import Argument, NotTracedError
-from .trace.watch import Watch
 
 _MANY = 64
 """The number of signatures that is told about."""
@@ -329,7 +330,12 @@ def _called(
     if not traced:
         return fn(*args, **kwargs)
     state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
-    watch = Watch(environment, state)
+
+    def began(frame: types.FrameType) -> None:
+        environment.visit(frame)
+        state.note_reached()
+
+    watch = Watch(began, environment.codes, TraceError)
     first: TraceError | None = None
     result = None
     try:
@@ -341,9 +347,9 @@ def _called(
             raise
     finally:
         problem = state.changed()
-    problem = first or watch.problem or problem
-    if problem is not None:
-        raise problem
+    found = first or watch.problem or problem
+    if found is not None:
+        raise found
     return result
 
 

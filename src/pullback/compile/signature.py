@@ -198,7 +198,7 @@ class Entry:
 def shares(a: Array, b: Array) -> bool:
     """Whether two arrays have an element in common; yes, where that takes long to find out."""
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

@@ -284,7 +284,8 @@ class Trace(Level):
 
     def assign(self, t: Tensor, new: Payload) -> None:
         self.layouts = True  # they decide what is a view and what is a copy
-        base, steps = t, []
+        base = t
+        steps: list[Any] = []
         while base._view is not None:
             if base._view.op is not None:
                 steps.insert(0, (base._view.op, base._view.args))

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnose.watch import is_python
 from ...interpreters.traced import TraceError, refused
 from ...tensor.tensor import Tensor
 from .holders import PLAIN, Guards, content, contents, is_object, restore, same_contents
@@ -147,11 +148,11 @@ class Environment:
             self._labels[id(cell)] = name
             self.guards.add(cell)
             yield name, content(cell)
-        if not is_library(fn.__module__):
+        if _is_users(fn):
             yield from self._named(fn.__code__, fn.__globals__)
         yield from [("a default", v) for v in fn.__defaults__ or ()]
         yield from (fn.__kwdefaults__ or {}).items()
-        if fn.__dict__:
+        if fn.__dict__ and _is_users(fn):
             self.guards.add(fn.__dict__)
             yield from ((f"{fn.__name__}.{k}", v) for k, v in fn.__dict__.items())
 
@@ -201,9 +202,8 @@ class Environment:
         made = {} if made is None else made
         if isinstance(value, Tensor):
             return by.get(id(value), value)
-        if frozen and id(value) in self._holds and not isinstance(value, (type, types.ModuleType)):
-            pass
-        elif not self._holds.get(id(value), False):
+        known = frozen and id(value) in self._holds and not isinstance(value, (type, types.ModuleType))
+        if not known and not self._holds.get(id(value), False):
             return value
         if id(value) not in made:
             made[id(value)] = value  # a way back to this value while its copy is being made
@@ -253,7 +253,8 @@ class Environment:
             return value
         if not is_object(value):  # an array, bytes
             return self._frozen_copy(value, held) if frozen else value
-        instance = made[id(value)] = type(value).__new__(type(value)) if _is_namespace(value) else _blank(value)
+        kind: Any = type(value)
+        instance = made[id(value)] = kind() if kind is types.SimpleNamespace else object.__new__(kind)
         for name, part in held.items():
             if name in getattr(value, "__dict__", ()):
                 instance.__dict__[name] = again(part)
@@ -263,7 +264,7 @@ class Environment:
 
     def _function_again(self, value: Any, again: Any) -> Any:
         space = value.__globals__
-        if not is_library(value.__module__):
+        if _is_users(value):
             names = [n for n in _names_in(value.__code__) if n in space]
             changed = {n: again(self.guards.named(space, n)) for n in names}
             if any(changed[n] is not space[n] for n in names):
@@ -300,11 +301,7 @@ class Environment:
 
 def is_compiled(value: Any) -> bool:
     """Whether it is a compiled function or module. Other classes may answer for any attribute, so none is asked."""
-    return is_object(value) and ("traced_function" in vars(type(value)) or "traced_function" in _own(value))
-
-
-def _own(value: Any) -> Any:
-    return getattr(value, "__dict__", ())
+    return is_object(value) and "traced_function" in {*vars(type(value)), *getattr(value, "__dict__", ())}
 
 
 class Consumed:
@@ -334,15 +331,6 @@ def is_iterator(value: Any) -> bool:
     return hasattr(type(value), "__next__")
 
 
-def _is_namespace(value: Any) -> bool:
-    return type(value) is types.SimpleNamespace
-
-
-def _blank(value: Any) -> Any:
-    """An object of the same class, with nothing set."""
-    return object.__new__(type(value))
-
-
 def as_written(label: str) -> str:
     """The name of a parameter, buffer or module of a module as a user writes it."""
     return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", label)
@@ -367,7 +355,11 @@ def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def names_of(fn: types.FunctionType) -> list[str]:
     """The global names that a function written by the user mentions; library functions are not looked into."""
-    return [] if is_library(fn.__module__) else _names_in(fn.__code__)
+    return _names_in(fn.__code__) if _is_users(fn) else []
+
+
+def _is_users(fn: types.FunctionType) -> bool:
+    return not is_library(fn.__module__) and not is_python(fn.__code__)
 
 
 def is_library(module: Any) -> bool:

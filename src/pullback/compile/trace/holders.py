@@ -20,7 +20,7 @@ PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 _RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 _BYTES = (bytearray, array)
 _LAZY = frozenset(
-    ("__dict__", "__weakref__", "__doc__", "__annotations__", "__annotate__", "__annotations_cache__", "_abc_impl")
+    "__dict__ __weakref__ __doc__ __annotations__ __annotate__ __annotations_cache__ __slotnames__ _abc_impl".split()
 )
 """Attributes of classes that Python itself sets when it likes."""
 
@@ -66,7 +66,8 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
         values: Any = [*before.values()] if holder.dtype.hasobject else np.frombuffer(before[""], holder.dtype)
         np.copyto(holder, np.array(values, holder.dtype).reshape(holder.shape))
     elif isinstance(holder, _BYTES):
-        holder[:] = type(holder)(before[""]) if isinstance(holder, bytearray) else array(holder.typecode, before[""])
+        held: Any = holder
+        held[:] = bytearray(before[""]) if isinstance(holder, bytearray) else array(holder.typecode, before[""])
     elif isinstance(holder, _RANDOM):
         _bits(holder).state = pickle.loads(before[""])
     else:
@@ -152,7 +153,8 @@ def constant(value: Any) -> Any:
         return (kind, *map(constant, value))
     if isinstance(value, frozenset):
         return (kind, frozenset(map(constant, value)))
-    if kind.__eq__ is object.__eq__ or not is_object(value):
+    by_identity: Any = object.__eq__
+    if kind.__eq__ is by_identity or not is_object(value):
         return (kind, value)
     parts = (contents(value) or {}).items()
     return (kind, value, *((name, constant(part)) for name, part in parts if part.__hash__ is not None))
@@ -286,12 +288,7 @@ class _Comparison:
         """The function."""
         if self._empty:
             self.add(*self._empty)
-        if not self._lines:
-            return _nothing_to_compare
-        text = f"def hold():\n    try:\n{''.join(self._lines)}    except (LookupError, ValueError): return False\n"
+        lines = "".join(self._lines) or "        pass\n"
+        text = f"def hold():\n    try:\n{lines}    except (LookupError, ValueError): return False\n"
         exec(f"{text}    return True\n", self._space)
         return self._space["hold"]
-
-
-def _nothing_to_compare() -> bool:
-    return True

@@ -1,9 +1,8 @@
-"""Watches a function while it is traced: what its code names, and which functions of Python and of C it calls.
+"""Watches a function while it runs: the code that begins to run, and calls of functions in C that give what they like.
 
-A trace runs the function once, so what it reads must be guarded and what it calls must give the same again. Names are
-looked at when the code that has them begins to run. A call of a function in C that is not known to depend on its
-arguments alone is refused with its line: clocks, random numbers, files, the environment. The hook is Python's own for
-profilers, which sees every call in this thread; a profiler that was there is put back afterwards.
+A function in C is known by its module: most depend on their arguments alone. Any other is refused with its line:
+clocks, random numbers, files, the environment, and modules that are not known. The hook is Python's own for profilers,
+which sees every call in this thread; a profiler that was there is put back afterwards.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ import os
 import sys
 import sysconfig
 import types
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
-from ...diagnose.places import formatted, is_ours, place_of
-from ...interpreters.traced import TraceError
-from .closure import Environment
-from .mutations import State
+from .places import formatted, is_ours, place_of
 
-_PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
-_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
+_PYTHON = (*{sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}, "<frozen ")
+_INSTALLED = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 _COMPUTES = ("numpy", "scipy")
 """Their functions depend on their arguments, but for random numbers, whose state is compared."""
 
@@ -42,17 +39,28 @@ _REFUSED = {
 _REASONS = {"time": "the time", "random": "random numbers", "io": "files and the terminal", "os": "the environment"}
 
 
-class Watch:
-    """A context in which calls are watched. `problem` is the last that was refused, also if the function caught it."""
+def is_python(code: types.CodeType) -> bool:
+    """Whether code belongs to Python's own library."""
+    file = code.co_filename
+    return file.startswith(_PYTHON) and not any(part in file for part in _INSTALLED)
 
-    def __init__(self, environment: Environment, state: State) -> None:
-        self._environment, self._state = environment, state
-        self._seen = set(environment.codes)
+
+class Watch:
+    """A context in which calls are watched.
+
+    began: called with the frame of each code that begins to run, once, if it is the user's and none of `known`. error:
+    the class of what is raised. `problem` is the last that was refused, also if the function caught it.
+    """
+
+    def __init__(
+        self, began: Callable[[types.FrameType], None], known: Iterable[types.CodeType], error: type[Exception]
+    ) -> None:
+        self._began, self._seen, self._error = began, set(known), error
         self._ours: dict[types.CodeType, bool] = {}
-        self.problem: TraceError | None = None
+        self.problem: Exception | None = None
 
     def __enter__(self) -> Watch:
-        self._before = sys.getprofile()
+        self._before = cast(Any, sys.getprofile())
         if self._before is not None and not callable(self._before):
             self._before.disable()
         self._collects = gc.isenabled()
@@ -78,9 +86,8 @@ class Watch:
                     self._refuse(frame, arg, why)
         elif event == "call" and code not in self._seen:
             self._seen.add(code)
-            if not self._is_ours(code, frame) and not code.co_filename.startswith(_PYTHON):
-                self._environment.visit(frame)
-                self._state.note_reached()
+            if not self._is_ours(code, frame) and not is_python(code):
+                self._began(frame)
 
     def _is_ours(self, code: types.CodeType, frame: types.FrameType) -> bool:
         """Whether code belongs to this library, or to what it computes with."""
@@ -94,11 +101,11 @@ class Watch:
     def _refuse(self, frame: Any, function: Any, why: str) -> None:
         name = getattr(function, "__qualname__", repr(function))
         at = frame
-        while at.f_back is not None and at.f_code.co_filename.startswith(_PYTHON + _INSTALLED):
+        while at.f_back is not None and (is_python(at.f_code) or any(p in at.f_code.co_filename for p in _INSTALLED)):
             at = at.f_back
         if self._is_ours(at.f_code, at):  # it asked on its own account
             return
-        self.problem = TraceError(
+        self.problem = self._error(
             f"compile: {name}() is called, which depends on {why} and not on its arguments alone: it would be called "
             f"once and not in every call\n{formatted([place_of(at)])}"
             "  What to do: call it outside, and pass what it gives as an argument; or let such a function run as it "
