@@ -18,6 +18,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -563,6 +564,21 @@ def test_functions_in_c_that_depend_on_their_arguments_alone_are_called() -> Non
         return x * kept + found[0][1] + functools.reduce(operator.add, [1, 2])
 
     assert compiled(fn)(ones()).tolist() == fn(ones()).tolist() == [16, 16]
+
+
+def test_a_module_that_is_imported_by_the_function_may_ask_for_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_of_a_test.py").write_text("import time\nSTARTED = time.time()\nSCALE = 3.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def fn(x: Tensor) -> Tensor:
+        import module_of_a_test  # type: ignore[import-not-found]
+
+        return x * module_of_a_test.SCALE
+
+    assert compiled(fn)(ones()).tolist() == [3, 3]
+    del sys.modules["module_of_a_test"]
 
 
 def test_with_fallback_such_a_call_is_made_each_time() -> None:

@@ -65,6 +65,7 @@ class Watch:
             self._before.disable()
         self._collects = gc.isenabled()
         gc.disable()  # whoever watches the collector is not called by the function
+        self._outside = sys._getframe(1)
         sys.setprofile(self._see)
         return self
 
@@ -86,7 +87,7 @@ class Watch:
                     self._refuse(frame, arg, why)
         elif event == "call" and code not in self._seen:
             self._seen.add(code)
-            if not self._is_ours(code, frame) and not is_python(code):
+            if not self._is_ours(code, frame) and not is_python(code) and not self._is_imported(frame):
                 self._began(frame)
 
     def _is_ours(self, code: types.CodeType, frame: types.FrameType) -> bool:
@@ -98,12 +99,20 @@ class Watch:
             found = self._ours[code] = is_ours(frame) or root in _COMPUTES or python
         return found
 
+    def _is_imported(self, frame: Any) -> bool:
+        """Whether a frame runs because a module is imported, which happens once in any case."""
+        while frame is not None and frame is not self._outside:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                return True
+            frame = frame.f_back
+        return False
+
     def _refuse(self, frame: Any, function: Any, why: str) -> None:
         name = getattr(function, "__qualname__", repr(function))
         at = frame
         while at.f_back is not None and (is_python(at.f_code) or any(p in at.f_code.co_filename for p in _INSTALLED)):
             at = at.f_back
-        if self._is_ours(at.f_code, at):  # it asked on its own account
+        if self._is_ours(at.f_code, at) or self._is_imported(frame):  # it asked on its own account
             return
         self.problem = self._error(
             f"compile: {name}() is called, which depends on {why} and not on its arguments alone: it would be called "
