@@ -65,12 +65,13 @@ class Watch:
             self._before.disable()
         self._collects = gc.isenabled()
         gc.disable()  # whoever watches the collector is not called by the function
-        self._outside = sys._getframe(1)
+        self._outside = cast(Any, sys._getframe(1))
         sys.setprofile(self._see)
         return self
 
     def __exit__(self, *exc: object) -> None:
         sys.setprofile(None)
+        self._outside = None  # with all that its variables hold
         if self._collects:
             gc.enable()
         if callable(self._before):
