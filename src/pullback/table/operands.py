@@ -189,6 +189,11 @@ def floating(input: Any) -> Any:
     return input if input.dtype.kind in "fcV" else input.astype(dtypes.default())
 
 
+def one_beside(value: Any, like: Any) -> Any:
+    """1, in the dtype of `like` where `value` is of integers: beside it they keep the digits of that dtype."""
+    return 1 if value.dtype.kind in "fcV" else np.ones_like(like)
+
+
 def plain(value: Any) -> Any:
     """The value without its derivative, for masks: the payload of a Tensor, or the detached Tensor of a transform."""
     if isinstance(value, Lifted):

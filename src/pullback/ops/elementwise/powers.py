@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...table.entry import composite, elementwise, front
-from ...table.operands import NUMBERS, Operation, is_number, need, plain
+from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
@@ -122,13 +122,13 @@ def _is_complex(value: Any) -> bool:
 def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     # d/dn x**n = x**n log x, and 0 at x = 0 where n >= 0, the limit
     if out.dtype.kind == "c" and not _is_complex(input):  # the logarithm of a negative number is complex
-        input = np.add(input, 0j)
+        input = np.add(input, 0j if is_number(input) else np.zeros_like(out))
     if is_number(input) and input != 0:
         return g * (out * np.log(input).item())
     zero = np.logical_and(np.equal(plain(input), 0), np.greater_equal(np.real(plain(other)), 0))
     if is_number(input):  # it is 0
         input = np.zeros_like(plain(out))
-    return g * (out * np.log(np.where(zero, 1, input)))
+    return g * (out * np.log(np.where(zero, one_beside(input, out), input)))
 
 
 _pow = elementwise(
