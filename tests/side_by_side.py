@@ -26,7 +26,8 @@ def plain(value: Any, rounded: bool = True) -> Any:
     rounded: elements have five digits, so that what differs by rounding only is equal.
     """
     if hasattr(value, "grad_fn"):
-        elements = np.asarray(value.detach().numpy())
+        narrow = str(value.dtype).endswith("bfloat16")  # torch makes no array of it
+        elements = np.asarray((value.float() if narrow else value).detach().numpy())
         if rounded and elements.dtype.kind in "fc":
             elements = np.array([float(f"{z:.5g}") for z in elements.real.ravel()]).reshape(elements.shape) + (
                 1j * elements.imag if elements.dtype.kind == "c" else 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor.adding import summed
 from .sliding import Array
 
 _BLOCK = 1 << 16  # elements computed at a time, so that they stay in the processor's cache
@@ -174,7 +175,7 @@ def applied(maps: Sequence[Taps | None], values: Array) -> Array:
     totals = tuple(axis for axis, m in todo if m.total)
     out: Array = values.astype(np.float32) if dtype == np.float16 else values
     if totals:
-        out = np.add.reduce(out, axis=totals, keepdims=True)
+        out = summed(out, totals, True)
     todo = [(axis, m) for axis, m in todo if not m.total]
     for axis, m in [(axis, m) for axis, m in todo if m.outputs < m.inputs]:
         out = m(out, axis)

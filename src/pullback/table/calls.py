@@ -24,7 +24,7 @@ from .levels import highest, inner, interpreted, mapped
 from .narrow import in_float32
 from .nodes import OpNode, Plan
 from .op import Op
-from .operands import cast, common_dtype
+from .operands import cast, common_dtype, refuse_infinite
 from .out import write_out
 
 _ndarray = np.ndarray
@@ -162,6 +162,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
             return _apply_tuple(op, mask, args, kwargs, r)
         if isinstance(r, np.generic):
             r = np.asarray(r)
+    elif op.contiguous and not r.flags.c_contiguous:
+        r = np.ascontiguousarray(r)
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
     if not (recorded or op.view):
         return wrap(r)
@@ -180,6 +182,8 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
     """The result of `apply` for an operation with several results."""
+    if op.contiguous:
+        r = _like_tuple(r, [np.asarray(part, order="C") for part in r])
     if mask and thread.modes.grad_enabled and any(part.dtype.kind in "fcV" for part in r):
         return record_tuple(op, mask, op.padded(args, kwargs), r)
     return _like_tuple(r, [wrap(part) for part in r])
@@ -285,8 +289,12 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 for i in op.promoted:
                     if type(n := operands[i]) in _NUMBERS:
                         # next to half precision, a number keeps its digits, in the rules as well
-                        fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
+                        fits = (
+                            dtype.char != "e" or op.about.rounds or not op.differentiable or float(np.float16(n)) == n
+                        )
                         operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
+                        if op.about.rounds and dtype.char == "e":
+                            refuse_infinite(n, operands[i])
                 if not exact:
                     args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
         else:
@@ -302,6 +310,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             r = np.asarray(r) if isinstance(r, np.generic) else r
         if dtype.char == "e" and r.dtype.char == "f":
             r = r.astype(dtype)
+        if op.contiguous:
+            r = np.asarray(r, order="C")
         mask &= op.differentiable
         if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
             return record(op, mask, args, r)
@@ -465,7 +475,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    return _joined(op, (tensors, dim), r)
+    return _joined(op, (tensors, dim), r if r.flags.c_contiguous else np.ascontiguousarray(r))
 
 
 def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:

@@ -225,7 +225,7 @@ def elementwise(
     about.refused = about.refused or (NO_UNARY if count == 1 else NO_PAIR)
     op = Op(name, "elementwise" if rules else "constant", forward, params, rules, about, floats=floats)
     op.plans = Plans(op)
-    op.elementwise = True
+    op.elementwise, op.contiguous = True, bool(about.contiguous)
 
     def made(op: Op) -> Callable[..., Any]:
         call = unary(op) if count == 1 else binary(op)
@@ -292,7 +292,7 @@ def pointwise(**given: Any) -> Any:
 
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, given)
-        op.elementwise = True
+        op.elementwise, op.contiguous = True, bool(op.about.contiguous)
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)

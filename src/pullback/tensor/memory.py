@@ -244,6 +244,15 @@ class Payload:
         return None
 
     @property
+    def layout(self) -> np.ndarray[Any, Any] | None:
+        """An array that lies in memory as the values would outside of the transform, if that is known."""
+        return None
+
+    def offset(self) -> int:
+        """How many elements lie before the first, in the memory that `as_strided` sees: the tensor alone."""
+        return 0
+
+    @property
     def ctypes(self) -> Any:
         """The address of the values inside."""
         return self._no_array() if self.inside is None else self.inside._data.ctypes
@@ -308,7 +317,8 @@ def same_memory(a: Any, b: Any) -> bool:
 
 
 def innermost(data: Any) -> Any:
-    """The innermost payload inside those of transforms: an array, or a payload that holds no other."""
+    """The innermost payload within those of transforms: an array, or a payload that knows of none."""
     while isinstance(data, Payload) and (held := data.inside) is not None:
         data = held._data
-    return data
+    layout = data.layout if isinstance(data, Payload) else None
+    return data if layout is None else layout

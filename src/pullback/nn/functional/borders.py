@@ -24,6 +24,7 @@ def _turned(pad: Any) -> Any:
 
 
 @special(
+    contiguous=False,
     home="nn.functional",
     node="ConstantPadNdBackward0",
     batch="leading",

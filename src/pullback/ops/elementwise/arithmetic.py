@@ -327,6 +327,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @special(
+    contiguous=False,
     inplace=True,
     batch="leading",
     input=lambda g, weight: g * (1 - weight),

@@ -14,7 +14,19 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import METHODS, composite, elementwise, pointwise
-from ...table.operands import FLOATS, NUMBERS, REAL, Operation, floating, index_of, is_number, need, need_both, plain
+from ...table.operands import (
+    FLOATS,
+    NUMBERS,
+    REAL,
+    Operation,
+    floating,
+    index_of,
+    is_number,
+    need,
+    need_both,
+    one_beside,
+    plain,
+)
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from ...tensor.tensor import Tensor
 from .bessel import by_scipy, scipy_special
@@ -55,7 +67,7 @@ def _by_factor(g: Any, input: Any, other: Any, logarithm: Any, edge: int) -> Any
     corner = np.logical_and(np.equal(plain(input), 0), np.less_equal(plain(other), edge))
     if is_number(other):
         return np.where(corner, 0, g * _of(logarithm, other))
-    return g * logarithm(np.where(corner, edge + 1, other))
+    return g * logarithm(np.where(corner, (edge + 1) * one_beside(other, g), other))
 
 
 def _entr(input: Any) -> Any:

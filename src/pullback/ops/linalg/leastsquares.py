@@ -17,7 +17,7 @@ from ...table.operands import check_matrix, check_same_dtype, data_of
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
-from ...tensor.arrays import quiet
+from ...tensor.adding import summed
 from ...tensor.tensor import Tensor
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
@@ -229,7 +229,7 @@ def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
     solution, rank = np.matmul(adjoint(vh), coordinates), keep.sum(-1)
     residuals = np.empty((0,), s.dtype)
     if squares and m > n and np.all(rank == n):
-        residuals = quiet(np.add.reduce, np.sum, np.square(np.abs(B - np.matmul(A, solution))), axis=-2)
+        residuals = summed(np.square(np.abs(B - np.matmul(A, solution))), axis=-2)
     return LstsqResult(solution, residuals, rank, s)
 
 

@@ -18,10 +18,10 @@ from ...table.entry import linear, special
 from ...table.op import Op
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
-from ...tensor.arrays import summing, wrap_axis
+from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, refuse_unordered, repeated_rule
-from .sums import accumulator, cast_first, products, running
+from .sums import accumulator, cast_first, exact, products, running
 
 CummaxResult = result_type("cummax", "values", "indices")
 CumminResult = result_type("cummin", "values", "indices")
@@ -223,6 +223,7 @@ def _logcumsumexp_rule(g: Any, input: Any, out: Any, dim: Any) -> Any:
         return np.multiply(g, np.exp(np.subtract(input, out)))
     axis = wrap_axis(dim, len(shape))
     lead = (slice(None),) * axis
+    input, out = exact(input), exact(out)  # the falls are small differences, and their exponentials are multiplied
     falls = np.subtract(out[(*lead, slice(None, -1))], out[(*lead, slice(1, None))])
     decay = np.concatenate([np.exp(falls), np.zeros_like(out[(*lead, slice(0, 1))])], axis=axis)
     later = on(_recurrence, g, decay, axis, True)
@@ -263,8 +264,7 @@ def logcumsumexp(input: Any, dim: int) -> Any:
     if not input.ndim:
         return np.array(input)
     if input.dtype.kind in "fV":
-        found = np.logaddexp.accumulate(input, axis=axis, dtype=summing(input.dtype))
-        return found.astype(input.dtype, copy=False)
+        return running(np.logaddexp, input, axis)
     found = np.array(np.moveaxis(input, axis, 0))
     step = 1
     while step < len(found):

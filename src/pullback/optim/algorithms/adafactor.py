@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.adding import summed
 from ...tensor.dtypes import finfo
 from ...tensor.tensor import Tensor
 from ..elementwise import counter
@@ -123,7 +124,7 @@ def _moved(mean: Array, target: Array, weight: float) -> Array:
 
 def _mean(x: Array, axis: int) -> Array:
     """The mean over an axis, which is kept with length 1; 0 if it is empty."""
-    found: Array = np.sum(x, axis=axis, keepdims=True) / max(x.shape[axis], 1)
+    found: Array = summed(x, axis, True) / max(x.shape[axis], 1)
     return found
 
 
