@@ -15,7 +15,7 @@ from ...autograd.api import grad
 from ...interpreters.functions import recording
 from ...interpreters.traced import Trace, TraceError
 from ...table.levels import inner
-from ...tensor.modes import thread
+from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from .lower import Lowered
@@ -151,6 +151,7 @@ class _Numbers(NamedTuple):
     problem: str
 
 
+@restoring
 def _written_down(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
@@ -190,8 +191,9 @@ def _written_down(
 def _without_hooks() -> Iterator[None]:
     """Do not pack what a trace saves: hooks need values."""
     modes = thread.modes
-    before, modes.pack_hooks = modes.pack_hooks, ()
+    before = modes.pack_hooks
     try:
+        modes.pack_hooks = ()
         yield
     finally:
         modes.pack_hooks = before
