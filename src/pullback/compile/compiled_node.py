@@ -14,7 +14,7 @@ from ..autograd.node import FREED, Node, begin, edge_of
 from ..autograd.saved import PackedTuple, pack_all, second_backward, written_since
 from ..interpreters.functions import recording
 from ..tensor.memory import WRITES
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.tensor import Lifted, Tensor, wrap
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class CompiledNode(Node):
         return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
 
 
+@restoring
 def gradients(
     node: CompiledNode, inputs: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
 ) -> list[Tensor | None]:

@@ -41,22 +41,29 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
         modes = thread.modes
         modes.watcher = watched if anomaly else None
         modes.check_nan, modes.check_inf = check_nan, check_inf
-        looks = look_at_tensor in modes.tells_tensors
-        if (anomaly and check_nan) != looks:
-            modes.tells_tensors = _with(modes.tells_tensors, look_at_tensor, not looks)
-            modes.tells_nodes = _with(modes.tells_nodes, look_at_node, not looks)
-            (TENSORS.close if looks else TENSORS.open)()
+        looks = anomaly and check_nan
+        modes.tells_tensors = _with(modes.tells_tensors, look_at_tensor, looks)
+        modes.tells_nodes = _with(modes.tells_nodes, look_at_node, looks)
+        (TENSORS.open if looks else TENSORS.close)("anomaly mode")
         note_places()
 
     def __enter__(self) -> None:
-        self._set(*self._wanted)
+        try:
+            self._set(*self._wanted)
+        except BaseException:
+            self._set(*self._before)
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        self._set(*self._before)
+        try:
+            self._set(*self._before)
+        finally:
+            self._set(*self._before)  # all of it, where an interrupt came
 
 
 def _with(functions: tuple[Any, ...], fn: Any, wanted: bool) -> tuple[Any, ...]:
-    return (*functions, fn) if wanted else tuple(f for f in functions if f is not fn)
+    others = tuple([f for f in functions if f is not fn])
+    return (*others, fn) if wanted else others
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..tensor.modes import restoring
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .reverse import vjp
@@ -190,6 +191,7 @@ def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+@restoring
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of `func` at `primals`, and the function from tangents ``v`` to ``J v``.
 

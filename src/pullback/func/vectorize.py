@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from ..interpreters.batched import Vmap
 from ..ops.make.random import get_rng_state, set_rng_state
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.tensor import Tensor
 from .trees import untracked
@@ -59,6 +59,7 @@ def vmap(
         raise ValueError(errors.message("vmap: chunk_size should be None or greater than 0", found=str(chunk_size)))
 
     @functools.wraps(func)
+    @restoring
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         tree = (*args, kwargs)
         flat = list(leaves(tree))

@@ -180,9 +180,9 @@ def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
 def _saved_for_jvp(ctx: Any) -> Iterator[None]:
     """Have `saved_tensors` return the tensors of `save_for_forward` or, if there are none, of `save_for_backward`."""
     before = ctx._saved, ctx._versions
-    ctx._saved = getattr(ctx, "saved_for_forward", ctx._saved)
-    ctx._versions = tuple(0 if t is None or t._version_of is None else t._version_of.n for t in ctx._saved)
     try:
+        ctx._saved = getattr(ctx, "saved_for_forward", ctx._saved)
+        ctx._versions = tuple(0 if t is None or t._version_of is None else t._version_of.n for t in ctx._saved)
         yield
     finally:
         ctx._saved, ctx._versions = before

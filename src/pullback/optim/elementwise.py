@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import message
+from ..ops.sparse.coo import SparseTensor
 from ..tensor.dtypes import default
 from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
@@ -67,6 +69,15 @@ class Elementwise(Optimizer):
         calls `backward` and returns the loss.
         """
         loss = self._evaluated(closure)
+        for group in self.param_groups:
+            for p in group["params"]:  # all of them, before any is updated
+                if p._grad is not None and isinstance(p._grad, SparseTensor):
+                    raise RuntimeError(
+                        message(
+                            f"{type(self).__name__} does not support sparse gradients",
+                            do="use SparseAdam, or make the gradient dense with to_dense()",
+                        )
+                    )
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             if len(set(params)) == len(params):
@@ -125,7 +136,21 @@ class Elementwise(Optimizer):
             return wrap(value._data.copy()) if isinstance(value, Tensor) else counter(value)
         if isinstance(value, dict):  # torch's SGD saves None where there is no momentum yet; we leave it out
             value = {name: kept for name, kept in value.items() if kept is not None}
+            for name, kept in value.items():
+                if name in self._array_names() and getattr(kept, "shape", param.shape) != param.shape:
+                    raise ValueError(
+                        message(
+                            f"{type(self).__name__}.load_state_dict(): {name}",
+                            expected=f"the shape of its parameter, {list(param.shape)}",
+                            found=str(list(kept.shape)),
+                            do="build the optimiser from the same parameters, in the same order, as the saved one",
+                        )
+                    )
         return super()._loaded(value, param, key)
+
+    def _array_names(self) -> set[str]:
+        """The names of the state that has the shape of its parameter, in all groups."""
+        return {name for group in (self.defaults, *self.param_groups) for name in self._layout(group)[1]}
 
     def _on_block(
         self,

@@ -21,7 +21,7 @@ from typing import Any
 from .. import autograd, errors
 from ..autograd import Function
 from ..ops.make.random import default_generator
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
 from .checkpoint_log import Log, report
@@ -93,8 +93,8 @@ _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether a second run stops once everything needed is recomputed, whatever the arguments of `checkpoint`."""
     before = _EARLY_STOP.get()
-    _EARLY_STOP.set(enable)
     try:
+        _EARLY_STOP.set(enable)
         yield
     finally:
         _EARLY_STOP.set(before)
@@ -104,8 +104,8 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Whether parts made within it have `debug`, whatever the arguments of `checkpoint`; None: as the arguments say."""
     before = _DEBUG.get()
-    _DEBUG.set(enabled)
     try:
+        _DEBUG.set(enabled)
         yield
     finally:
         _DEBUG.set(before)
@@ -136,6 +136,7 @@ class GraphExecGroup:
         _GROUP.set(None)
 
 
+@restoring
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -342,6 +343,7 @@ class _Part:
             )
         return self.found.pop(number.n)
 
+    @restoring
     def _run_again(self) -> None:
         saved = self.held if self.node is None else self.node.saved_tensors
         given = iter([t.detach().requires_grad_() if r else t for t, r in zip(saved, self.tracked, strict=True)])
@@ -395,11 +397,15 @@ def _same_random_numbers(state: Any) -> Iterator[None]:
         yield
         return
     before = default_generator.get_state()
-    default_generator.set_state(state)
     try:
-        yield
-    finally:
+        try:
+            default_generator.set_state(state)
+            yield
+        finally:
+            default_generator.set_state(before)
+    except BaseException:  # an interrupt may have come as it was put back
         default_generator.set_state(before)
+        raise
 
 
 class _Rest:
@@ -426,6 +432,7 @@ class CheckpointFunction(Function):
         return function(*rest.filled(tensors))
 
     @staticmethod
+    @restoring
     def backward(ctx: Any, *grads: Any) -> Any:
         """Run the part again, recorded, and send the gradients through it."""
         if thread.modes.needed is not None:

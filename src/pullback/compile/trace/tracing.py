@@ -17,7 +17,7 @@ from ...autograd.api import grad
 from ...interpreters.functions import recording
 from ...interpreters.traced import Trace, TracedTensor, TraceError
 from ...table.levels import inner
-from ...tensor.modes import thread
+from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from .closure import is_iterator
@@ -160,6 +160,7 @@ class _Numbers(NamedTuple):
     problem: str
 
 
+@restoring
 def _written_down(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
@@ -201,8 +202,9 @@ def _written_down(
 def _without_hooks() -> Iterator[None]:
     """Do not pack what a trace saves: hooks need values."""
     modes = thread.modes
-    before, modes.pack_hooks = modes.pack_hooks, ()
+    before = modes.pack_hooks
     try:
+        modes.pack_hooks = ()
         yield
     finally:
         modes.pack_hooks = before
