@@ -2,8 +2,9 @@
 
 `python -m tests.mutations` copies the tree, and for each mutation changes one place of the copy and runs the tests that
 should see it, until one fails; first it sees to it that these tests pass without the mutation. `WORD...` chooses
-mutations by their words, `--jobs N` runs N at once, `--with-torch` has the tests compare with PyTorch as well. It ends
-with the counts; its exit status is 0 only if every mutation was caught.
+mutations by their words, `--jobs N` runs N at once, `--with-torch` has the tests compare with PyTorch as well; some
+mutations need that, as what they change is compared with nothing else. It ends with the counts; its exit status is 0
+only if all were caught.
 
 A place is found by its text, wherever in the library that stands, so that moving a function leaves this list as it is;
 `tests/house/test_mutations.py` says where a text is gone.
@@ -33,6 +34,7 @@ class Mutation:
     old: str
     new: str
     tests: str  # arguments of pytest, up to "-k"; after it, what to select
+    oracle: bool = False  # whether these tests compare with PyTorch
 
     def planted(self, package: Path) -> tuple[Path, str]:
         """The file that holds the place, and its text with the mutation; ValueError if there is not one such place."""
@@ -43,7 +45,7 @@ class Mutation:
 
     @property
     def files(self) -> str:
-        """The files of the tests that should see it."""
+        """The files of the tests that should see it, and options of pytest."""
         return self.tests.partition(" -k ")[0]
 
     @property
@@ -54,6 +56,8 @@ class Mutation:
 
 _P = "tests/programs/test_programs.py -k "
 _OPS = "tests/table/test_ops.py tests/table/test_ops_modes.py -k "
+_LARGE = "tests/table/test_ops.py --low-thresholds -k test_values and float32 and "
+_LARGE_SLOPES = "tests/table/test_ops.py --low-thresholds -k slopes and float64 and "
 
 # fmt: off
 MUTATIONS = [
@@ -77,6 +81,32 @@ MUTATIONS = [
              _OPS + "fft"),
     Mutation("eigvalsh: the gradient taken twice", "_from_values(g, on(eigh, A, UPLO)[1])",
              "_from_values(2 * g, on(eigh, A, UPLO)[1])", _OPS + "eigvalsh"),
+    # what runs for large arrays only
+    Mutation("large: clamp without its upper bound", "low, inf if high is None else high)", "low, inf)",
+             _LARGE + "[clamp-", True),
+    Mutation("large: relu of the wrong sign", "return _within(input, 0, None) if", "return _within(input, None, 0) if",
+             _LARGE + "relu", True),
+    Mutation("large: logaddexp adds the smaller", "return np.add(gap, np.maximum(input, other), out=gap)",
+             "return np.add(gap, np.minimum(input, other), out=gap)", _LARGE + "logaddexp", True),
+    Mutation("large: floor_divide upside down", "rule(x, y, quotient) if exact", "rule(y, x, quotient) if exact",
+             _LARGE + "(floor_divide or remainder)", True),
+    Mutation("large: prod of an odd length", "            if last.size:\n", "            if not last.size:\n",
+             _LARGE + "[prod-", True),
+    Mutation("large: cumsum along another axis", "ufunc(before, row, out=here)", "ufunc(row, row, out=here)",
+             _LARGE + "[cumsum-", True),
+    Mutation("large: topk searches the worst blocks", "inside = _largest(best, k, -1, largest)",
+             "inside = _largest(best, k, -1, not largest)", _LARGE + "[topk-", True),
+    Mutation("large: topk leaves out the last elements", "candidates = np.concatenate([np.reshape(inside, (*rows.shape"
+             "[:-1], -1)), rest], axis=-1)", "candidates = np.reshape(inside, (*rows.shape[:-1], -1))",
+             _LARGE + "[topk-", True),
+    Mutation("large: positions taken for unique", "np.bincount(flat, minlength=1).max() == 1", "True",
+             _LARGE_SLOPES + "(index_select or take or gather or embedding)"),
+    Mutation("large: rows added to one place", "block[place] += row", "block[places[0]] += row",
+             _LARGE_SLOPES + "(index_select or take or embedding)"),
+    Mutation("large: a mask turned over", "bits *= mask\n    bits ^= other", "bits *= ~mask\n    bits ^= other",
+             _LARGE + "(where or masked_fill or relu or threshold)", True),
+    Mutation("large: distances of the first points only", "x1[..., i : i + step, :], x2)", "x1[..., :step, :], x2)",
+             _LARGE + "cdist", True),
     # autograd: the engine, hooks, versions
     Mutation("engine: a gradient not fitted", "if data.dtype.kind == \"c\" and dtype.kind != \"c\":\n              "
              "  g = np.real(g)", "if data.dtype.kind == \"c\" and dtype.kind != \"c\":\n                g = np.imag(g)",
@@ -139,7 +169,7 @@ MUTATIONS = [
              "tests/diagnose/test_gradcheck.py"),
     Mutation("assert_close: NaN equals NaN always", "rtol=rtol, atol=atol, equal_nan=rules.equal_nan)",
              "rtol=rtol, atol=atol, equal_nan=True)", _P + "testing/"),
-    Mutation("compiled C: a division upside down", '"divide": "{a} / {b}"', '"divide": "{b} / {a}"',
+    Mutation("compiled C: a division upside down", 'floats="{a} / {b}", cost=4', 'floats="{b} / {a}", cost=4',
              "tests/compile/test_compile_c.py"),
     Mutation("explain: the status of a present gradient", 'return 0 if found.cause == "present" else 1',
              'return 1 if found.cause == "present" else 0', "tests/inspect/test_explain.py"),
@@ -177,9 +207,10 @@ def _fails(home: Path, files: str, selected: str, with_torch: bool) -> tuple[boo
 def _check_that_all_pass(chosen: list[Mutation], scratch: Path, with_torch: bool) -> None:
     """SystemExit if one of the tests fails where no mutation is planted: it would show nothing."""
     home = _copy(Path(tempfile.mkdtemp(dir=scratch)))
-    for files in dict.fromkeys(m.files for m in chosen):
-        selections = {m.selected for m in chosen if m.files == files}
-        failed, last = _fails(home, files, "" if "" in selections else " or ".join(sorted(selections)), with_torch)
+    for files, oracle in dict.fromkeys((m.files, m.oracle) for m in chosen):
+        selections = {f"({m.selected})" if m.selected else "" for m in chosen if (m.files, m.oracle) == (files, oracle)}
+        selected = "" if "" in selections else " or ".join(sorted(selections))
+        failed, last = _fails(home, files, selected, with_torch or oracle)
         if failed:
             raise SystemExit(f"Without any mutation, a test of {files} fails: {last}")
 
@@ -191,7 +222,7 @@ def _judged(mutation: Mutation, scratch: Path, with_torch: bool) -> str:
     try:
         file, text = mutation.planted(home / "src" / "pullback")
         file.write_text(text, "utf-8")
-        failed, last = _fails(home, mutation.files, mutation.selected, with_torch)
+        failed, last = _fails(home, mutation.files, mutation.selected, with_torch or mutation.oracle)
     finally:
         shutil.rmtree(home)
     return f"{'caught' if failed else 'MISSED'}  {mutation.what} ({time.monotonic() - started:.0f} s: {last})"

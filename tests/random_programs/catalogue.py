@@ -293,7 +293,7 @@ UNARY: dict[str, Form] = {
     "silu": real("lib.nn.functional.silu({0})"),
     "softplus": real("lib.nn.functional.softplus({0})"),
     "leaky": real("lib.nn.functional.leaky_relu({0}, 0.1)"),
-    "elu": real("lib.nn.functional.elu({0})"),
+    "elu": real("lib.nn.functional.elu({0} + 0.125)"),
     "layer_norm": lambda rng, t: "lib.nn.functional.layer_norm({0} + {0}.cumsum(-1), {0}.shape[-1:])"
     if t.is_floating_point() and t.ndim and t.shape[-1] > 1 else None,
     "pad": lambda rng, t: "lib.nn.functional.pad({0}, (1, 0))" if t.ndim else None,

@@ -100,7 +100,8 @@ def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple
     meant = functools.partial(deliberate.refused_there, program=program)
     quiet, hidden = _quiet(ours, theirs), ours.hidden() | theirs.hidden()
     if any(step.is_function or "autograd" in step.form for step in program):
-        lost = [k for k, t in theirs.tensors().items() if t.requires_grad and not ours.names[k].requires_grad]
+        here = ours.tensors()
+        lost = [k for k, t in theirs.tensors().items() if t.requires_grad and k in here and not here[k].requires_grad]
         quiet |= {name for name in lost if deliberate.constant_there(theirs, name)}
     seen = [machine.seen(quiet) for machine in (ours, theirs)]
     for key in [key for key in seen[1] if key.startswith("view of ")]:

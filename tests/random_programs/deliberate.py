@@ -48,6 +48,7 @@ def reason(text: str) -> Callable[[Reason], Reason]:
 
 # What torch refuses and pullback does on purpose, by torch's words: such a step is left out in both.
 REFUSED_THERE: dict[str, str] = {
+    r"ComplexHalf": "there is no complex32",
     r"aten::floor_divide": "`floor_divide` has the gradient 0",
     r"not implemented for '": "torch has no kernel for this dtype",
     r"Could this error message be improved": "torch fails within, in the gradient of real and complex operands",
@@ -65,7 +66,7 @@ REFUSED_IN_TRANSFORMS: dict[str, str] = {
     r"index 0 out of range for tensor of size": "the Jacobian of no elements is empty",
     r"a leaf Variable that requires grad is being used in an in-place": "transforms write to what comes from outside",
     r"more than one element of the written-to tensor refers": "results do not repeat elements in memory",
-    r"ComplexHalf": "there is no complex32",
+    r"element 0 of tensors does not require grad": "the derivative of what was not recorded is zero",
 }
 
 
@@ -280,7 +281,7 @@ def _(case: Case) -> bool:
 def constant_there(theirs: Machine, name: str) -> bool:
     """Whether the gradient of a tensor is zero in torch, though it requires one: of what is locally constant."""
     t, leaves = theirs.names.get(name), [*theirs.leaves().values()]
-    if not isinstance(t, theirs.lib.Tensor) or not t.requires_grad or t.is_leaf:
+    if not isinstance(t, theirs.lib.Tensor) or not t.requires_grad or attempt(lambda: t.is_leaf) is not False:
         return False
     grad, ones = theirs.lib.autograd.grad, theirs.lib.ones_like(t)
     found = attempt(lambda: grad(t, leaves, ones, retain_graph=True, allow_unused=True))

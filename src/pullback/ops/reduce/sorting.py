@@ -157,6 +157,7 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
         S(A(), 0),
         S(A(0, 3), 2),
         S(A(1), 1),
+        S(V([1.0, 2.0, 3.0, 4.0, 5.0]), 1),
         S(A(2, 5000, domain="whole"), 3),
         S(A(5001, domain="whole"), 3, largest=False),
     ],
