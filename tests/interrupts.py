@@ -9,12 +9,15 @@ only if nothing was wrong.
 
 Two places are left out, `__enter__` and `__exit__` of a block in the user's own code, until their `try`. An exception
 that comes as Python enters `__exit__` is one that no context manager written in Python can answer; and
-`set_grad_enabled` sets its mode before the block is entered.
+`set_grad_enabled` sets its mode before the block is entered. So are the instructions of the library with which a block
+is left, before `__exit__` begins: Python itself looks for signals only after a call and at a jump back, so none comes
+there, and an exception that a tracer raises there would leave a lock locked.
 """
 
 from __future__ import annotations
 
 import argparse
+import dis
 import inspect
 import sys
 import warnings
@@ -290,8 +293,24 @@ def _before_its_try(code: CodeType) -> int:
     return next((first + i for i, line in enumerate(lines) if line.strip() == "try:"), 0)
 
 
+@cache
+def _leaving(code: CodeType) -> frozenset[int]:
+    """The instructions with which a `with` block is left: three Nones are loaded, and `__exit__` is called."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+    found = set()
+    for i, step in enumerate(steps):
+        loads = steps[i : i + 3]
+        if len(loads) == 3 and all(s.opname == "LOAD_CONST" and s.argval is None for s in loads):
+            calls = [s for s in steps[i + 3 : i + 5] if s.opname in ("PRECALL", "CALL")]
+            if calls and all(s.argval == 2 for s in calls):
+                found |= {s.offset for s in (*loads, *calls)}
+    return frozenset(found)
+
+
 def _counts(frame: FrameType) -> bool:
     """Whether an exception may come in this frame at its line."""
+    if frame.f_lasti in _leaving(frame.f_code):
+        return False
     if frame.f_code.co_name not in ("__enter__", "__exit__") or frame.f_back is None:
         return True
     return frame.f_back.f_code.co_filename.startswith(LIBRARY) or frame.f_lineno > _before_its_try(frame.f_code)

@@ -242,7 +242,7 @@ def _cut(x: Array, varies: Sequence[bool], place: Any, axis: int, dropped: bool 
 
 def _reduced(output: Output, value: Array, axes: tuple[int, ...]) -> Any:
     """The reduction of one output over axes; sums are taken in blocks of rows, as in eager code."""
-    if output.reduce == "add":
+    if (found := fold(output.reduce)) is not None and found.in_blocks:
         return summed(value, axes, dtype=output.dtype)
     return getattr(np, str(output.reduce)).reduce(value, axis=axes, dtype=output.dtype)
 

@@ -26,7 +26,7 @@ class Fold(NamedTuple):
     none: the result for no elements; None if NumPy refuses these. of_bools: the name, in `arithmetic.h`, of the same
     reduction of bytes that are 0 or 1. start: the C expression of an accumulator of floats before the first element.
     wide: whether floats are accumulated in float64. compensated: whether float64 is accumulated with its rounding
-    errors. lowest: for integers, whether the accumulator of one that is not `wide` starts at their smallest number, or
+    errors. in_blocks: whether NumPy's rows are reduced in blocks, as in eager code (`tensor/adding.py`). lowest: for integers, whether the accumulator of one that is not `wide` starts at their smallest number, or
     at their largest.
     """
 
@@ -35,6 +35,7 @@ class Fold(NamedTuple):
     start: str
     wide: bool = False
     compensated: bool = False
+    in_blocks: bool = False
     lowest: bool = False
 
 
@@ -116,7 +117,7 @@ STEPS: dict[str, Facts] = {
     "isfinite": Facts("1", "1", "fabs{s}({a}) < INFINITY"),
     "signbit": Facts(floats="pb_signbit_{n}({a})"),
     # arithmetic
-    "add": _of_numbers("{a} + {b}", _OR, fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True)),
+    "add": _of_numbers("{a} + {b}", _OR, fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True, in_blocks=True)),
     "subtract": _of_numbers("{a} - {b}"),
     "multiply": _of_numbers("{a} * {b}", _AND, fold=Fold(1, "minimum", "1", wide=True), left=1, right=1),
     "divide": Facts(integers="(double){a} / (double){b}", floats="{a} / {b}", cost=4, right=1),

@@ -359,7 +359,8 @@ def names_of(fn: types.FunctionType) -> list[str]:
 
 
 def _is_users(fn: types.FunctionType) -> bool:
-    return not is_library(fn.__module__) and not is_python(fn.__code__)
+    # where its code stands: a decorator gives its function the module of what it wraps
+    return not is_library(fn.__globals__.get("__name__")) and not is_python(fn.__code__)
 
 
 def is_library(module: Any) -> bool:

@@ -14,7 +14,8 @@ import numpy as np
 from ...kernels.sliding import Array
 from ...table.calls import on
 from ...table.entry import bilinear, special
-from ...tensor.adding import BLOCK, FEW, summed, summing
+from ...tensor import adding
+from ...tensor.adding import summed, summing
 
 # Sums over a and b ----------------------------------------------------------------------------------------------------
 
@@ -37,12 +38,13 @@ def _products(x: Array, y: Array, kept: str) -> Array:
     """The sum of products over those of the axes a, c and b that are not kept; many rows in blocks, as in `summed`."""
     axis = max((i for i in (-3, -2) if "acb"[i] not in kept), key=x.shape.__getitem__, default=-1)
     n = x.shape[axis]
-    if axis == -1 or n <= FEW or x.shape != y.shape:
+    if axis == -1 or n <= adding.FEW or x.shape != y.shape:
         return np.einsum(f"...acb,...acb->...{kept}", x, y)
     blocks = "acb".replace("acb"[axis], f"z{'acb'[axis]}")
     before, after = x.shape[:axis], x.shape[x.ndim + axis + 1 :]
     parts = []
-    for start, height in ((0, BLOCK), (n // BLOCK * BLOCK, n % BLOCK)):  # whole blocks, and an incomplete one
+    block = adding.BLOCK
+    for start, height in ((0, block), (n // block * block, n % block)):  # whole blocks, and an incomplete one
         if height:
             some: Any = (..., slice(start, n - (n - start) % height), *(slice(None),) * len(after))
             u, v = (t[some].reshape(*before, -1, height, *after) for t in (x, y))

@@ -541,7 +541,7 @@ def _lies_in_order(t: Tensor) -> bool:
     if not isinstance(t, Lifted):
         return t.is_contiguous()
     inside = t._data.inside
-    return inside is None or _lies_in_order(inside)
+    return t.is_contiguous() if inside is None else _lies_in_order(inside)
 
 
 @composite(function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
