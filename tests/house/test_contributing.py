@@ -97,7 +97,7 @@ def drawn() -> list[str]:
 
 
 def against_the_order(rooms: list[str], edges: Graph) -> list[str]:
-    """The imports that lead from a room to one that is drawn below it, but for those of gradcheck, which are known."""
+    """The imports that lead from a room to one that is drawn below it; those of gradcheck are left out."""
     place = {name: number for number, name in enumerate(rooms)}
     return [
         example
