@@ -77,7 +77,7 @@ class _Lent:
 def apart(stdout: Any = None) -> Iterator[None]:
     """For code of a user: streams that it may close or replace, and a folder that it may leave.
 
-    stdout: what its output goes to, if not to the command's own.
+    stdout: the stream of its output, if that is not the command's own.
     """
     streams, folder = (sys.stdout, sys.stderr), os.getcwd()
     sys.stdout, sys.stderr = _Lent(stdout or sys.stdout), _Lent(sys.stderr)

@@ -32,7 +32,7 @@ from .trace.mutations import FirstUseError, State
 from .trace.tracing import Argument, NotTracedError
 
 _MANY = 64
-"""The number of signatures that is told about."""
+"""The number of signatures from which a warning is given."""
 _MOST = 256
 """The number of signatures for which programs are kept; beyond it the oldest go."""
 

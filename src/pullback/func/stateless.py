@@ -119,7 +119,7 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
 
 
 def _places(module: Any) -> Any:
-    """Every parameter and buffer: its name, the module that has it, the dict it is in, and its name there."""
+    """For every parameter and buffer: its name, its module, the module's dict that holds it, and its name there."""
     for prefix, owner in module.named_modules(remove_duplicate=False):
         for held in (owner._parameters, owner._buffers):
             for key, value in held.items():
@@ -176,7 +176,7 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
 
 
 def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
-    """`func` on copies of its arguments, to which it may write, as under `jvp`; the arguments get what it wrote."""
+    """`func` on copies of its arguments. It may write to them, as under `jvp`; the arguments get the new values."""
 
     def called(*args: Any) -> Any:
         given = list(leaves(args))

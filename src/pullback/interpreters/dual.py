@@ -225,7 +225,7 @@ class Jvp(Level):
         return [None if t is None else _shaped(t, o) for t, o in zip(found, outs, strict=True)]
 
     def _joint(self, op: Op, primals: Any) -> list[int]:
-        """The arguments in which a linear operation is jointly linear."""
+        """The arguments that a linear operation is jointly linear in."""
         return [i for i, _ in op.bits if i < len(primals) and primals[i] is not None]
 
 

@@ -361,7 +361,7 @@ class Generated(Function):
 
 
 def _varying(level: Any, tree: Any) -> Any:
-    """For each leaf of what the user keeps, whether it is a tensor that varies."""
+    """For each leaf of the values that the user keeps, whether it is a tensor that varies."""
     return rebuild(tree, iter([isinstance(t, Tensor) and level.varies(t) for t in leaves(tree)]))
 
 

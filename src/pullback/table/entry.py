@@ -110,7 +110,8 @@ def _publish(
 
 
 def front(entered: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: what users call for the entry of `entered`, under all its names. The entry says ``front=True``.
+    """A decorator of the function that users call instead of `entered`, under all its names; the entry says
+    ``front=True``.
 
     The function has a signature of its own and calls `entered`: `div` takes ``rounding_mode`` besides the operands.
     """

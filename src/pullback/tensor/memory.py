@@ -299,7 +299,7 @@ class Payload:
     __array__ = __array_ufunc__ = __array_function__ = _no_array
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what only an array has: a transform that has ended no longer interprets operations on its tensors."""
+        """Refuse attributes of arrays: a transform that has ended no longer interprets operations on its tensors."""
         if name != "level" and not self.level.open:
             raise self.escaped()
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

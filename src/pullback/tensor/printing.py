@@ -202,7 +202,7 @@ def tensor_str(
 
 
 def format_scalar(value: np.ndarray | np.generic, spec: str) -> str:
-    """The number in a 0-d tensor by a format specification, as Python formats it: what ``f"{t:.3f}"`` shows.
+    """The number in a 0-d tensor as Python formats it by a format specification, e.g. for ``f"{t:.3f}"``.
 
     An empty `spec` shows the Python number itself.
 

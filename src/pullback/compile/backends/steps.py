@@ -1,8 +1,9 @@
 """The table of the functions that programs are made of: the facts that `compile` knows, by NumPy's or SciPy's name.
 
 `STEPS` has the cost of each step of a loop, its C expression and its reduction; `FUNCTIONS` has the facts about
-functions that are called with whole arrays. The other files of `compile` ask this table for facts and never for a name.
-NumPy runs a function that is missing here, without any facts.
+functions that are called with whole arrays. The other files of `compile` ask this table for facts and never for a name;
+`HANDLERS` in `trace/symbols.py` has the functions that a trace turns into such steps. NumPy runs a function that is
+missing here, without any facts.
 
 In C expressions `a`, `b`, `c` stand for the operands, `s` for the suffix of the C library's float32 functions, `n` for
 the type's name in `arithmetic.h`. The functions that begin with `pb_` are those of `elementary.h` and `arithmetic.h`;
@@ -229,11 +230,11 @@ def folds(ufunc: Any) -> bool:
 
 
 class Called(NamedTuple):
-    """What is known of a function that a program calls.
+    """The facts about a function that a program calls.
 
     product: whether it is a product of matrices, which takes ``out=`` and may be laid out in any order of axes. view:
-    whether its result lies in the memory of its argument. order: for a view that reorders axes, the order in which the
-    result has the argument's, from the number of axes and the further arguments.
+    whether its result lies in the memory of its argument. order: for a view that reorders axes, the new order of the
+    argument's axes, computed from their number and the other arguments.
     """
 
     product: bool = False
@@ -266,7 +267,7 @@ _ANY = Called()
 
 
 def function(fn: Any) -> Called:
-    """What is known of a function that a program calls."""
+    """The facts about a function that a program calls."""
     return FUNCTIONS.get(fn, _ANY)
 
 

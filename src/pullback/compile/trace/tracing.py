@@ -200,7 +200,7 @@ def _written_down(
 
 @contextlib.contextmanager
 def _without_hooks() -> Iterator[None]:
-    """Do not pack what a trace saves: hooks need values."""
+    """Do not pack the values that a trace saves: hooks need numbers."""
     modes = thread.modes
     before = modes.pack_hooks
     try:

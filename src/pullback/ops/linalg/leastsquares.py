@@ -313,7 +313,7 @@ def lstsq(
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks.
 
     Returns a named tuple of ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",
-    the default), ``rank`` (empty for "gels") and ``singular_values`` (empty but for "gelsd" and "gelss"). All drivers
+    the default), ``rank`` (empty for "gels") and ``singular_values`` (empty except for "gelsd", "gelss"). All drivers
     compute with singular values; those up to `rcond` times the largest count as 0. B may be a vector.
 
     >>> import pullback
