@@ -13,6 +13,7 @@ from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.node import begin
+from ..autograd.outputs import check_saved
 from ..autograd.structure import Door, changed
 from ..table.levels import highest, inner
 from ..tensor.modes import thread
@@ -235,12 +236,19 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
     values = _each(level.value, operands)
     with recording(enabled):
         if generated:
-            outs = _each(level.lift, Generated.apply(Batch(level, node, operands), *values))
+            found = [(t, 0) for t in Generated.apply(Batch(level, node, operands), *values)]
         else:
             dims = [0 if isinstance(t, Tensor) and level.varies(t) else None for t in operands]
-            outs = [_lifted(level, t, axis) for t, axis in call_vmap(level, cls, door, dims, values)]
+            found = call_vmap(level, cls, door, dims, values)
+    given = _by_value(values, operands)
+    outs = [given[id(t)] if id(t) in given else _lifted(level, t, axis) for t, axis in found]
     door.setup_context(node, operands, outs)
     return outs
+
+
+def _by_value(values: Sequence[Any], tensors: Sequence[Any]) -> dict[int, Tensor]:
+    """The arguments of a level by the identity of their values: what returns such a value returns the argument."""
+    return {id(v): t for v, t in zip(values, tensors, strict=True) if isinstance(v, Tensor)}
 
 
 def _lifted(level: Any, t: Any, axis: int | None) -> Any:
@@ -295,7 +303,11 @@ class Batch:
     def keep(self, ctx: Any, values: Sequence[Any], outs: Sequence[Any]) -> None:
         """Have `ctx` keep, with the batch's axis, the tensors that the Function keeps for one element."""
         level, one = self.level, _context(self.cls, ctx, self.door, 1)
-        self.door.setup_context(one, self.given(level, values), _each(level.lift, outs))
+        inputs = self.given(level, values)
+        given = _by_value(values, inputs)
+        results = _each(lambda t: given[id(t)] if id(t) in given else level.lift(t), outs)
+        self.door.setup_context(one, inputs, results)
+        check_saved(one, results, inputs)
         ctx.batch, ctx.saved_varying = self, _varying(level, one._saved)
         ctx.save_for_backward(*_each(level.value, one._saved))
         if one._non_differentiable:
