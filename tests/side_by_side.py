@@ -106,3 +106,12 @@ def refused(call: Callable[[], Any]) -> str:
     except Exception as error:
         return type(error).__name__
     return ""
+
+
+def says(call: Callable[[], Any], phrase: str) -> str:
+    """The type of the exception that a call raises, and whether its message begins with a phrase."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__} {'says' if str(error).startswith(phrase) else 'does not say'}: {phrase}"
+    return ""

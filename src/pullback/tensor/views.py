@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import errors
 from .memory import INFERENCE, KEEPERS, WRITES, next_write, refused_write
+from .modes import thread
 from .overrides import disabled_torch_function_impl
 from .tensor import PLAIN, Edge, Tensor
 
@@ -88,6 +89,15 @@ def _bump(self: Tensor) -> None:
             lose(view)
         elif not tracked and view._place is not None:  # its base left the graph by detach_()
             view._edge, view._requires_grad = None, False
+
+
+def refuse_inference(t: Tensor) -> None:
+    """Raise if `t` was made in inference mode and is to be written to outside of it."""
+    if t._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: make a clone() of it, and write to that."
+        )
 
 
 def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> None:
