@@ -114,7 +114,7 @@ class InferenceVersion(Version):
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
             "computation tracked by autograd: writes to them are not counted.\n"
-            "  What to do: make a clone() outside of inference_mode(), and use that; or compute under no_grad() instead."
+            "  What to do: make a clone() outside of inference_mode(), and use that; or use no_grad() instead."
         )
 
     def add_view(self, view: Tensor) -> None:

@@ -95,9 +95,9 @@ SITUATIONS: dict[str, Any] = {
     "vmap of grad": lambda lib, f: lib.func.vmap(lib.func.grad(lambda x: f(x * 1)))(lib.tensor([2.0, 3.0])),
     "grad of vmap": lambda lib, f: lib.func.grad(lambda x: lib.func.vmap(f)(x * 1).sum())(lib.tensor([2.0, 3.0])),
     "jvp": lambda lib, f: lib.func.jvp(lambda x: f(x * 1), (lib.tensor([2.0, 3.0]),), (lib.ones(2),)),
-    "grad of grad": lambda lib, f: lib.func.grad(
-        lambda x: lib.func.grad(lambda z: (f(z * 1) ** 2).sum())(x).sum()
-    )(lib.tensor([2.0, 3.0])),
+    "grad of grad": lambda lib, f: lib.func.grad(lambda x: lib.func.grad(lambda z: (f(z * 1) ** 2).sum())(x).sum())(
+        lib.tensor([2.0, 3.0])
+    ),
 }
 
 
