@@ -115,8 +115,8 @@ MUTATIONS = [
              "return tangent\n        return laid_as(out, tangent)",
              "return tangent\n        return tangent", _P + "forward_ad/"),
     # utils
-    Mutation("checkpoint: run again in the wrong mode", "autograd.enable_grad(), self.again",
-             "autograd.no_grad(), self.again", _P + "checkpoint/"),
+    Mutation("checkpoint: run again in the wrong mode", "autograd.enable_grad(), again:",
+             "autograd.no_grad(), again:", _P + "checkpoint/"),
     Mutation("checkpoint: metadata not checked", "if self.check and found != number.kind:", "if False:",
              _P + "checkpoint/"),
     Mutation("data: batches of names not collated", "return {key: default_collate([item[key] for item in batch])",
