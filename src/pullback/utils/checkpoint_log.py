@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 from ..tensor.nested import leaves
@@ -68,9 +69,10 @@ def _written(value: Any) -> str:
 
 def _callers() -> list[str]:
     """The lines of the present call outside the library, the innermost first, as ``file:line:function``."""
-    found, frame = [], sys._getframe(1)
+    found: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith("pullback."):
             found.append(f"{frame.f_code.co_filename}:{frame.f_lineno}:{frame.f_code.co_name}")
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return found
