@@ -92,6 +92,11 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False) -> None:
         self._before = self._now()
         self._wanted = True, check_nan, check_inf
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=callers_level(),
+        )
 
 
 def is_anomaly_enabled() -> bool:
@@ -135,19 +140,20 @@ def _say(text: str) -> None:
 
 def _warn_of(node: Any) -> None:
     """Name the forward call that made a node whose backward failed, and the backward call that made it, if any."""
-    stack = node.metadata.get("origin")
-    if stack is None:
-        _say(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information."
-        )
-        return
-    _say(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{formatted(stack)}")
+    _say(f"Error detected in {node.name()}. {_traceback(node, 'caused the error')}")
     seen = set()
     parent = node.metadata.get("parent")
     while parent is not None and id(parent) not in seen:
         seen.add(id(parent))
-        stack = parent.metadata.get("origin")
-        text = f" Traceback of forward call that induced the previous calculation:\n{formatted(stack)}" if stack else ""
-        _say(f"\n\nPrevious calculation was induced by {parent.name()}.{text}")
+        known = "origin" in parent.metadata
+        said = "\n\nPrevious calculation was induced by" if known else "Error detected in"
+        _say(f"{said} {parent.name()}. {_traceback(parent, 'induced the previous calculation')}")
         parent = parent.metadata.get("parent")
+
+
+def _traceback(node: Any, did: str) -> str:
+    """The forward call of a node, if it is known, and what the call did."""
+    stack = node.metadata.get("origin")
+    if stack is None:
+        return "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    return f"Traceback of forward call that {did}:\n{formatted(stack)}"
