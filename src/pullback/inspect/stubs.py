@@ -27,6 +27,7 @@ _FILES = {
     "linalg": "linalg",
     "fft": "fft",
     "special": "special",
+    "masked": "ops/masked/__init__",
     "nn.functional": "nn/functional/__init__",
 }
 
