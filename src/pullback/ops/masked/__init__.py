@@ -10,7 +10,7 @@ tensor([1.5000, 3.0000])
 """
 
 from ...table.entry import NAMES as _NAMES
-from . import centres, reducing, slicewise
+from . import centres, reducing, slicewise, totals
 
 __all__ = sorted(_NAMES["masked"])
 

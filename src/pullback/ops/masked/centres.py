@@ -16,7 +16,7 @@ from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..reduce import quantiles, sums
 from ..reduce.norm import p_norm
-from .validity import axes_of, axis_of, filled, no_valid, over_axes, refused_axes, refused_masks, valid
+from .totals import axes_of, axis_of, filled, no_valid, over_axes, refused_axes, refused_masks, valid
 
 
 def _inexact(dtype: Any) -> bool:

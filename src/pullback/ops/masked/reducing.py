@@ -1,4 +1,4 @@
-"""Masked reductions: sums, products, extremes, their positions, norms, and the logarithm of a sum of exponentials."""
+"""Masked reductions: extremes, their positions, norms, and the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 
@@ -7,62 +7,11 @@ from typing import Any
 from ... import errors
 from ...table.entry import composite
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, mask, nan
-from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 from ..linalg.matrix_norms import vector_norm
 from ..make.conversion import to
 from ..reduce import extremes, sums
-from .validity import axes_of, filled, no_valid, over_axes, refused_axes, refused_masks
-
-
-def _sum_dtype(input: Tensor, dtype: Any) -> Any:
-    """The dtype of a sum or a product: the requested one, int64 for integers and bools, or the tensor's own."""
-    if dtype is not None:
-        return dtype
-    return input.dtype if input.dtype.is_floating_point or input.dtype.is_complex else dtypes.int64
-
-
-def _samples() -> list[Sample]:
-    return [*over_axes(), S(A(2, 0), mask=mask(2, 0)), S(A(2, 3, dtype="int64"), 0, dtype=D("float32"), mask=mask(3))]
-
-
-def _refused() -> list[Sample]:
-    return [*refused_masks(), *refused_axes()]
-
-
-@composite(home="masked", samples=_samples, kinks=no_valid, refused=_refused)
-def sum(input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The sum over `dim` of the elements where `mask` is True; 0 where there are none.
-
-    dim: an axis, a tuple of axes, or None for all. mask: bools of a shape that broadcasts to that of `input`; None
-    means that every element is valid. Integers and bools add up in int64, or in `dtype`.
-
-    >>> import pullback
-    >>> x, mask = pullback.tensor([[1.0, 2.0], [3.0, pullback.nan]]), pullback.tensor([[True, True], [True, False]])
-    >>> pullback.masked.sum(x, 1, mask=mask)
-    tensor([3., 3.])
-    """
-    kept = filled("sum", input, mask, 0)
-    return sums.sum(kept, axes_of(dim, input), bool(keepdim), dtype=_sum_dtype(input, dtype))
-
-
-@composite(home="masked", samples=_samples, kinks=no_valid, refused=_refused)
-def prod(
-    input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """The product over `dim` of the elements where `mask` is True; 1 where there are none.
-
-    The arguments are those of `sum`.
-
-    >>> import pullback
-    >>> pullback.masked.prod(pullback.tensor([2.0, 3.0, 4.0]), mask=pullback.tensor([True, False, True]))
-    tensor(8.)
-    """
-    found = to(filled("prod", input, mask, 1), dtype=_sum_dtype(input, dtype))
-    for axis in reversed(axes_of(dim, input)):
-        found = sums.prod(found, axis, bool(keepdim))
-    return found
-
+from .totals import axes_of, filled, no_valid, over_axes, refused, refused_axes, refused_masks
 
 _NO_ORDER = [S(A(3, dtype="bool"), mask=mask(3)), S(A(3, dtype="complex64"), mask=mask(3))]
 _SHARED = Differs("the gradient goes to the NaN elements, as for `amax`", "kinks", sample="[nan, 1.0")
@@ -79,7 +28,7 @@ def _extreme_kinks() -> list[Sample]:
 
 
 def _extreme_refused() -> list[Sample]:
-    return [*_refused(), *_NO_ORDER, S(A(0)), S(A(2, 0), 1, mask=mask(2, 0))]
+    return [*refused(), *_NO_ORDER, S(A(0)), S(A(2, 0), 1, mask=mask(2, 0))]
 
 
 @composite(
@@ -231,7 +180,7 @@ def norm(
             )
         )
     if smallest and input.dtype.is_complex:
-        input = abs(input)
+        input = abs(filled("norm", input, mask, 0))
     kept = filled("norm", input, mask, "greatest" if smallest else 0)
     return vector_norm(kept, ord, axes_of(dim, input), bool(keepdim), dtype=dtype)
 
@@ -240,7 +189,7 @@ def norm(
     home="masked",
     samples=lambda: over_axes(),
     kinks=lambda: [*no_valid(), S(V([1000.0, inf, 999.0]), mask=V([True, False, True], "bool"))],
-    refused=lambda: [*_refused(), S(A(2, dtype="bool"), mask=mask(2))],
+    refused=lambda: [*refused(), S(A(2, dtype="bool"), mask=mask(2))],
 )
 def logsumexp(
     input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None

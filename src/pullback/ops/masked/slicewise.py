@@ -16,7 +16,7 @@ from ..elementwise import softmax as softmaxes
 from ..make.conversion import to
 from ..reduce import scans
 from .reducing import norm
-from .validity import axis_of, filled, no_valid, refused_axes, refused_masks, slicewise
+from .totals import axis_of, filled, no_valid, refused_axes, refused_masks, slicewise
 
 
 def _rows(*before: Any) -> list[Sample]:

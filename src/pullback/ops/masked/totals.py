@@ -1,4 +1,4 @@
-"""What the masked operations share: the mask, what stands instead of masked elements, and samples.
+"""Masked sums and products, and what all masked operations share: the mask, what replaces masked elements, and samples.
 
 An element is valid where the mask is True. The other elements are replaced before anything is computed, by a number
 that does not change the result: 0 in a sum, 1 in a product, infinity in a minimum. They are replaced by `where`, so
@@ -11,12 +11,14 @@ import functools
 from typing import Any
 
 from ... import errors
+from ...table.entry import composite
 from ...table.samples import A, D, S, Sample, V, along, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..make.conversion import to
+from ..reduce import sums
 from ..shape.reshape import broadcast_to
 
 
@@ -155,3 +157,55 @@ def slicewise(*before: Any, domain: str = "real") -> list[Sample]:
         S(A(2, 3, domain=domain), *before, 1, mask=V(_SOME, "bool"), dtype=D("float64")),
         S(A(2, 3, 2, domain=domain), *before, 1, mask=V([[1], [0], [2]], "int64")),
     ]
+
+
+# Sums and products ----------------------------------------------------------------------------------------------------
+
+
+def _sum_dtype(input: Tensor, dtype: Any) -> Any:
+    """The dtype of a sum or a product: the requested one, int64 for integers and bools, or the tensor's own."""
+    if dtype is not None:
+        return dtype
+    return input.dtype if input.dtype.is_floating_point or input.dtype.is_complex else dtypes.int64
+
+
+def _samples() -> list[Sample]:
+    return [*over_axes(), S(A(2, 0), mask=mask(2, 0)), S(A(2, 3, dtype="int64"), 0, dtype=D("float32"), mask=mask(3))]
+
+
+def refused() -> list[Sample]:
+    return [*refused_masks(), *refused_axes()]
+
+
+@composite(home="masked", samples=_samples, kinks=no_valid, refused=refused)
+def sum(input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The sum over `dim` of the elements where `mask` is True; 0 where there are none.
+
+    dim: an axis, a tuple of axes, or None for all. mask: bools of a shape that broadcasts to that of `input`; None
+    means that every element is valid. Integers and bools add up in int64, or in `dtype`.
+
+    >>> import pullback
+    >>> x, mask = pullback.tensor([[1.0, 2.0], [3.0, pullback.nan]]), pullback.tensor([[True, True], [True, False]])
+    >>> pullback.masked.sum(x, 1, mask=mask)
+    tensor([3., 3.])
+    """
+    kept = filled("sum", input, mask, 0)
+    return sums.sum(kept, axes_of(dim, input), bool(keepdim), dtype=_sum_dtype(input, dtype))
+
+
+@composite(home="masked", samples=_samples, kinks=no_valid, refused=refused)
+def prod(
+    input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """The product over `dim` of the elements where `mask` is True; 1 where there are none.
+
+    The arguments are those of `sum`.
+
+    >>> import pullback
+    >>> pullback.masked.prod(pullback.tensor([2.0, 3.0, 4.0]), mask=pullback.tensor([True, False, True]))
+    tensor(8.)
+    """
+    found = to(filled("prod", input, mask, 1), dtype=_sum_dtype(input, dtype))
+    for axis in reversed(axes_of(dim, input)):
+        found = sums.prod(found, axis, bool(keepdim))
+    return found
