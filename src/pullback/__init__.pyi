@@ -35,6 +35,7 @@ from . import cuda as cuda
 from .compat import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain
+from .ops import masked as masked
 from . import nn as nn
 from . import optim as optim
 from . import random as random
@@ -288,6 +289,8 @@ def conj_physical(input: Any, *, out: Any = ...) -> Tensor:
     """The complex conjugate, as `conj`."""
 def conj_physical_(input: Any) -> Tensor:
     """`conj_physical`, written into this tensor, which is returned."""
+def constant_pad_nd(input: Any, pad: Any, value: Any = ..., *, out: Any = ...) -> Tensor:
+    """`input` with borders of `value`: `pad` holds their lengths, the last axis first; negative ones cut off."""
 def conv1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
     """``out[n, o, l] = bias[o] + sum over c, k of weight[o, c, k] * input[n, c, stride * l - padding + dilation * k]``."""
 def conv2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:

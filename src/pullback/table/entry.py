@@ -57,7 +57,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 TABLE: dict[str, Op] = {}
 """Every operation by its name, the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
 
-NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": {}, "special": {}, "nn.functional": {}}
+_HOMES = ("", "linalg", "fft", "special", "masked", "nn.functional")
+NAMES: dict[str, dict[str, Callable[..., Any]]] = {home: {} for home in _HOMES}
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
 
 METHODS: dict[str, Any] = {}

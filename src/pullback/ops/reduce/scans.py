@@ -48,7 +48,16 @@ def _refused() -> list[Sample]:
         S(A(2, 3)),
         S([1.0], 0),
         S(A(2), 0, nonsense=1),
+        S(A(2), 0, dtype=D("bool")),
     ]
+
+
+def _refuse_bool(name: str, input: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse a running sum or product of bools. A number has none: it is only converted."""
+    if dtype.kind == "b" and input.ndim:
+        raise NotImplementedError(
+            errors.message(f"{name}(): not implemented for 'Bool'", expected="a dtype of numbers", found="dtype=bool")
+        )
 
 
 # Sums -----------------------------------------------------------------------------------------------------------------
@@ -82,6 +91,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """
     axis = wrap_axis(dim, input.ndim)
     found = accumulator(input, dtype)
+    _refuse_bool("cumsum", input, found)
     return running(np.add, input, axis, found) if input.ndim else np.array(input, dtype=found)
 
 
@@ -141,7 +151,9 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
 
 
 def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
-    return cast_first("cumprod", input, dtype), dim
+    found = cast_first("cumprod", input, dtype)
+    _refuse_bool("cumprod", found, found._data.dtype)
+    return found, dim
 
 
 @special(
