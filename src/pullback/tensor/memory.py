@@ -153,13 +153,13 @@ MADE = {
         "make the view outside inference_mode() too, or write within it, or write to a clone().",
     ),
     "pieces": (
-        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views: they "
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views. They "
         "share one node, which would have to be another one for each of them.",
         "take the part by an index, x[1:3] or x[0], and write to that; or use an operation that is not in place.",
     ),
     "outputs": (
-        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views, of a "
-        "custom Function, whose backward would be left out.",
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views. "
+        "It is a custom Function, whose backward would be left out.",
         "return a clone() from forward.",
     ),
     "function": (
@@ -181,7 +181,7 @@ def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
     if not in_forward and view.made in _BLOCKS and view.parent._view is not None:
         block = _BLOCKS[view.made]
         text += f" It is a view of a view that {{now}} written to, the first of which was made inside {block}."
-    name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name()}"
+    name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name().partition('Backward')[0]}"
     return RuntimeError(f"{text.format(view=f'{name} is a view', now=now)}\n  What to do: {do}")
 
 
