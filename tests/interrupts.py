@@ -298,7 +298,7 @@ def _leaving(code: CodeType) -> frozenset[int]:
     """The instructions with which a `with` block is left: three Nones are loaded, and `__exit__` is called."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
     found = set()
-    for i, step in enumerate(steps):
+    for i in range(len(steps)):
         loads = steps[i : i + 3]
         if len(loads) == 3 and all(s.opname == "LOAD_CONST" and s.argval is None for s in loads):
             calls = [s for s in steps[i + 3 : i + 5] if s.opname in ("PRECALL", "CALL")]

@@ -92,8 +92,8 @@ MUTATIONS = [
              _LARGE + "(floor_divide or remainder)", True),
     Mutation("large: prod of an odd length", "            if last.size:\n", "            if not last.size:\n",
              _LARGE + "[prod-", True),
-    Mutation("large: cumsum along another axis", "ufunc(before, row, out=here)", "ufunc(row, row, out=here)",
-             _LARGE + "[cumsum-", True),
+    Mutation("large: cumsum along another axis", "ufunc(so_far[0], row, out=so_far[0])",
+             "ufunc(row, row, out=so_far[0])", _LARGE + "[cumsum-", True),
     Mutation("large: topk searches the worst blocks", "inside = _largest(best, k, -1, largest)",
              "inside = _largest(best, k, -1, not largest)", _LARGE + "[topk-", True),
     Mutation("large: topk leaves out the last elements", "candidates = np.concatenate([np.reshape(inside, (*rows.shape"

@@ -54,6 +54,7 @@ OTHERS = {
     "compile.trace.closure._DEEPEST": "how deep it looks",
     "compile.compiled._MANY": "a bound of a cache",
     "compile.compiled._MOST": "a bound of a cache",
+    "ops.elementwise.gamma._DIMENSIONS": "a bound of what is computed at all",
     "ops.elementwise.polynomials._HIGHEST": "a bound of what is computed at all",
     "ops.shape.splitting._MOST_PIECES": "a bound of what is computed at all",
     "compile.plan.fuse.STEPS_PER_LOOP": "a length of programs",

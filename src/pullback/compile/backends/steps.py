@@ -27,8 +27,8 @@ class Fold(NamedTuple):
     none: the result for no elements; None if NumPy refuses these. of_bools: the name, in `arithmetic.h`, of the same
     reduction of bytes that are 0 or 1. start: the C expression of an accumulator of floats before the first element.
     wide: whether floats are accumulated in float64. compensated: whether float64 is accumulated with its rounding
-    errors. in_blocks: whether NumPy's rows are reduced in blocks, as in eager code (`tensor/adding.py`). lowest: for integers, whether the accumulator of one that is not `wide` starts at their smallest number, or
-    at their largest.
+    errors. in_blocks: whether rows are reduced in blocks, as in eager code (`tensor/adding.py`). lowest: for integers,
+    whether the accumulator of one that is not `wide` starts at their smallest number, or at their largest.
     """
 
     none: int | None

@@ -38,7 +38,7 @@ def contents(holder: Any) -> dict[Any, Any] | None:
     if isinstance(holder, np.ndarray):
         if holder.dtype.hasobject:
             return dict(enumerate(holder.ravel()))
-        return {"": holder.tobytes(), "shape": repr(holder.shape), "dtype": repr(holder.dtype)}
+        return {"": holder.tobytes(), ".shape": repr(holder.shape), ".dtype": repr(holder.dtype)}
     if isinstance(holder, _BYTES):
         return {"": bytes(holder)}
     if isinstance(holder, _RANDOM):

@@ -430,7 +430,6 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 
 
 @pointwise(
-    contiguous=True,
     home="nn.functional",
     node="LogSigmoidBackward0",
     input=lambda g, input: np.multiply(g, on(sigmoid, np.negative(input))),

@@ -109,7 +109,8 @@ def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
     # d/dx x**n = n x**(n-1), and 0 where n is 0, also where 1 / x is infinite, and the expression would be 0 * inf
     if is_number(other):
         return g * (other * _raised(input, other - 1)) if other != 0 else np.zeros_like(g)
-    exact = dtypes.real_of(plain(input).dtype) if plain(input).dtype.kind in "fc" else np.dtype(np.float64)
+    dtype = plain(input).dtype
+    exact = dtypes.real_of(getattr(dtype, "numpy", dtype)) if dtype.kind in "fc" else np.dtype(np.float64)
     invertible = np.greater(np.abs(plain(input)), 1 / np.finfo(exact).max)
     degenerate = np.logical_and(np.equal(plain(other), 0), np.logical_not(invertible))
     return g * (other * np.power(np.where(degenerate, 1, input), np.subtract(other, 1.0)))

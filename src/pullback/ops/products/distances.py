@@ -14,7 +14,8 @@ from ... import errors
 from ...table.entry import composite, linear, special
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, inf
-from ...tensor.adding import FEW, summed
+from ...tensor import adding
+from ...tensor.adding import summed
 from ...tensor.tensor import Tensor
 from ..shape.joining import cat
 
@@ -72,7 +73,7 @@ def _length(input: Any, p: float) -> Any:
 
 def _in_rows(spelled: str, x: Any, axis: int) -> Any:
     """The sum over an axis; over a short one as einsum spells it, which is several times faster there."""
-    return np.einsum(spelled, x) if np.shape(x)[axis] <= FEW else summed(x, axis)
+    return np.einsum(spelled, x) if np.shape(x)[axis] <= adding.FEW else summed(x, axis)
 
 
 def _pulled(g: Any, x: Any, y: Any, out: Any) -> Any:
