@@ -228,7 +228,7 @@ class Pass:
             return ()
         if self._watcher is None:
             return self._run(node, g)
-        return within({"running": node}, self._run, node, g)
+        return within(thread.modes, {"running": node}, self._run, node, g)
 
     def _run(self, node: Any, g: Any) -> Sequence[Any]:
         """Run a node between its hooks, under the watcher if there is one."""

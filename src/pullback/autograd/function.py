@@ -299,7 +299,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def once(ctx: Any, *grads: Any) -> Any:
         recorded = thread.modes.grad_enabled
-        found = within({"grad_enabled": False}, fn, ctx, *(changed(Tensor.detach, grads) if recorded else grads))
+        found = within(
+            thread.modes, {"grad_enabled": False}, fn, ctx, *(changed(Tensor.detach, grads) if recorded else grads)
+        )
         if not recorded:
             return found
 

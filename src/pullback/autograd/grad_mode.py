@@ -88,6 +88,12 @@ class Mode:
         if self._inference is not None:
             INFERENCES.discard((self, len(self._before) - 1))
 
+    def _leave(self) -> None:
+        """Put back what is not put back yet, because an interrupt came before `__exit__`."""
+        while self._before:
+            self._put_back()
+            self._before.pop()
+
     def clone(self) -> Any:
         """Another context manager of the same mode; each call of a decorated function enters its own."""
         kind: Any = type(self)
@@ -101,8 +107,13 @@ class Mode:
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return fn(*args, **kwargs)
+            mode = self.clone()
+            try:
+                with mode:
+                    return fn(*args, **kwargs)
+            except BaseException:
+                mode._leave()
+                raise
 
         return errors.called(call, call.__name__)  # type: ignore[return-value]
 
@@ -121,11 +132,15 @@ class Mode:
             inner = fn(*args, **kwargs)
             step, value = inner.send, None
             while True:
+                mode = self.clone()
                 try:
-                    with self.clone():
+                    with mode:
                         out = step(value)
                 except StopIteration as stop:
                     return stop.value
+                except BaseException:
+                    mode._leave()
+                    raise
                 try:
                     step, value = inner.send, (yield out)
                 except GeneratorExit:

@@ -75,7 +75,7 @@ class PackedTuple(tuple[Any, ...]):
 def unwatched(work: Callable[..., Any], *args: Any) -> Any:
     """``work(*args)``, where nothing is recorded or packed: a hook's own operations are not hooked."""
     watch = thread.modes.watch  # a hook may have hooks of its own
-    return within({"pack_hooks": (), "grad_enabled": False, "watch": watch}, work, *args)
+    return within(thread.modes, {"pack_hooks": (), "grad_enabled": False, "watch": watch}, work, *args)
 
 
 def changed() -> None:

@@ -18,7 +18,7 @@ from ..autograd.node import Node, leaf_edge, reachable
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import to_current
 from ..tensor.memory import INFERENCE, Version
-from ..tensor.modes import restoring, thread
+from ..tensor.modes import restoring, thread, within
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .trees import divided, like, numbers, shown, tensors_of, untracked
@@ -216,8 +216,12 @@ class _Recording:
     def __enter__(self) -> bool:
         modes = thread.modes
         self._before = modes.grad_enabled, modes.inference, modes.written
-        modes.grad_enabled, modes.inference, modes.written = True, False, []
-        return self._before[0]
+        try:
+            modes.grad_enabled, modes.inference, modes.written = True, False, []
+            return self._before[0]
+        except BaseException:
+            modes.grad_enabled, modes.inference, modes.written = self._before
+            raise
 
     def __exit__(self, *exc: object) -> None:
         modes, written = thread.modes, thread.modes.written
@@ -271,9 +275,8 @@ def _tracked(
 ) -> tuple[Tracked, list[Any]]:
     """The arguments, with aliases for those to differentiate with respect to."""
     chosen = numbers(args, argnums, name)
-    thread.modes.grad_enabled = recorded
-    tracked = Tracked([leaf for n in chosen for leaf in leaves(args[n])], name)
-    thread.modes.grad_enabled = True
+    found = [leaf for n in chosen for leaf in leaves(args[n])]
+    tracked = within(thread.modes, {"grad_enabled": recorded}, Tracked, found, name)
     aliases = iter(tracked.aliases)
     given = list(args)
     for n in chosen:

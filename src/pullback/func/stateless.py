@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..tensor.modes import restoring
+from ..tensor.modes import ending, restoring
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .reverse import vjp
@@ -60,7 +60,8 @@ def functional_call(
     if tie_weights:
         _check_tied(given, places)
     replaced: list[tuple[dict[str, Any], str, Any]] = []
-    try:
+
+    def replace() -> None:
         for name, value in given.items():
             if name not in places:
                 _check_owner(module, name)
@@ -71,14 +72,22 @@ def functional_call(
             for h, k in [(held, key), *same]:
                 replaced.append((h, k, h[k]))
                 h[k] = value
-        inputs = () if args is None else args if isinstance(args, tuple) else (args,)
-        return module(*inputs, **(kwargs or {}))
-    finally:
-        for name in given.keys() & places.keys():  # the caller's dict shows the tensors that the module assigned
-            _, held, key = places[name]
-            given[name] = held.get(key)
+
+    def call() -> Any:
+        try:
+            replace()
+            inputs = () if args is None else args if isinstance(args, tuple) else (args,)
+            return module(*inputs, **(kwargs or {}))
+        finally:
+            for name in given.keys() & places.keys():  # the caller's dict shows the tensors that the module assigned
+                _, held, key = places[name]
+                given[name] = held.get(key)
+
+    def put_back() -> None:
         for held, key, old in reversed(replaced):
             held[key] = old
+
+    return ending(put_back, call)
 
 
 def _check_owner(module: Any, name: str) -> None:

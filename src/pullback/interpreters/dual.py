@@ -316,7 +316,7 @@ def _by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[A
 def transposed(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> list[Tensor | None]:
     """``J t`` as the vjp of the vjp, which is linear in the cotangent."""
     recorded = thread.modes.grad_enabled
-    return within({"grad_enabled": True}, _transposed, op, primals, tangents, outs, recorded)
+    return within(thread.modes, {"grad_enabled": True}, _transposed, op, primals, tangents, outs, recorded)
 
 
 def _transposed(

@@ -16,24 +16,23 @@ from ..autograd.node import begin
 from ..autograd.outputs import check_saved
 from ..autograd.structure import Door, changed
 from ..table.levels import highest, inner
-from ..tensor.modes import thread
+from ..tensor.modes import Setting
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .user_methods import call_jvp, call_vmap
 
 
-class recording:  # noqa: N801 - a context manager
+class recording(Setting):  # noqa: N801 - a context manager
     """A context in which operations are recorded, or not."""
 
+    _mode = "grad_enabled"
+
     def __init__(self, enabled: bool) -> None:
+        super().__init__()
         self._enabled = enabled
 
-    def __enter__(self) -> None:
-        self._before = thread.modes.grad_enabled
-        thread.modes.grad_enabled = self._enabled
-
-    def __exit__(self, *exc: object) -> None:
-        thread.modes.grad_enabled = self._before
+    def _value(self, before: bool) -> bool:
+        return self._enabled
 
 
 def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:

@@ -25,7 +25,7 @@ from ..ops.sparse.coo import SparseTensor
 from ..tensor.dtypes import default
 from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
-from .optimizer import Group, Optimizer, Params
+from .optimizer import Group, Optimizer, Params, Shapes
 from .options import check_options, number
 from .sweep import Array, Sweep
 
@@ -136,21 +136,11 @@ class Elementwise(Optimizer):
             return wrap(value._data.copy()) if isinstance(value, Tensor) else counter(value)
         if isinstance(value, dict):  # torch's SGD saves None where there is no momentum yet; we leave it out
             value = {name: kept for name, kept in value.items() if kept is not None}
-            for name, kept in value.items():
-                if name in self._array_names() and getattr(kept, "shape", param.shape) != param.shape:
-                    raise ValueError(
-                        message(
-                            f"{type(self).__name__}.load_state_dict(): {name}",
-                            expected=f"the shape of its parameter, {list(param.shape)}",
-                            found=str(list(kept.shape)),
-                            do="build the optimiser from the same parameters, in the same order, as the saved one",
-                        )
-                    )
         return super()._loaded(value, param, key)
 
-    def _array_names(self) -> set[str]:
-        """The names of the state that has the shape of its parameter, in all groups."""
-        return {name for group in (self.defaults, *self.param_groups) for name in self._layout(group)[1]}
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        counts, arrays = self._layout(group)
+        return {**dict.fromkeys(counts, ()), **dict.fromkeys(arrays, param._data.shape)}
 
     def _on_block(
         self,

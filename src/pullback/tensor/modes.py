@@ -85,21 +85,38 @@ _OWN = (
 )  # fmt: skip
 
 
-def within(values: dict[str, Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """The result of ``work(*args, **kwargs)`` in these modes; afterwards they have the values they had before."""
-    modes = thread.modes
-    before = [(name, getattr(modes, name)) for name in values]
+def within(owner: Any, values: dict[str, Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """The result of ``work(*args, **kwargs)`` while these attributes of `owner` have these values.
+
+    Afterwards they have the values they had before. owner: ``thread.modes``, or another object.
+    """
+    before = [(name, getattr(owner, name)) for name in values]
     try:
         try:
             for name, value in values.items():
-                setattr(modes, name, value)
+                setattr(owner, name, value)
             return work(*args, **kwargs)
         finally:
             for name, value in before:
-                setattr(modes, name, value)
+                setattr(owner, name, value)
     except BaseException:
         for name, value in before:
-            setattr(modes, name, value)
+            setattr(owner, name, value)
+        raise
+
+
+def ending(put_back: Callable[[], Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """The result of ``work(*args, **kwargs)``, after which `put_back` is called: again where an interrupt came in it.
+
+    put_back: it puts back values, whatever `work` had set of them by then, and can do so twice.
+    """
+    try:
+        try:
+            return work(*args, **kwargs)
+        finally:
+            put_back()
+    except BaseException:
+        put_back()
         raise
 
 

@@ -52,23 +52,29 @@ class DisableTorchFunctionSubclass:
     """Within it, operations ask no class, and results are plain Tensors."""
 
     def __enter__(self) -> None:
-        self._before = thread.modes.overrides
+        self._before = thread.modes.overrides, thread.modes.functions
+        try:
+            self._set()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _set(self) -> None:
         thread.modes.overrides = False
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.overrides = self._before
+        modes = thread.modes
+        try:
+            modes.overrides, modes.functions = self._before
+        finally:
+            modes.overrides, modes.functions = self._before  # all of it, where an interrupt came
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Within it, operations ask neither classes nor modes."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._modes, thread.modes.functions = thread.modes.functions, ()
-
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
-        thread.modes.functions = self._modes
+    def _set(self) -> None:
+        thread.modes.overrides, thread.modes.functions = False, ()
 
 
 class TorchFunctionMode:
@@ -213,7 +219,7 @@ def _apart(mode: TorchFunctionMode) -> Callable[..., Any]:
                 f"{type(mode).__name__}: defining a mode's __torch_function__ as a classmethod is not supported, "
                 "please make it a plain method"
             )
-        return within({"functions": thread.modes.functions[:-1]}, mode.__torch_function__, *given)
+        return within(thread.modes, {"functions": thread.modes.functions[:-1]}, mode.__torch_function__, *given)
 
     return ask
 

@@ -114,11 +114,15 @@ def printoptions(**options: Any) -> Iterator[None]:
     """
     global _options
     before = _options
-    set_printoptions(**options)
     try:
-        yield
-    finally:
+        try:
+            set_printoptions(**options)
+            yield
+        finally:
+            _options = before
+    except BaseException:  # an interrupt may have come as it was put back
         _options = before
+        raise
 
 
 def _checked_count(name: str, value: object) -> int | None:

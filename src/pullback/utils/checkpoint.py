@@ -94,10 +94,14 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether a second run stops once everything needed is recomputed, whatever the arguments of `checkpoint`."""
     before = _EARLY_STOP.get()
     try:
-        _EARLY_STOP.set(enable)
-        yield
-    finally:
+        try:
+            _EARLY_STOP.set(enable)
+            yield
+        finally:
+            _EARLY_STOP.set(before)
+    except BaseException:  # an interrupt may have come as it was put back
         _EARLY_STOP.set(before)
+        raise
 
 
 @contextlib.contextmanager
@@ -105,10 +109,14 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Whether parts made within it have `debug`, whatever the arguments of `checkpoint`; None: as the arguments say."""
     before = _DEBUG.get()
     try:
-        _DEBUG.set(enabled)
-        yield
-    finally:
+        try:
+            _DEBUG.set(enabled)
+            yield
+        finally:
+            _DEBUG.set(before)
+    except BaseException:  # an interrupt may have come as it was put back
         _DEBUG.set(before)
+        raise
 
 
 class GraphExecGroup:
@@ -129,8 +137,12 @@ class GraphExecGroup:
     def __enter__(self) -> GraphExecGroup:
         if _GROUP.get() is not None:
             raise RuntimeError("GraphExecGroup cannot be nested.\n  What to do: leave the inner one away.")
-        _GROUP.set(self)
-        return self
+        try:
+            _GROUP.set(self)
+            return self
+        except BaseException:
+            _GROUP.set(None)
+            raise
 
     def __exit__(self, *exc: object) -> None:
         _GROUP.set(None)

@@ -165,9 +165,9 @@ class Watching(Level):
     @contextlib.contextmanager
     def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
         before = self.keeps_all
-        if not (before or self.again):
-            self.keeps_all = self._asked(op, mapped(self.lower, args), kwargs, None)
         try:
+            if not (before or self.again):
+                self.keeps_all = self._asked(op, mapped(self.lower, args), kwargs, None)
             yield
         finally:
             self.keeps_all = before

@@ -15,7 +15,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.traced import Entry, Ref, Trace
 from ...tensor import dtypes
-from ...tensor.modes import within
+from ...tensor.modes import thread, within
 from ...tensor.tensor import wrap
 from ..backends.steps import ASKED
 from .program import Program, Value
@@ -160,7 +160,7 @@ def whole(op: Op) -> Any:
     """A function of arrays that calls an operation."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = within({"grad_enabled": False}, op.unchecked, *_tensors(args), **_tensors(kwargs))
+        found = within(thread.modes, {"grad_enabled": False}, op.unchecked, *_tensors(args), **_tensors(kwargs))
         return tuple(t._data for t in found) if isinstance(found, (tuple, list)) else found._data
 
     call.__name__ = op.name
