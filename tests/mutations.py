@@ -92,8 +92,8 @@ MUTATIONS = [
              _LARGE + "(floor_divide or remainder)", True),
     Mutation("large: prod of an odd length", "            if last.size:\n", "            if not last.size:\n",
              _LARGE + "[prod-", True),
-    Mutation("large: cumsum along another axis", "ufunc(before, row, out=here)", "ufunc(row, row, out=here)",
-             _LARGE + "[cumsum-", True),
+    Mutation("large: cumsum along another axis", "ufunc(so_far[0], row, out=so_far[0])",
+             "ufunc(row, row, out=so_far[0])", _LARGE + "[cumsum-", True),
     Mutation("large: topk searches the worst blocks", "inside = _largest(best, k, -1, largest)",
              "inside = _largest(best, k, -1, not largest)", _LARGE + "[topk-", True),
     Mutation("large: topk leaves out the last elements", "candidates = np.concatenate([np.reshape(inside, (*rows.shape"
@@ -145,8 +145,8 @@ MUTATIONS = [
              "return tangent\n        return laid_as(out, tangent)",
              "return tangent\n        return tangent", _P + "forward_ad/"),
     # utils
-    Mutation("checkpoint: run again in the wrong mode", "autograd.enable_grad(), self.again",
-             "autograd.no_grad(), self.again", _P + "checkpoint/"),
+    Mutation("checkpoint: run again in the wrong mode", "autograd.enable_grad(), again",
+             "autograd.no_grad(), again", _P + "checkpoint/"),
     Mutation("checkpoint: metadata not checked", "if self.check and found != number.kind:", "if False:",
              _P + "checkpoint/"),
     Mutation("data: batches of names not collated", "return {key: default_collate([item[key] for item in batch])",

@@ -77,7 +77,7 @@ def to_tensor(lib: ModuleType, array: np.ndarray[Any, Any], requires_grad: bool 
 
 
 def converted(lib: ModuleType, sample: Sample, requires_grad: bool = False) -> tuple[Sample, list[Any]]:
-    """The sample with tensors in the place of its arrays, and the list of these tensors."""
+    """The sample with tensors instead of its arrays, and the list of these tensors."""
     made: list[Any] = []
 
     def change(leaf: Any) -> Any:

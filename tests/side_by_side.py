@@ -26,7 +26,8 @@ def plain(value: Any, rounded: bool = True) -> Any:
     rounded: elements have five digits, so that what differs by rounding only is equal.
     """
     if hasattr(value, "grad_fn"):
-        elements = np.asarray(value.detach().numpy())
+        narrow = str(value.dtype).endswith("bfloat16")  # torch makes no array of it
+        elements = np.asarray((value.float() if narrow else value).detach().numpy())
         if rounded and elements.dtype.kind in "fc":
             elements = np.array([float(f"{z:.5g}") for z in elements.real.ravel()]).reshape(elements.shape) + (
                 1j * elements.imag if elements.dtype.kind == "c" else 0
@@ -105,4 +106,13 @@ def refused(call: Callable[[], Any]) -> str:
         call()
     except Exception as error:
         return type(error).__name__
+    return ""
+
+
+def says(call: Callable[[], Any], phrase: str) -> str:
+    """The type of the exception that a call raises, and whether its message begins with a phrase."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__} {'says' if str(error).startswith(phrase) else 'does not say'}: {phrase}"
     return ""

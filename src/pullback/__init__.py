@@ -143,6 +143,7 @@ _LATER = {
     "cuda": "",
     "distributions": "",
     "inspect": "explain",
+    "masked": "",
     "nn": "",
     "optim": "",
     "random": "",

@@ -35,6 +35,7 @@ from . import cuda as cuda
 from .compat import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain
+from .ops import masked as masked
 from . import nn as nn
 from . import optim as optim
 from . import random as random
@@ -288,6 +289,8 @@ def conj_physical(input: Any, *, out: Any = ...) -> Tensor:
     """The complex conjugate, as `conj`."""
 def conj_physical_(input: Any) -> Tensor:
     """`conj_physical`, written into this tensor, which is returned."""
+def constant_pad_nd(input: Any, pad: Any, value: Any = ..., *, out: Any = ...) -> Tensor:
+    """`input` with borders of `value`: `pad` holds their lengths, the last axis first; negative ones cut off."""
 def conv1d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
     """``out[n, o, l] = bias[o] + sum over c, k of weight[o, c, k] * input[n, c, stride * l - padding + dilation * k]``."""
 def conv2d(input: Any, weight: Any, bias: Any = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
@@ -388,7 +391,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = ..., out: Any = ..., l
     """Uninitialised memory of shape `size`, with neighbours along each axis `stride` elements apart."""
 def eq(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input == other``, elementwise."""
-def eq_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def eq_(input: Any, other: Any) -> Any:
     """`eq`, written into this tensor, which is returned."""
 def equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether two tensors have the same shape and the same elements; NaN equals no number."""
@@ -470,7 +473,7 @@ def gcd_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`gcd`, written into this tensor, which is returned."""
 def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input >= other``, elementwise."""
-def ge_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ge_(input: Any, other: Any) -> Any:
     """`ge`, written into this tensor, which is returned."""
 def geqrf(input: Any, *, out: Any = ...) -> Any:
     """The result of LAPACK's routine of that name: R above and the reflections below the diagonal of ``a``, with their ``tau``; it has no derivative. `linalg.householder_product` computes Q from both."""
@@ -484,17 +487,17 @@ def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: Any 
     """The derivatives along each of `dim` of the function that `input` samples, by second-order differences."""
 def greater(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input > other``, elementwise."""
-def greater_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def greater_(input: Any, other: Any) -> Any:
     """`greater`, written into this tensor, which is returned."""
 def greater_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input >= other``, elementwise."""
-def greater_equal_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def greater_equal_(input: Any, other: Any) -> Any:
     """`greater_equal`, written into this tensor, which is returned."""
 def group_norm(input: Any, num_groups: Any, weight: Any = ..., bias: Any = ..., eps: Any = ...) -> Tensor:
     """The channels of ``(N, C, ...)`` in `num_groups` groups with mean 0 and variance 1; then a scale and a shift."""
 def gt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input > other``, elementwise."""
-def gt_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def gt_(input: Any, other: Any) -> Any:
     """`gt`, written into this tensor, which is returned."""
 def hamming_window(window_length: Any, periodic: Any = ..., alpha: Any = ..., beta: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``alpha - beta cos(2 pi x)`` for x from 0 to 1."""
@@ -606,7 +609,7 @@ def ldexp_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """`ldexp`, written into this tensor, which is returned."""
 def le(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input <= other``, elementwise."""
-def le_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def le_(input: Any, other: Any) -> Any:
     """`le`, written into this tensor, which is returned."""
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
     """``input + weight * (end - input)``; exactly `input` and `end` at the weights 0 and 1."""
@@ -614,11 +617,11 @@ def lerp_(input: Any, end: Any, weight: Any) -> Tensor:
     """`lerp`, written into this tensor, which is returned."""
 def less(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input < other``, elementwise."""
-def less_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def less_(input: Any, other: Any) -> Any:
     """`less`, written into this tensor, which is returned."""
 def less_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input <= other``, elementwise."""
-def less_equal_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def less_equal_(input: Any, other: Any) -> Any:
     """`less_equal`, written into this tensor, which is returned."""
 def lgamma(input: Any, *, out: Any = ...) -> Tensor:
     """``log |Gamma(input)|``."""
@@ -676,7 +679,7 @@ def logsumexp(input: Any, dim: Any, keepdim: Any = ..., *, out: Any = ...) -> Te
     """``log(sum(exp(input)))`` over `dim`, relative to the largest element against overflow; -inf for no elements."""
 def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input < other``, elementwise."""
-def lt_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def lt_(input: Any, other: Any) -> Any:
     """`lt`, written into this tensor, which is returned."""
 def lu(A: Any, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Any:
     """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from `linalg.lu_factor_ex`."""
@@ -760,7 +763,7 @@ def narrow_copy(input: Any, dim: Any, start: Any, length: Any, *, out: Any = ...
     """`narrow`, as a copy in new memory."""
 def ne(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input != other``, elementwise."""
-def ne_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ne_(input: Any, other: Any) -> Any:
     """`ne`, written into this tensor, which is returned."""
 def neg(input: Any, *, out: Any = ...) -> Tensor:
     """``-input``."""
@@ -784,7 +787,7 @@ def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any =
     """``mean + std * z`` with z standard normal: elementwise for tensors; of shape `size` for two numbers."""
 def not_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """``input != other``, elementwise."""
-def not_equal_(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def not_equal_(input: Any, other: Any) -> Any:
     """`not_equal`, written into this tensor, which is returned."""
 def numel(input: Any, *, out: Any = ...) -> Any:
     """The number of elements."""

@@ -7,6 +7,8 @@ expected, what was found, and what to do. The exception's type is the one PyTorc
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType
@@ -98,13 +100,15 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         return IndexError(
             message(f"{name}(): Dimension out of range", expected=f"to be in range of {span}", found=str(error.axis))
         )
-    if isinstance(error, (IndexError, NotImplementedError, MemoryError, RuntimeError)):
+    if isinstance(error, MemoryError) and not isinstance(error, OutOfMemoryError):
+        return _of_another_type(name, error, str(error), found)
+    if isinstance(error, (IndexError, NotImplementedError, RuntimeError)):
         return error
     if isinstance(error, TypeError):
         kinds = {a.dtype.kind for a in values if hasattr(a, "dtype")}
         if "boolean" in str(error) or ("loop" in str(error) and "b" in kinds):
             which = _OF_BOOLS.get(name, f"{name}() is not supported on a bool tensor: {error}")
-            return RuntimeError(f"{which}\n  The arguments were: {found}.")
+            return RuntimeError(f"{which}\n  The arguments of {name}() were: {found}.")
         if "not supported for the input types" in str(error):
             return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
         return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")
@@ -115,6 +119,81 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "shape")]
         text = broadcast_message(shapes) or text
     return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")
+
+
+# The door ---------------------------------------------------------------------------------------------------------
+
+
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """Raised for a result that does not fit into memory: torch's and Python's error in one."""
+
+
+_OURS = os.path.dirname(__file__) + os.sep
+_NUMPYS = os.path.dirname(np.__file__) + os.sep
+_KEPT = (
+    TypeError,
+    ValueError,
+    IndexError,
+    RuntimeError,
+    NotImplementedError,
+    AssertionError,
+    LinAlgError,
+    OutOfMemoryError,
+)
+_PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
+_OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
+
+
+def rename(name: str, error: Exception, given: Iterable[Any] = ()) -> None:
+    """Write the name of a public function into an error that arose in a call of it; raise another one where the error
+    is of a type that is not documented.
+
+    It costs a call that succeeds nothing, because it is called in an ``except``. An error of the user's own code, which
+    the call reached through a hook or a subclass, stays as it is. given: the arguments.
+    """
+    if not _raised_here(error) or (type(error) not in _KEPT and type(error).__module__.startswith("pullback")):
+        return
+    short, text = name.rpartition(".")[2].strip("_"), str(error)
+    if type(error) in _KEPT:
+        if short not in text and text and not name.rpartition(".")[2].startswith("_"):  # what no user calls has no name
+            error.args = (f"{name}(): {_PREFIX.sub('', text, count=1) if _PREFIX.match(text) else text}",)
+            if _OF_ARGUMENTS.match(text):
+                error.args = (_OF_ARGUMENTS.sub(f"{name}() ", text, count=1),)
+        if text:
+            return
+    found = _of_another_type(name, error, text, ", ".join(describe(a) for a in given))
+    if found is not error:
+        raise found from None
+
+
+def _raised_here(error: Exception) -> bool:
+    """Whether an error arose in code of this package or of NumPy, called by nobody else."""
+    place = error.__traceback__
+    while place is not None:
+        if not place.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS)):
+            return False
+        place = place.tb_next
+    return True
+
+
+def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exception:
+    """An error of a documented type for one of another."""
+    given = f".\n  The arguments were: {found}." if found else ""
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{name}(): can't allocate memory: {text or 'the result is too large'}{given}")
+    if isinstance(error, OverflowError):
+        return RuntimeError(f"{name}(): Overflow when unpacking an integer: {text}{given}")
+    if isinstance(error, IndexError):
+        return IndexError(f"{name}(): {text}{given}")
+    if isinstance(error, (KeyError, AttributeError, AssertionError)):
+        return TypeError(f"{name}(): an argument is not of a type that it takes{given}")
+    if isinstance(error, TypeError):
+        return TypeError(f"{name}(): {text}{given}")
+    if isinstance(error, ValueError):
+        return ValueError(f"{name}(): {text}{given}")
+    if isinstance(error, (ZeroDivisionError, RecursionError)):
+        return RuntimeError(f"{name}(): {type(error).__name__}: {text}{given}")
+    return error
 
 
 class Called(NamedTuple):

@@ -1,7 +1,7 @@
 """The contract of a Function: what is refused when the class is defined, and what when its backward returns.
 
 Every refusal names the class, the method and its place in the file, and gives the corrected lines; these are held to be
-right by putting them in the place of the wrong ones.
+right by putting them where the wrong ones stood.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def define(source: str) -> tuple[type[Function], str]:
 
 
 def refused(source: str) -> tuple[str, str]:
-    """The message with which a source's class is refused, with FILE in the place of the file's name, and the cure."""
+    """The message with which a source's class is refused, with FILE instead of the file's name, and the cure."""
     with pytest.raises(TypeError) as caught:
         define(source)
     message = re.sub(r"/somewhere/functions_\d+\.py", "FILE", str(caught.value))

@@ -56,7 +56,7 @@ class Nothing(Function):
 
 
 class Pair(Function):
-    """Two outputs, one of which may go unused."""
+    """Two outputs; one may go unused."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, y: Any, events: Any, number: int) -> Any:

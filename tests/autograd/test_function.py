@@ -678,7 +678,7 @@ def test_a_node_has_its_place_in_the_order_before_forward_runs() -> None:
 
 
 class Several(Function):
-    """Arguments of which some nest: the gradients stand in a row, those of a tree in its structure."""
+    """Some arguments nest: the gradients stand in a row, those of a tree in its structure."""
 
     @staticmethod
     def forward(ctx: Any, tree: Any, x: Any, n: int) -> Any:

@@ -291,7 +291,7 @@ def test_a_backward_that_is_an_instance_method() -> None:
 
 
 def test_the_state_of_a_backward_lives_on_ctx() -> None:
-    # tutorial claim: the square's gradient is 2 x; mended by @staticmethod, and ctx in the place of self
+    # tutorial claim: the square's gradient is 2 x; mended by @staticmethod, and ctx instead of self
     class MyStateFunction(Function):
         @staticmethod
         def forward(ctx, x):

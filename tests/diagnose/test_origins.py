@@ -322,11 +322,11 @@ def test_a_tap_that_is_put_in_and_out_often_stays() -> None:
     slot = vars(Cell)["value"]
     tap = Tap(Cell, "value", lambda cell, old, new: told.append((old, new)), "recording")
     for _ in range(Tap.STAYS):
-        tap.open()
-        tap.close()
+        tap.open("test")
+        tap.close("test")
         assert vars(Cell)["value"] is slot
-    tap.open()
-    tap.close()
+    tap.open("test")
+    tap.close("test")
     assert vars(Cell)["value"] is tap
     cell: Any = Cell()
     cell.value = 1

@@ -1,4 +1,4 @@
-"""What is put together when the library is imported is put together in few places, each of which shows all of it.
+"""The parts that are put together at import are put together in few places, and each place shows all of its parts.
 
 The class Tensor gets attributes by one function, `tensor.extend`, and that is called in three places alone. What a room
 needs from a room above it is handed down in `assembly.py`. Modules get further paths in `compat/paths.py`.

@@ -1,4 +1,4 @@
-"""No two rooms of the library import each other, be it by way of others.
+"""No two rooms of the library import each other, directly or through others.
 
 A room is a folder. A file at the top of the package is a room by itself, and so is the `__init__` of a folder that has
 folders in it: it gathers what lies below, which knows nothing of it. What is imported for the type checker alone counts
@@ -79,7 +79,7 @@ def graph(root: Path, of: Callable[[Path, Path], str] = room) -> Graph:
 
 
 def reached(start: str, edges: Graph) -> set[str]:
-    """The rooms that a room imports, be it by way of others."""
+    """The rooms that a room imports, directly or through others."""
     found: set[str] = set()
     waiting = [start]
     while waiting:

@@ -1,7 +1,7 @@
 """Adding an operation takes one entry and nothing else: done here, with the entry that CONTRIBUTING.md shows.
 
 The package is copied, the entry is put at the end of its family's file, and a process of its own is asked for all that
-should have come of it.
+should have come of it. The list of rooms is held to what they import.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.house.test_circles import Graph, graph
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,3 +82,44 @@ def test_its_tests_come_with_it(environment: dict[str, str]) -> None:
     files = ["tests/table/test_ops.py", "tests/table/test_ops_modes.py"]
     out = _run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", *files, "-k", which)
     assert re.search(r"\b10 passed", out), out
+
+
+# Where things are ----------------------------------------------------------------------------------------------------
+
+PACKAGE = ROOT / "src" / "pullback"
+
+
+def drawn() -> list[str]:
+    """The rooms in the order in which CONTRIBUTING.md draws them, the ground floor first."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (block,) = re.findall(r"^    src/pullback/\n((?:      .*\n)+)", text, re.MULTILINE)
+    return [name.rstrip("/").removesuffix(".py") for name in re.findall(r"^ {6}(\S+)", block, re.MULTILINE)]
+
+
+def against_the_order(rooms: list[str], edges: Graph) -> list[str]:
+    """The imports that lead from a room to one that is drawn below it; those of gradcheck are left out."""
+    place = {name: number for number, name in enumerate(rooms)}
+    return [
+        example
+        for home, others in edges.items()
+        for other, example in others.items()
+        if home != "diagnose/gradcheck"
+        and place.get(other.partition("/")[0], -1) > place.get(home.partition("/")[0], len(rooms))
+    ]
+
+
+def test_every_room_is_drawn_above_those_that_import_it() -> None:
+    rooms = drawn()
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name[0] != "_"}
+    assert folders <= {*rooms}
+    assert all((PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists() for name in rooms)
+    assert against_the_order(rooms, graph(PACKAGE)) == []
+    assert against_the_order(["tensor", "autograd"], {"tensor": {"autograd": "tensor/a.py: autograd.b"}})
+
+
+def test_how_it_works_draws_every_room_and_every_file_of_the_heart() -> None:
+    text = (ROOT / "docs" / "how_it_works.md").read_text("utf-8").partition("## Where to read")[2]
+    words = {*re.findall(r"\w+", text)}
+    assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name[0] != "_"} <= words
+    heart = {path.name for path in (PACKAGE / "autograd").glob("*.py")} - {"__init__.py"}
+    assert {*re.findall(r"`(\w+\.py)`", text)} == heart

@@ -1,4 +1,4 @@
-"""What `import pullback` loads, and that all the rest is there when it is first asked for, by whatever way.
+"""What `import pullback` loads, and that the rest is there when it is first asked for, in any way.
 
 Every program runs in a fresh interpreter. What is counted is modules, not time: docs/benchmarks.md has the time.
 """

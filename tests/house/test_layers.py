@@ -58,7 +58,7 @@ LINES_PER_ROOM = {
     "interpreters": 1400,
     "func": 1500,
     "diagnose": 2200,
-    "compile": 4200,
+    "compile": 4400,
     "utils": 1200,
     "compat": 1000,
     "cli": 1200,

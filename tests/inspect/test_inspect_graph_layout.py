@@ -138,7 +138,7 @@ def test_the_many_leaves_of_one_operation_are_one_box() -> None:
 
 @st.composite
 def programs(draw: Any) -> Graph:
-    """A program of random operations, parts of which are repeated."""
+    """A program of random operations with repeated parts."""
     rng = random.Random(draw(st.integers(0, 10**6)))
     pool = [pullback.ones(2, requires_grad=True) for _ in range(rng.randint(1, 4))]
     for _ in range(rng.randint(1, 4)):

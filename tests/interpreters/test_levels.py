@@ -224,7 +224,7 @@ def test_levels_end_whatever_happens() -> None:
     ):
         with pytest.raises(KeyError):
             call()
-        assert thread.modes.levels == []
+        assert not thread.modes.levels
         assert thread.modes.grad_enabled
 
 

@@ -409,3 +409,59 @@ def test_a_standard_deviation_is_found_where_its_square_is_beyond_the_dtype(size
     slope = (values - values.mean()) / 2 / values.std(ddof=1)
     np.testing.assert_allclose(x.grad.detach().numpy(), slope, rtol=1e-5, atol=1e-6)
     assert pullback.std_mean(x)[0].item() == pytest.approx(found.item())
+
+
+# Many numbers in single precision -------------------------------------------------------------------------------------
+
+ROWS = np.full((100_001, 3), 0.1, np.float32)  # added up one after the other, they are wrong in the fourth digit
+
+ACCURATE = cases("""
+x.sum(0) | x.t().sum(1) | x[:50000].sum(0) | x[None].sum((0, 1)) | x.nansum(0) | x.mean(0) | x.nanmean(0)
+L.var_mean(x, 0)[1] | (x + noise)[:, :2].std() | x.norm(dim=0) | x.norm(3, dim=0) | L.linalg.vector_norm(x, 1, 0)
+L.linalg.matrix_norm(x, 1) | F.normalize(x, dim=0) | F.cosine_similarity(x, x + 1, dim=0) | L.trapezoid(x, dim=0)
+x.cumsum(0) | x.t().cumsum(1) | x.expand(2, *x.shape).cumsum(1) | x.logcumsumexp(0) | L.cumulative_trapezoid(x, dim=0)
+x[:30000].repeat(1, 100).cumsum(0) | L.einsum('ij->j', x) | x.sum_to_size(1, 3) | F.adaptive_avg_pool1d(x.t()[None], 1)
+L.cdist(x.t(), 2 * x.t(), p=1) | L.cdist(x.t(), 2 * x.t(), p=3) | g(lambda w: x * (x + w), 3)
+g(lambda w: w.expand(100001, 3) * x, 1, 3) | g(lambda w: w.repeat(100001, 1) * x, 1, 3)
+g(lambda w: w.repeat_interleave(100001, 0) * x, 1, 3)
+g(lambda w: F.batch_norm(noise, None, None, w, None, True) * noise, 3)
+g(lambda w: F.batch_norm(noise, None, None, None, w, True) * x, 3)
+g(lambda w: F.layer_norm(noise, (3,), None, w) * x, 3)
+g(lambda w: F.linear(x, L.ones(2, 3).to(x.dtype), w) * 0.1, 2) | g(lambda w: (x + w).logcumsumexp(0), 3)
+g(lambda w: w.cumsum(0) * 0.1, 100001) | g(lambda w: L.vmap(lambda row: row * w)(x), 3)
+""")
+
+
+def _in(dtype: Any, code: str, compiled: str = "") -> Any:
+    """What a line finds in a dtype; its gradient is that of the sum of what the function g was given makes of zeros."""
+
+    def g(made: Any, *shape: int) -> Any:
+        w = pullback.zeros(shape, dtype=dtype, requires_grad=True)
+        (made(w)).sum().backward()
+        return w.grad
+
+    def work(x: Any, noise: Any) -> Any:
+        return eval(code, {"L": pullback, "F": pullback.nn.functional, "x": x, "noise": noise, "g": g})
+
+    made = pullback.compile(work, backend=compiled) if compiled else work
+    noise = pullback.from_numpy(np.random.default_rng(0).random(ROWS.shape, np.float32)).to(dtype)
+    found = made(pullback.from_numpy(ROWS).to(dtype), noise)
+    return found.double().numpy()
+
+
+@pytest.mark.parametrize("code", ACCURATE)
+def test_many_numbers_add_up_in_single_precision(code: str) -> None:
+    expected = _in(pullback.float64, code)
+    tolerance = 2e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(_in(pullback.float32, code), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    "code",
+    cases("(2 * x).sum(0) | (x * x).mean(0) | (x[:, ::2] * x[:, ::2]).sum() | x.cumsum(0) | (x * 1j).sum(0).imag"),
+)
+def test_many_numbers_add_up_in_compiled_programs(code: str, backend: str) -> None:
+    expected = _in(pullback.float64, code)
+    tolerance = 2e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(_in(pullback.float32, code, backend), expected, rtol=0, atol=tolerance)

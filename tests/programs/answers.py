@@ -87,7 +87,7 @@ def _flat(piece: Any) -> str:
 
 
 def _laid_out(piece: Any, width: int) -> list[str]:
-    """The lines of a piece: one if it fits, else one for each part, but for numbers, of which lines are filled."""
+    """The lines of a piece: one if it fits, else one for each part; numbers fill each line."""
     if isinstance(piece, str):
         return [piece]
     if len(piece) == 4:  # the lines of a text

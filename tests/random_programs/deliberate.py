@@ -71,8 +71,8 @@ REFUSED_IN_TRANSFORMS: dict[str, str] = {
 }
 
 
-# Of operations that save less than torch's do, a gradient is still right after a write to what torch saved; so it is of
-# half precision, of which what is saved is a conversion.
+# These operations save less than torch's do: their gradient is still right after a write to a value that torch saved.
+# So it is in half precision, where a converted copy is saved.
 SAVES_LESS = tuple(
     "take gather index_select mse_loss var( std( norm( repeat_interleave topk max( amax sort( cummax scatter_add hypot "
     "logaddexp lerp addcmul lib.outer einsum masked_select layer_norm prod( cumprod( mean(".split()

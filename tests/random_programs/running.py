@@ -215,7 +215,7 @@ class Machine:
         return {k: t for k, t in self.tensors().items() if t.requires_grad and attempt(lambda t=t: t.is_leaf) is True}
 
     def hidden(self) -> set[str]:
-        """The tensors of which it says nothing that they are views: results of transforms, and views without a base."""
+        """Tensors that may be views without the program saying so: results of transforms, and views without a base."""
         tensors = self.tensors()
         return self.made | {name for name, t in tensors.items() if t._is_view() and not _base_of(t, tensors)}
 

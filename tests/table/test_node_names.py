@@ -1,7 +1,7 @@
-"""The names of nodes: for every operation of the table, those of its results' nodes are torch's.
+"""The names of nodes: for every operation of the table, its results' nodes have torch's names.
 
-`docs/differences.md` lists the operations of which they are not, for some arguments at least; the list is read from
-there, and each that is on it has to differ.
+`docs/differences.md` lists the operations whose nodes have other names, for some arguments at least; the list is
+read from there, and each operation on it has to differ.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback.compat.paths import PATHS
 from pullback.inspect.stubs import stubs
 from pullback.ops import TABLE
 from pullback.table.entry import Op
@@ -75,7 +76,7 @@ def test_an_operation_returns_what_its_signature_and_its_stub_say(name: str) -> 
     op = PUBLIC[name]
     said = str(inspect.signature(op.call).return_annotation)
     home, _, last = name.rpartition(".")
-    stub = STUBS[home].get(last, "Any")
+    stub = STUBS[PATHS.get(home, home)].get(last, "Any")
     for result in results(op):
         assert said == str(inspect.Signature.empty) or said == "None" or fits(result, said)
         assert fits(result, stub)

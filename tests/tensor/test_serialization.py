@@ -229,7 +229,7 @@ def test_training_goes_on_from_the_state_of_an_optimiser(make: Callable[[Any], A
 
 
 class Thing:
-    """Something that is none of the things that are saved."""
+    """An object of a kind that is never saved."""
 
 
 class Weird(dict):
@@ -872,7 +872,7 @@ def test_a_small_file_does_not_fill_the_memory(bomb: str, tmp_path: Path) -> Non
 
 
 def test_members_that_lie_on_each_other_are_refused() -> None:
-    """An archive of which each member says that it is nearly the whole file."""
+    """An archive whose members each claim nearly the whole file."""
     save([pullback.zeros(1000), pullback.ones(1000)], file := io.BytesIO())
     data = bytearray(file.getvalue())
     places = [m.start() for m in re.finditer(b"PK\x01\x02", data)]

@@ -507,7 +507,7 @@ def test_nested_arguments_pass() -> None:
 
 def test_only_what_requires_grad_is_differentiated() -> None:
     class Half(Function):
-        """Right for x, and wrong for y, of which nobody asks."""
+        """Right for x, and wrong for y, whose gradient nobody wants."""
 
         @staticmethod
         def forward(ctx, x, y):

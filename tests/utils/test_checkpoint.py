@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,15 +13,15 @@ import pytest
 import pullback
 from pullback.utils.checkpoint import (
     CheckpointError,
-    checkpoint,
-    checkpoint_sequential,
     create_selective_checkpoint_contexts,
-    set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
 from tests.programs.checkpoint.common import _checkpoint
 from tests.programs.checkpoint.selective import MATRIX
 from tests.side_by_side import leaf
+
+checkpoint = partial(pullback.utils.checkpoint.checkpoint, use_reentrant=False)
+checkpoint_sequential = partial(pullback.utils.checkpoint.checkpoint_sequential, use_reentrant=False)
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
@@ -99,7 +100,7 @@ def test_what_is_recomputed_is_checked_unless_told_otherwise() -> None:
     with pytest.raises(CheckpointError, match=r"float64 of shape \[2\], and is pullback.float32"):
         checkpoint(wrong(), x).backward()
     checkpoint(wrong(), x, determinism_check="none").backward()
-    with pytest.raises(ValueError, match="'default' or 'none'"):
+    with pytest.raises(ValueError, match=r"one of \['default', 'none'\]"):
         checkpoint(wrong(), x, determinism_check="all")
 
 
@@ -227,12 +228,39 @@ def test_within_a_transform_a_part_is_just_called() -> None:
     assert pullback.allclose(pullback.func.jvp(part, (x.detach(),), (pullback.ones_like(x),))[1], expected)
 
 
-def test_debug_for_all_parts() -> None:
-    x = leaf(pullback, [1.0])
-    with set_checkpoint_debug_enabled(True):
-        assert checkpoint(pullback.sin, x).requires_grad
-        with pytest.raises(ValueError, match="debug"):
-            checkpoint(pullback.sin, x, use_reentrant=True)
+def _mark_the_first(x: Any) -> Any:
+    return x.exp() * x
+
+
+def _mark_the_second(x: Any) -> Any:
+    return pullback.cat([x, x]).sin()
+
+
+def test_debug_lists_the_operations_of_both_runs_with_their_lines() -> None:
+    calls: list[int] = []
+
+    def part(x: Any) -> Any:
+        calls.append(1)
+        return _mark_the_first(x) if len(calls) == 1 else _mark_the_second(x)
+
+    y = checkpoint(part, leaf(pullback, [1.0, 2.0]), debug=True)
+    with pytest.raises(CheckpointError) as caught:
+        y.sum().backward()
+    said = str(caught.value)
+    assert type(caught.value.__cause__) is CheckpointError
+    assert str(caught.value.__cause__) in said
+    traces, _, logs = said.partition("3. Log of operators")
+    first, _, again = traces.partition("2. Stack traces")
+    assert ":_mark_the_first\n" in first
+    assert ":_mark_the_second\n" not in first
+    assert ":_mark_the_second\n" in again
+    assert "exp(float64[2])   (1 of 2)" in first
+    assert "cat([float64[2], float64[2]], 0)   (1 of " in again
+    lines = [line.strip() for line in logs.splitlines() if line.startswith("  ")]
+    assert lines[:3] == ["exp(float64[2])", "mul(float64[2], float64[2])", "cat([float64[2], float64[2]], 0)"]
+
+
+def test_reentrance_without_an_input_that_requires_grad() -> None:
     with pytest.warns(UserWarning, match="None of the inputs"):
         checkpoint(pullback.sin, pullback.ones(1), use_reentrant=True)
 

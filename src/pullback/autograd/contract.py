@@ -14,7 +14,7 @@ import inspect
 import textwrap
 from typing import Any
 
-_CONTEXTS = ("ctx", "context", "_")  # what the first parameter is called where it is the context
+_CONTEXTS = ("ctx", "context", "_")  # names of a first parameter that is the context
 STATIC = ("forward", "vjp", "backward", "setup_context", "vmap", "jvp")
 # What a method that a class does not define says, in PyTorch's words.
 MISSING = {
@@ -47,7 +47,7 @@ class Contract:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments in their places, defaults filled in; keyword-only ones stay keywords.
 
-        TypeError if forward cannot take them. said: what Python said when forward was called with them.
+        TypeError if forward cannot take them. said: Python's error when forward was called with them.
         """
         lead = () if self.separate else (None,)  # None instead of ctx
         try:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..tensor.arrays import broadcasts_to, spread, sum_to_shape
 from ..tensor.memory import ONE_LOCAL
-from ..tensor.modes import thread
+from ..tensor.modes import thread, within
 from ..tensor.tensor import Edge, Tensor
 from .hooks import fire_around, fire_of_leaf, fire_of_outputs
 from .inner_passes import is_deep, on_an_empty_stack
@@ -65,19 +65,23 @@ def execute(
             accumulate = False
             if root._edges:
                 captures[root] = {}  # none of its gradients is wanted, so it does not run
-    before = modes.grad_enabled, modes.needed, modes.running_pass
+    before = modes.grad_enabled, modes.needed, modes.running_pass, modes.running
     running = Pass(edges, keep, taped, needed, captures, accumulate)
-    modes.grad_enabled = recorded and not modes.inference
-    modes.needed, modes.running_pass = needed, running
     try:
-        arrived = running.run([g for _, g in roots])
-        if accumulate:
-            for leaf in list(arrived):
-                leaf.arrive(*_taken(arrived, leaf), taped)
-        for callback in running.callbacks:
-            callback()
-    finally:
-        modes.grad_enabled, modes.needed, modes.running_pass = before
+        try:
+            modes.grad_enabled = recorded and not modes.inference
+            modes.needed, modes.running_pass = needed, running
+            arrived = running.run([g for _, g in roots])
+            if accumulate:
+                for leaf in list(arrived):
+                    leaf.arrive(*_taken(arrived, leaf), taped)
+            for callback in running.callbacks:
+                callback()
+        finally:
+            modes.grad_enabled, modes.needed, modes.running_pass, modes.running = before
+    except BaseException:  # an interrupt may have come as they were put back
+        modes.grad_enabled, modes.needed, modes.running_pass, modes.running = before
+        raise
     return arrived
 
 
@@ -224,12 +228,7 @@ class Pass:
             return ()
         if self._watcher is None:
             return self._run(node, g)
-        modes = thread.modes
-        before, modes.running = modes.running, node
-        try:
-            return self._run(node, g)
-        finally:
-            modes.running = before
+        return within(thread.modes, {"running": node}, self._run, node, g)
 
     def _run(self, node: Any, g: Any) -> Sequence[Any]:
         """Run a node between its hooks, under the watcher if there is one."""

@@ -17,7 +17,7 @@ from sys import getrefcount
 from typing import Any, ClassVar
 
 from ..tensor.memory import ONE_LOCAL, WRITES
-from ..tensor.modes import LEVELS, thread
+from ..tensor.modes import LEVELS, thread, within
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
@@ -137,21 +137,24 @@ class Function:
             node._constants = node._others = 0
         modes = thread.modes
         recording = modes.grad_enabled
-        modes.grad_enabled = False
         try:
-            if LEVELS.n and (level := _level_of(flat)) is not None:
-                node._edges, node._door = _edges_at(level, node._edges, flat), Door(Nesting(inputs), tuple(kwargs))
-                wanted = any(node._edges)
-                out = level.custom(node, flat, recording)
-            elif kwargs or contract.separate:
-                out = _forward(cls, node, inputs, args, kwargs)
-            else:
-                out = cls.forward(node, *args)
-        except TypeError as error:
-            contract.bind(args, kwargs, error)  # where forward cannot take them, the error says what to do
+            try:
+                modes.grad_enabled = False
+                if LEVELS.n and (level := _level_of(flat)) is not None:
+                    node._edges, node._door = _edges_at(level, node._edges, flat), Door(Nesting(inputs), tuple(kwargs))
+                    wanted = any(node._edges)
+                    out = level.custom(node, flat, recording)
+                elif kwargs or contract.separate:
+                    out = _forward(cls, node, inputs, args, kwargs)
+                else:
+                    out = cls.forward(node, *args)
+            finally:
+                modes.grad_enabled = recording
+        except BaseException as error:
+            modes.grad_enabled = recording  # an interrupt may have come as it was put back
+            if isinstance(error, TypeError):
+                contract.bind(args, kwargs, error)  # where forward cannot take them, the error says what to do
             raise
-        finally:
-            modes.grad_enabled = recording
         recorded = recording and wanted
         if type(out) is not Tensor:
             out = _leave(node, out, flat, recorded)
@@ -296,11 +299,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def once(ctx: Any, *grads: Any) -> Any:
         recorded = thread.modes.grad_enabled
-        thread.modes.grad_enabled = False
-        try:
-            found = fn(ctx, *(changed(Tensor.detach, grads) if recorded else grads))
-        finally:
-            thread.modes.grad_enabled = recorded
+        found = within(
+            thread.modes, {"grad_enabled": False}, fn, ctx, *(changed(Tensor.detach, grads) if recorded else grads)
+        )
         if not recorded:
             return found
 

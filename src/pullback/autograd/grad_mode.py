@@ -44,18 +44,55 @@ def _set(enabled: bool) -> None:
 
 
 class Mode:
-    """A context manager that sets grad mode and then restores it."""
+    """A context manager that sets grad mode, and puts back what was there.
+
+    Nothing is called between a mode's change and the end of `__enter__`: an interrupt there would leave it changed.
+    """
+
+    _inference: bool | None = None  # what inference mode becomes; None: it stays
+    _made_in: bool | None = None  # the mode to put back, if it was changed before `__enter__`
 
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
-        self._before: list[bool] = []
+        self._before: list[tuple[bool, bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._before.append(is_grad_enabled())
-        _set(self._enabled)
+        modes = thread.modes
+        before, depth = (modes.grad_enabled, modes.grad_asked, modes.inference), len(self._before)
+        if (was := self._made_in) is not None:
+            before = was and not modes.inference, was, modes.inference
+        try:
+            self._before.append(before)
+            if self._inference is not None:
+                INFERENCES.add((self, depth))
+                WRITES.n = next_write()  # from now on, what is saved is looked at
+                modes.inference = self._inference
+            modes.grad_asked = self._enabled
+            modes.grad_enabled = self._enabled and not modes.inference
+        except BaseException:
+            modes.grad_enabled, modes.grad_asked, modes.inference = before
+            del self._before[depth:]
+            INFERENCES.discard((self, depth))
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        _set(self._before.pop())
+        try:
+            self._put_back()
+        finally:
+            self._put_back()  # all of it, where an interrupt came
+            self._before.pop()
+
+    def _put_back(self) -> None:
+        modes = thread.modes
+        modes.grad_enabled, modes.grad_asked, modes.inference = self._before[-1]
+        if self._inference is not None:
+            INFERENCES.discard((self, len(self._before) - 1))
+
+    def _leave(self) -> None:
+        """Put back what is not put back yet, because an interrupt came before `__exit__`."""
+        while self._before:
+            self._put_back()
+            self._before.pop()
 
     def clone(self) -> Any:
         """Another context manager of the same mode; each call of a decorated function enters its own."""
@@ -70,8 +107,13 @@ class Mode:
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return fn(*args, **kwargs)
+            mode = self.clone()
+            try:
+                with mode:
+                    return fn(*args, **kwargs)
+            except BaseException:
+                mode._leave()
+                raise
 
         return errors.called(call, call.__name__)  # type: ignore[return-value]
 
@@ -90,11 +132,15 @@ class Mode:
             inner = fn(*args, **kwargs)
             step, value = inner.send, None
             while True:
+                mode = self.clone()
                 try:
-                    with self.clone():
+                    with mode:
                         out = step(value)
                 except StopIteration as stop:
                     return stop.value
+                except BaseException:
+                    mode._leave()
+                    raise
                 try:
                     step, value = inner.send, (yield out)
                 except GeneratorExit:
@@ -149,15 +195,15 @@ class set_grad_enabled(Mode):  # noqa: N801 - torch's name
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): expected a bool, found {type(mode).__name__}")
         super().__init__(mode)
-        self._outside = is_grad_enabled()
-        _set(mode)
-
-    def __enter__(self) -> None:
-        self._before.append(self._outside)
-        _set(self._enabled)
+        self._made_in = is_grad_enabled()
+        try:
+            _set(mode)
+        except BaseException:
+            _set(bool(self._made_in))
+            raise
 
     def __call__(self, fn: F) -> F:
-        _set(self._outside)
+        _set(bool(self._made_in))
         return super().__call__(fn)
 
     def clone(self) -> set_grad_enabled:
@@ -184,7 +230,6 @@ class inference_mode(Mode):  # noqa: N801 - torch's name
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
         self._inference = mode
-        self._outside: list[bool] = []
 
     def __new__(cls, mode: Any = True) -> Any:
         """`@inference_mode` without parentheses decorates as `@inference_mode()` does."""
@@ -192,20 +237,7 @@ class inference_mode(Mode):  # noqa: N801 - torch's name
 
     def clone(self) -> inference_mode:
         """Another context manager of the same mode."""
-        return inference_mode(self._inference)
-
-    def __enter__(self) -> None:
-        self._before.append(is_grad_enabled())
-        self._outside.append(thread.modes.inference)
-        thread.modes.inference = self._inference
-        _set(self._enabled)
-        INFERENCES.add(1)
-        WRITES.n = next_write()  # from now on, saved tensors are checked
-
-    def __exit__(self, *exc: object) -> None:
-        thread.modes.inference = self._outside.pop()
-        super().__exit__(*exc)
-        INFERENCES.add(-1)
+        return inference_mode(bool(self._inference))
 
 
 class _Switch(Mode):
@@ -215,14 +247,14 @@ class _Switch(Mode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
-        self._outside = getattr(thread.modes, self._attribute)
+        self._was = getattr(thread.modes, self._attribute)
         setattr(thread.modes, self._attribute, mode)
 
     def __enter__(self) -> None:
         """The mode was set when this was made."""
 
     def __exit__(self, *exc: object) -> None:
-        setattr(thread.modes, self._attribute, self._outside)
+        setattr(thread.modes, self._attribute, self._was)
 
     def __call__(self, fn: F) -> F:
         self.__exit__()

@@ -124,10 +124,10 @@ def fire_accumulated(hooks: dict[int, Callable[..., Any]], leaf: Tensor) -> None
     for hook in list(hooks.values()):
         found = hook(leaf)
         if found is not None and found is not leaf:
-            kind = RuntimeError if isinstance(found, Tensor) else TypeError
-            raise kind(
-                f"Tensor post accumulate grad hooks should return None; {_name(hook)!r} returned a "
-                f"{type(found).__name__}.\n"
+            if not isinstance(found, Tensor):
+                raise _no_tensor(hook, found)
+            raise RuntimeError(
+                f"Tensor post accumulate grad hooks should return None; {_name(hook)!r} returned a tensor.\n"
                 "  What to do: to change the gradient, write to tensor.grad within the hook, or use register_hook()."
             )
 
@@ -150,17 +150,22 @@ def _name(hook: Any) -> str:
     return getattr(hook, "__qualname__", type(hook).__name__)
 
 
+def _no_tensor(hook: Any, found: Any) -> TypeError:
+    return TypeError(
+        f"expected Variable, but hook returned '{type(found).__name__}'\n"
+        f"  What to do: let hook '{_name(hook)}' return a Tensor or None."
+    )
+
+
 def _replacement(hook: Any, new: Any, old: Any) -> Any:
     """A hook's result, checked against its argument; the argument itself if the hook returned None."""
     if new is None:
         return old
     name = _name(hook)
     if old is None:
-        raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+        raise RuntimeError(f"can't replace a None gradient with a non-None value, as hook '{name}' does")
     if not isinstance(new, Tensor):
-        raise TypeError(
-            errors.message(f"hook '{name}'", expected="to return a Tensor or None", found=type(new).__name__)
-        )
+        raise _no_tensor(hook, new)
     if new._data.shape != old._data.shape:
         raise RuntimeError(
             errors.message(
@@ -185,7 +190,8 @@ def _replacements(hook: Any, new: Any, old: list[Any]) -> list[Any]:
     name = _name(hook)
     if not isinstance(new, tuple):
         raise TypeError(
-            errors.message(f"hook '{name}'", expected="to return a tuple or None", found=type(new).__name__)
+            f"expected tuple, but hook returned '{type(new).__name__}'\n"
+            f"  What to do: let hook '{name}' return a tuple with a Tensor or None for each gradient, or None."
         )
     if len(new) != len(old):
         raise RuntimeError(

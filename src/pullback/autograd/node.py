@@ -24,7 +24,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import errors
+from ..tensor.memory import INFERENCE
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
+from ..tensor.views import refuse_inference
 from .hooks import Hooks, RemovableHandle, fire_accumulated, fire_around, fire_of_leaf
 
 next_order = itertools.count(0, -1).__next__
@@ -229,9 +231,11 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
             _add_sparse(t, held, g, unshared)
-        elif held is not None and isinstance(held._data, np.ndarray) and held._data.flags.writeable:
+        elif held is not None and isinstance(data := held._data, np.ndarray) and data.flags.writeable:
+            if held._version_of is INFERENCE:
+                refuse_inference(held)
             try:
-                np.add(held._data, g, out=held._data, casting="same_kind")
+                np.add(data, g, out=data, casting="same_kind")
             except ValueError:
                 raise _does_not_fit(t, held, g) from None
             held._bump()
@@ -278,6 +282,7 @@ def _add_sparse(t: Tensor, held: Tensor | None, g: Any, unshared: bool) -> None:
     if type(total) is not type(held):
         t._grad = total
         return
+    refuse_inference(held)
     if isinstance(held._data, np.ndarray) and held._data.flags.writeable:
         held._data[...] = total._data
     else:

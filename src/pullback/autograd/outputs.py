@@ -49,9 +49,9 @@ def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], grad
             else:
                 o = _output_of(node, o, nr, passive)
         attached.append(o)
+    if contract.separate:
+        check_saved(node, given, inputs)
     if node._saved:
-        if contract.separate:
-            _check_saved(node, given, inputs)
         keep(node, given, attached)
     if node._marked:
         node._dirty = node._non_differentiable = ()
@@ -81,14 +81,14 @@ def is_among(t: Any, others: Sequence[Any]) -> bool:
     return False
 
 
-def _check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
+def check_saved(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> None:
     """Refuse to save, in `setup_context`, an input that forward returned itself: perhaps the output was meant."""
-    for t in node._saved:
+    for t in (*node._saved, *getattr(node, "saved_for_forward", ())):
         if t is not None and is_among(t, given) and is_among(t, inputs) and not is_among(t, node._dirty):
             raise RuntimeError(
-                "An input that has been returned as-is as output is being saved for backward. This is not supported "
-                f"if you override setup_context, because {node._forward_cls.__name__}'s output is then another tensor."
-                "\n  What to do: return a view of the input from forward, e.g. x.view_as(x), and save that or x."
+                "An input that has been returned as-is as output is being saved for backward. This is not supported if "
+                "you override setup_context(), because the output is then another tensor.\n"
+                "  What to do: return a view of the input from forward, e.g. x.view_as(x), and save that or x."
             )
 
 
@@ -189,6 +189,8 @@ def keep(node: FunctionNode, given: Sequence[Any], attached: Sequence[Any]) -> N
 
 def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
+    if node._forward_cls._contract.separate:
+        check_saved(node, [o for o in given if isinstance(o, Tensor) and not o._requires_grad], inputs)
     found = given
     for o in given:
         if getrefcount(o) > ONE_ELEMENT:  # forward returned it, and another reference to it may exist

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from ..tensor.memory import WRITES, next_write
-from ..tensor.modes import thread
+from ..tensor.modes import thread, within
 from ..tensor.tensor import Edge, Tensor, wrap
 from .node import FREED, edge_of
 
@@ -33,8 +33,7 @@ class Packed:
             given._version_of, given._requires_grad = t._share_version(), True
         self._requires_grad = given._requires_grad
         version = given._version
-        with unwatched():
-            self._held = pack(given)
+        self._held = unwatched(pack, given)
         if given._version != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place: the operation that saved it would compute "
@@ -43,8 +42,7 @@ class Packed:
 
     def tensor(self, node: Any) -> Tensor:
         """The tensor that was saved."""
-        with unwatched():
-            t = self._unpack(self._held)
+        t = unwatched(self._unpack, self._held)
         if not isinstance(t, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}."
@@ -74,17 +72,10 @@ class PackedTuple(tuple[Any, ...]):
         return [v.tensor(node) if isinstance(v, Packed) else v for v in self]
 
 
-class unwatched:  # noqa: N801 - a context manager
-    """Within it nothing is recorded or packed: a hook's own operations are not hooked."""
-
-    def __enter__(self) -> None:
-        modes = thread.modes
-        self._before = modes.pack_hooks, modes.grad_enabled, modes.watch
-        modes.pack_hooks, modes.grad_enabled = (), False
-
-    def __exit__(self, *exc: object) -> None:
-        modes = thread.modes
-        modes.pack_hooks, modes.grad_enabled, modes.watch = self._before  # a hook may have set hooks itself
+def unwatched(work: Callable[..., Any], *args: Any) -> Any:
+    """``work(*args)``, where nothing is recorded or packed: a hook's own operations are not hooked."""
+    watch = thread.modes.watch  # a hook may have hooks of its own
+    return within(thread.modes, {"pack_hooks": (), "grad_enabled": False, "watch": watch}, work, *args)
 
 
 def changed() -> None:

@@ -59,9 +59,9 @@ class Nesting:
         return tuple(found)
 
     def flat(self, found: Any, name: Callable[[int], str], wrong: Callable[[int, int], Exception]) -> list[Any]:
-        """The leaves of what a user's method returned for these values, where None stands for any branch.
+        """The leaves of a user's method's results for these values. None stands for any branch.
 
-        name: what one of them is called in an error. wrong: the error of another number of them.
+        name: the name of the i-th value in an error. wrong: the error if the number of values is wrong.
         """
         trees = self._trees
         one = len(trees) == 1 and matches(found, trees[0])  # it is not a sequence of them

@@ -155,8 +155,8 @@ def _called(path: Path, name: str, fn: Callable[[], Any]) -> tuple[Any, dict[str
             inner.update(frame.f_locals)
 
     before = sys.getprofile()
-    sys.setprofile(leaving)
     try:
+        sys.setprofile(leaving)
         return fn(), inner
     except (KeyboardInterrupt, BrokenPipeError):
         raise

@@ -81,7 +81,7 @@ def _status(argv: Sequence[str] | None) -> int:
 
 
 def _discard() -> None:
-    """Let what is still to be written to a stream that cannot be written go nowhere."""
+    """Discard the buffered output of streams that can no longer be written."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -77,11 +77,11 @@ class _Lent:
 def apart(stdout: Any = None) -> Iterator[None]:
     """For code of a user: streams that it may close or replace, and a folder that it may leave.
 
-    stdout: what its output goes to, if not to the command's own.
+    stdout: the stream of its output, if that is not the command's own.
     """
     streams, folder = (sys.stdout, sys.stderr), os.getcwd()
-    sys.stdout, sys.stderr = _Lent(stdout or sys.stdout), _Lent(sys.stderr)
     try:
+        sys.stdout, sys.stderr = _Lent(stdout or sys.stdout), _Lent(sys.stderr)
         yield
     finally:
         sys.stdout, sys.stderr = streams
@@ -96,12 +96,11 @@ def run(path: Path) -> dict[str, Any]:
     linecache.cache[str(path)] = len(text), None, lines, str(path)  # None: found also from another folder
     module = types.ModuleType(NAME)
     module.__file__ = str(path)
-    before = sys.path[:], sys.argv[:]
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.argv[:] = [str(path)]
-    had = sys.modules.get(NAME)
-    sys.modules[NAME] = module  # dataclasses, pickle and type hints look a class's module up there
+    before, had = (sys.path[:], sys.argv[:]), sys.modules.get(NAME)
     try:
+        sys.path.insert(0, str(path.resolve().parent))
+        sys.argv[:] = [str(path)]
+        sys.modules[NAME] = module  # dataclasses, pickle and type hints look a class's module up there
         code = compile(text, str(path), "exec")
         exec(code, vars(module))
     except (KeyboardInterrupt, BrokenPipeError):
@@ -112,7 +111,7 @@ def run(path: Path) -> dict[str, Any]:
     finally:
         sys.path[:], sys.argv[:] = before
         if had is None:
-            del sys.modules[NAME]
+            sys.modules.pop(NAME, None)
         else:
             sys.modules[NAME] = had
     if _uses_torch(text, vars(module)):

@@ -24,6 +24,7 @@ PATHS: dict[str, str] = {
     "autograd.variable": "compat.variable",
     "backends": "compat.backends",
     "distributions": "compat.distributions",
+    "masked": "ops.masked",
     "nn.modules": "compat.layer_paths",
     "overrides": "tensor.overrides",
     "sparse": "ops.sparse.namespace",

@@ -7,7 +7,7 @@
 `front.py` is `compile` itself, `compiled.py` the function that it returns, `signature.py` one of its signatures,
 `compiled_node.py` its node in the graph. In `trace/`, `closure.py` finds the tensors and settings that the function
 reaches besides its arguments, and `mutations.py` refuses changes to them that outlive the call. `backends/steps.py` is
-the one table of what is known of NumPy's functions: no other file knows one by name. Only `front.py` and
+the one table of facts about NumPy's functions: no other file knows one by a string. Only `front.py` and
 `num_threads.py` are loaded with the library; the rest is loaded when the first function is compiled.
 """
 

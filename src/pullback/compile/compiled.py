@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,23 +13,26 @@ import numpy as np
 
 from .. import errors
 from ..autograd.context import FunctionNode
+from ..diagnose.watch import Watch
 from ..interpreters.traced import TraceError
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
+from ..tensor.views import refuse_memory
 from .compiled_node import CompiledNode
 from .function_class import held, of_tensors, tell
 from .in_words import explained
 from .num_threads import get_num_threads
 from .signature import Entry, Options
 from .trace.closure import Environment
+from .trace.holders import constant
 from .trace.mutations import FirstUseError, State
 from .trace.tracing import Argument, NotTracedError
 
 _MANY = 64
-"""The number of signatures that is told about."""
+"""The number of signatures from which a warning is given."""
 _MOST = 256
 """The number of signatures for which programs are kept; beyond it the oldest go."""
 
@@ -116,6 +120,12 @@ class Compiled:
         return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
 
     def _run(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        problem = self._refused_writes(entry, tensors) if entry.traced.written else None
+        if problem is not None:
+            if not self._fallback:
+                raise problem
+            self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
+            return self.traced_function(*args, **kwargs)
         found = entry.forward.run(*[t._data for t in tensors])
         saved: Sequence[Any] = ()
         if entry.direct:
@@ -125,8 +135,24 @@ class Compiled:
         else:
             results, saved = self._results(entry, tensors, found)
         if entry.tracked:
-            self._connect(entry, args, kwargs, tensors, results, saved)
+            self._connect(entry, tensors, results, saved)
         return entry.rebuilt(results)
+
+    def _refused_writes(self, entry: Entry, tensors: list[Tensor]) -> TraceError | None:
+        """The error of an input that is written to and shares memory with another; raises if it is read-only."""
+        for i, _ in entry.traced.written:
+            refuse_memory(tensors[i]._data, one_value=True)
+        shared = entry.shared_memory(tensors)
+        if shared is None:
+            return None
+        name, other = (entry.environment.label(tensors[i]) or f"argument {i}" for i in shared)
+        line = dict(zip((i for i, _ in entry.traced.written), entry.traced.lines, strict=True))[shared[0]]
+        return TraceError(
+            f"compile: {name} is written to in place, and shares memory with {other}, which a program takes for "
+            f"another tensor\n{line}"
+            "  What to do: pass one of them and take the other from it in the function, or pass a clone(); or let "
+            "such a function run as it is written, with fallback=True."
+        )
 
     def _results(self, entry: Entry, tensors: list[Tensor], found: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
         """The results and the saved values, if results are arguments or equal, or arguments are written to."""
@@ -141,10 +167,9 @@ class Compiled:
             tensors[place]._bump()
         return results, rest[len(entry.traced.written) :]
 
-    def _connect(self, entry: Entry, args: Any, kwargs: Any, tensors: Any, results: list[Any], saved: Any) -> None:
+    def _connect(self, entry: Entry, tensors: Any, results: list[Any], saved: Any) -> None:
         """Make a node; the results that require grad become its outputs."""
-        again = functools.partial(self._again, entry, args, kwargs, tensors[: entry.reached])
-        node = self._node(entry, again, tensors, results, saved)
+        node = self._node(entry, tensors, results, saved)
         for k, i in enumerate(entry.tracked):
             if entry.traced.passed[i] is None and results[i]._edge is None:
                 t = results[i]
@@ -152,11 +177,6 @@ class Compiled:
         watch = thread.modes.watch
         if watch is not None:
             watch(node)
-
-    def _again(self, entry: Entry, args: Any, kwargs: Any, given: Any, by: Sequence[Tensor]) -> list[Tensor]:
-        """Run the original function on other tensors instead of the given ones."""
-        replace = {id(t): b for t, b in zip(given, by, strict=False)}
-        return [t for t in leaves(_called(self, entry.environment, args, kwargs, replace)) if isinstance(t, Tensor)]
 
     # Making entries ---------------------------------------------------------------------------------------------------
 
@@ -171,12 +191,12 @@ class Compiled:
         model = rebuild((args, kwargs), iter(flat))
         places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]
 
-        def call(given: Sequence[Tensor]) -> Any:
+        def call(given: Sequence[Tensor], traced: bool = True) -> Any:
             rest = iter(given[len(place) :])
             replace = {key: given[i] if i >= 0 else next(rest) for key, i in places}
             found = [given[v.number] if type(v) is Argument else v for v in leaves(model)]
             positional, named = rebuild(model, iter(found))
-            return _called(self, environment, positional, named, replace, traced=True)
+            return _called(self, environment, positional, named, replace, traced)
 
         entry: Entry | None
         try:
@@ -239,10 +259,10 @@ class _Static:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = _constant(value)
+        self.value = constant(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Static and type(other.value) is type(self.value) and other.value == self.value
+        return type(other) is _Static and other.value == self.value
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -269,14 +289,7 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         return (type(value), *[_key(v, tensors, seen) for v in value])
     if isinstance(value, dict):
         return (type(value), *[(k, _key(v, tensors, seen)) for k, v in value.items()])
-    return (type(value), _constant(value))
-
-
-def _constant(value: Any) -> Any:
-    """What stands for a value in a signature: a NaN is like any other NaN, and the sign of a zero counts."""
-    if isinstance(value, (complex, np.complexfloating)):
-        return repr(value)
-    return repr(value) if isinstance(value, (float, np.floating)) and (value != value or not value) else value
+    return constant(value)
 
 
 def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:
@@ -285,42 +298,58 @@ def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bo
         data = t._data
         if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
             return False
-    return all(tensors[i] is t for t, i in entry.shared) and entry.environment.holds_still()
+    if not all(tensors[i] is t for t, i in entry.shared) or not entry.environment.holds_still():
+        return False
+    return entry.lies_as_before(tensors)
 
 
 def _called(
-    compiled: Compiled,
-    environment: Environment,
-    args: Any,
-    kwargs: Any,
-    replace: dict[int, Tensor],
-    traced: bool = False,
+    compiled: Compiled, environment: Environment, args: Any, kwargs: Any, replace: dict[int, Tensor], traced: bool
 ) -> Any:
-    """Call the function with other tensors, as arguments and in the objects it reaches. traced: it may set nothing."""
+    """Call the function with other tensors, both as arguments and in what it reaches. traced: it may set nothing.
+
+    What it reaches is as it was when it was first called, also if it has changed since.
+    """
     made: dict[int, Any] = {}
+    frozen = not environment.holds_still()
+    if frozen and (name := environment.changed_for_good()):
+        raise RuntimeError(
+            f"compile: {name} has changed since the function was called, and a derivative of it is asked for that "
+            "needs the function again.\n  What to do: take all derivatives before the change; or pass what changes "
+            "as an argument."
+        )
 
     def change(leaf: Any) -> Any:
-        return replace.get(id(leaf), leaf) if isinstance(leaf, Tensor) else environment.replaced(leaf, replace, made)
+        if isinstance(leaf, Tensor):
+            return replace.get(id(leaf), leaf)
+        return environment.replaced(leaf, replace, made, frozen)
 
     args = rebuild(args, iter([change(v) for v in leaves(args)]))
     kwargs = rebuild(kwargs, iter([change(v) for v in leaves(kwargs)]))
-    fn = environment.replaced(compiled.traced_function, replace, made)
+    fn = environment.replaced(compiled.traced_function, replace, made, frozen)
     if not traced:
         return fn(*args, **kwargs)
     state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
+
+    def began(frame: types.FrameType) -> None:
+        environment.visit(frame)
+        state.note_reached()
+
+    watch = Watch(began, environment.codes, TraceError)
     first: TraceError | None = None
     result = None
     try:
-        result = fn(*args, **kwargs)
+        with watch:
+            result = fn(*args, **kwargs)
     except Exception as error:
         first = state.first_use_in(error)
         if first is None:
             raise
     finally:
         problem = state.changed()
-    problem = first or problem
-    if problem is not None:
-        raise problem
+    found = first or watch.problem or problem
+    if found is not None:
+        raise found
     return result
 
 

@@ -6,7 +6,7 @@ derivative, the original function runs again and is differentiated twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.api import grad
@@ -14,7 +14,7 @@ from ..autograd.node import FREED, Node, begin, edge_of
 from ..autograd.saved import PackedTuple, pack_all, second_backward, written_since
 from ..interpreters.functions import recording
 from ..tensor.memory import WRITES
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.tensor import Lifted, Tensor, wrap
 
 if TYPE_CHECKING:
@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 class CompiledNode(Node):
     """A call of a compiled function: its arguments, and the values that forward left for backward."""
 
-    __slots__ = ("_outputs", "_tensors", "_versions", "_writes", "again", "entry", "saved")
+    __slots__ = ("_outputs", "_tensors", "_versions", "_writes", "entry", "saved")
 
     entry: Entry
-    again: Callable[[Sequence[Tensor]], Sequence[Tensor]]  # runs the original function
-    saved: Any  # arrays; those that are also arguments or results are among the tensors
+    saved: Any  # arrays; those that are arguments or results too are among the tensors
 
-    def __init__(
-        self, entry: Entry, again: Any, tensors: Sequence[Tensor], results: Sequence[Tensor], saved: Any
-    ) -> None:
+    def __init__(self, entry: Entry, tensors: Sequence[Tensor], results: Sequence[Tensor], saved: Any) -> None:
         begin(self, [edge_of(t) if t._requires_grad else None for t in tensors])
-        self.entry, self.again, self.saved = entry, again, saved
+        self.entry, self.saved = entry, saved
         self._outputs = len(entry.tracked)
         # saved results are kept as other tensors on their memory: the results would form a cycle with the node
         held: list[Any] = [*tensors, *(results[i].detach() for i in entry.saved_results)]
@@ -105,6 +102,7 @@ class CompiledNode(Node):
         return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
 
 
+@restoring
 def gradients(
     node: CompiledNode, inputs: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
 ) -> list[Tensor | None]:
@@ -114,7 +112,7 @@ def gradients(
             alias(t, recorded) if e and i < node.entry.reached else t
             for i, (t, e) in enumerate(zip(inputs, node._edges, strict=True))
         ]
-        outs = node.again(aliases)
+        outs = node.entry.again(aliases)
         pairs = [(outs[i], c) for i, c in zip(node.entry.tracked, given, strict=True) if c is not None]
         by = [a for a, w in zip(aliases, wanted, strict=True) if w]
         found = iter(grad([o for o, _ in pairs], by, [c for _, c in pairs], create_graph=recorded, allow_unused=True))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..interpreters.traced import is_whole
+from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .plan.fuse import LoopStage, schedule
 from .plan.plan import Plan
@@ -37,7 +41,7 @@ class Entry:
 
     def __init__(
         self,
-        call: Callable[[Sequence[Tensor]], Any],
+        call: Callable[..., Any],
         given: Sequence[Tensor],
         environment: Environment,
         recorded: bool,
@@ -56,6 +60,8 @@ class Entry:
         self.arguments = traced.arguments
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
+        self._layouts = self._found_layouts(inputs) if traced.layouts else None
+        self._apart: list[Any] = []  # the arrays that were last found not to share memory
         self.rebuilt = rebuilder(traced.tree)
         self.tracked = traced.tracked if recorded else []
         self._number = {v: i for i, v in enumerate(traced.arguments)}
@@ -66,6 +72,35 @@ class Entry:
         self.direct = len(self.own) == len(traced.outs) and not traced.written
         self._plan_forward()
         self._backwards: dict[Any, tuple[Plan, list[Any]]] = {}
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+
+    def _found_layouts(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """How tensors lie in memory, as far as the function looked at it."""
+        whole = self.traced.whole
+        return [(t._data.strides, is_whole(t._data)) if whole else t._data.strides for t in tensors]
+
+    def lies_as_before(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether the arguments, and the tensors found from the function, lie in memory as when it was traced."""
+        known = self._layouts
+        return known is None or self._found_layouts([*tensors, *self.tensors][: self.reached]) == known
+
+    def shared_memory(self, tensors: Sequence[Tensor]) -> tuple[int, int] | None:
+        """The numbers of an input that is written to, and of another that shares memory with it; None if none does.
+
+        Arrays that were looked at in the call before are not compared again with one another.
+        """
+        arrays = [t._data for t in tensors]
+        if len(arrays) == len(self._apart) and all(map(operator.is_, arrays, self._apart)):
+            return None
+        before = self._apart
+        new = [i for i, a in enumerate(arrays) if not (before and a is before[i])]
+        written = [i for i, _ in self.traced.written]
+        for i, j in {*itertools.product(written, new), *itertools.product({*written} & {*new}, range(len(arrays)))}:
+            if i != j and np.may_share_memory(arrays[i], arrays[j]) and shares(arrays[i], arrays[j]):
+                return i, j
+        self._apart = arrays
+        return None
 
     # Forward ----------------------------------------------------------------------------------------------------------
 
@@ -107,6 +142,11 @@ class Entry:
     ) -> Plan:
         backend, threads = self.options
         return Plan(stages, inputs, outs, backend=backend, threads=threads, fresh=fresh, given_away=gradients)
+
+    def again(self, by: Sequence[Tensor]) -> list[Tensor]:
+        """Run the function as it is written, and as it was when it was traced, on other tensors."""
+        result = self._call(by[: self.reached], traced=False)
+        return [t for t in leaves(result) if isinstance(t, Tensor)]
 
     # Backward ---------------------------------------------------------------------------------------------------------
 
@@ -153,6 +193,14 @@ class Entry:
             with self._lock:
                 self._backwards[key] = self._plan_backward((), *key)
         return [plan for plan, _ in self._backwards.values()]
+
+
+def shares(a: Array, b: Array) -> bool:
+    """Whether two arrays have an element in common; yes, where that takes long to find out."""
+    try:
+        return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
 
 
 def loops(plan: Plan) -> list[LoopStage]:

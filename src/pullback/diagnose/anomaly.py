@@ -41,22 +41,29 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
         modes = thread.modes
         modes.watcher = watched if anomaly else None
         modes.check_nan, modes.check_inf = check_nan, check_inf
-        looks = look_at_tensor in modes.tells_tensors
-        if (anomaly and check_nan) != looks:
-            modes.tells_tensors = _with(modes.tells_tensors, look_at_tensor, not looks)
-            modes.tells_nodes = _with(modes.tells_nodes, look_at_node, not looks)
-            (TENSORS.close if looks else TENSORS.open)()
+        looks = anomaly and check_nan
+        modes.tells_tensors = _with(modes.tells_tensors, look_at_tensor, looks)
+        modes.tells_nodes = _with(modes.tells_nodes, look_at_node, looks)
+        (TENSORS.open if looks else TENSORS.close)("anomaly mode")
         note_places()
 
     def __enter__(self) -> None:
-        self._set(*self._wanted)
+        try:
+            self._set(*self._wanted)
+        except BaseException:
+            self._set(*self._before)
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        self._set(*self._before)
+        try:
+            self._set(*self._before)
+        finally:
+            self._set(*self._before)  # all of it, where an interrupt came
 
 
 def _with(functions: tuple[Any, ...], fn: Any, wanted: bool) -> tuple[Any, ...]:
-    return (*functions, fn) if wanted else tuple(f for f in functions if f is not fn)
+    others = tuple([f for f in functions if f is not fn])
+    return (*others, fn) if wanted else others
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
@@ -85,6 +92,11 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False) -> None:
         self._before = self._now()
         self._wanted = True, check_nan, check_inf
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=callers_level(),
+        )
 
 
 def is_anomaly_enabled() -> bool:
@@ -128,19 +140,20 @@ def _say(text: str) -> None:
 
 def _warn_of(node: Any) -> None:
     """Name the forward call that made a node whose backward failed, and the backward call that made it, if any."""
-    stack = node.metadata.get("origin")
-    if stack is None:
-        _say(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information."
-        )
-        return
-    _say(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{formatted(stack)}")
+    _say(f"Error detected in {node.name()}. {_traceback(node, 'caused the error')}")
     seen = set()
     parent = node.metadata.get("parent")
     while parent is not None and id(parent) not in seen:
         seen.add(id(parent))
-        stack = parent.metadata.get("origin")
-        text = f" Traceback of forward call that induced the previous calculation:\n{formatted(stack)}" if stack else ""
-        _say(f"\n\nPrevious calculation was induced by {parent.name()}.{text}")
+        known = "origin" in parent.metadata
+        said = "\n\nPrevious calculation was induced by" if known else "Error detected in"
+        _say(f"{said} {parent.name()}. {_traceback(parent, 'induced the previous calculation')}")
         parent = parent.metadata.get("parent")
+
+
+def _traceback(node: Any, did: str) -> str:
+    """The forward call of a node, if it is known, and what the call did."""
+    stack = node.metadata.get("origin")
+    if stack is None:
+        return "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    return f"Traceback of forward call that {did}:\n{formatted(stack)}"

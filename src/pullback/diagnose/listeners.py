@@ -39,6 +39,26 @@ def _note_place(node: Any) -> None:
 # Tensors --------------------------------------------------------------------------------------------------------------
 
 
+class Users:
+    """Who listens, in each thread; each is there once. A thread may end without having closed."""
+
+    def __init__(self) -> None:
+        self._of: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()  # by the modes of the thread
+
+    def add(self, who: Any) -> None:
+        """Note that somebody listens in this thread."""
+        self._of.setdefault(thread.modes, set()).add(who)
+
+    def discard(self, who: Any) -> bool:
+        """Note that somebody listens no longer; whether nobody does, in any thread."""
+        here = self._of.get(thread.modes)
+        if here is not None:
+            here.discard(who)
+            if not here:
+                del self._of[thread.modes]
+        return not self._of
+
+
 class Tap:
     """Replaces a slot of a class; calls `told(object, old, new)` when the slot is set, `old` being `MISSING` at first.
 
@@ -53,10 +73,9 @@ class Tap:
         self._cls, self._name, self._told, self._listens = cls, slot, told, listens
         self._slot = cls.__dict__[slot]
         self._get, self._set, self._delete = self._slot.__get__, self._slot.__set__, self._slot.__delete__
-        # the number of listeners by the modes of their thread: a thread may end without closing
-        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._users = Users()
         self._times = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __get__(self, t: Any, owner: Any = None) -> Any:
         return self if t is None else self._get(t, owner)
@@ -75,20 +94,18 @@ class Tap:
     def __delete__(self, t: Any) -> None:
         self._delete(t)
 
-    def open(self) -> None:
-        """Put the tap in, unless it is there."""
+    def open(self, who: Any) -> None:
+        """Put the tap in for somebody, unless it is there."""
         with self._lock:
-            self._users[thread.modes] = self._users.get(thread.modes, 0) + 1
+            self._users.add(who)
             if vars(self._cls)[self._name] is not self:
                 setattr(self._cls, self._name, self)
 
-    def close(self) -> None:
-        """Put the slot back, if nobody else listens."""
+    def close(self, who: Any) -> None:
+        """Put the slot back, if nobody else listens. A second time does nothing."""
         with self._lock:
-            left = self._users.pop(thread.modes, 1) - 1
-            if left:
-                self._users[thread.modes] = left
-            if not self._users and self._times < self.STAYS:
+            unused = self._users.discard(who)
+            if unused and self._times < self.STAYS and vars(self._cls)[self._name] is self:
                 self._times += 1
                 setattr(self._cls, self._name, self._slot)
 

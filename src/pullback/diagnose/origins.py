@@ -27,12 +27,12 @@ from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.engine import execute
 from ..autograd.function import Function
-from ..autograd.grad_mode import Mode, inference_mode, set_grad_enabled
+from ..autograd.grad_mode import Mode, set_grad_enabled
 from ..autograd.node import AccumulateGrad, reachable
 from ..tensor.memory import Version
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
-from .listeners import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, note_places
+from .listeners import GRADIENTS_SET, MISSING, TENSORS, ByTensor, Tap, Users, note_places
 from .misuse import WRITTEN, Write
 from .places import Call, Place, arguments, first_argument, is_ours, user_place
 
@@ -385,8 +385,6 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (FunctionNode, "_run", _running),
     (Mode, "__enter__", _entering),
     (Mode, "__exit__", _leaving),
-    (inference_mode, "__enter__", _entering),
-    (set_grad_enabled, "__enter__", _entering),
     (set_grad_enabled, "__init__", _setting),
     (api, "execute", _executing),
 ]
@@ -396,30 +394,27 @@ class _Replacement:
     """Puts `_REPLACED` in and out. After a hundred times it stays, as a `Tap` does, and checks whether it is wanted."""
 
     def __init__(self) -> None:
-        self._users: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # as for a Tap
+        self._users = Users()
         self._times = 0
         self._before: list[Any] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
-    def open(self) -> None:
-        """Put the replacements in, unless they are there."""
+    def open(self, who: Any) -> None:
+        """Put the replacements in for somebody, unless they are there."""
         with self._lock:
-            self._users[thread.modes] = self._users.get(thread.modes, 0) + 1
-            if not self._before:
-                for owner, name, replacement in _REPLACED:
-                    self._before.append(vars(owner)[name])
-                    setattr(owner, name, replacement(vars(owner)[name]))
+            self._users.add(who)
+            for owner, name, replacement in _REPLACED[len(self._before) :]:
+                self._before.append(vars(owner)[name])
+                setattr(owner, name, replacement(vars(owner)[name]))
 
-    def close(self) -> None:
-        """Put the originals back, if nobody else records."""
+    def close(self, who: Any) -> None:
+        """Put back what was there, if nobody else records. A second time does nothing."""
         with self._lock:
-            left = self._users.pop(thread.modes, 1) - 1
-            if left:
-                self._users[thread.modes] = left
-            if not self._users and self._times < Tap.STAYS:
+            if self._users.discard(who) and self._before and self._times < Tap.STAYS:
                 self._times += 1
-                for owner, name, _ in reversed(_REPLACED):
-                    setattr(owner, name, self._before.pop())
+                for owner, name, _ in reversed(_REPLACED[: len(self._before)]):
+                    setattr(owner, name, self._before[-1])
+                    self._before.pop()
 
 
 _TAPS = (_Replacement(), TENSORS, VERSIONS)
@@ -452,26 +447,40 @@ class record_origins:  # noqa: N801 - a context manager
 
     def __enter__(self) -> None:
         modes = thread.modes
-        self._outside.append(modes.recording)
-        if not modes.recording:
-            _switches.entered, _switches.called = [], None
-        for tap in _TAPS:
-            tap.open()
-        if _note_tensor not in modes.tells_tensors:
-            modes.tells_tensors = (*modes.tells_tensors, _note_tensor)
-            modes.tells_nodes = (*modes.tells_nodes, _note_node)
-        modes.recording = max(self._level, modes.recording)
-        note_places()
+        before, depth = modes.recording, len(self._outside)
+        try:
+            self._outside.append(before)
+            if not before:
+                _switches.entered, _switches.called = [], None
+            for tap in _TAPS:
+                tap.open((id(self), depth))
+            if _note_tensor not in modes.tells_tensors:
+                modes.tells_tensors = (*modes.tells_tensors, _note_tensor)
+            if _note_node not in modes.tells_nodes:
+                modes.tells_nodes = (*modes.tells_nodes, _note_node)
+            modes.recording = max(self._level, before)
+            note_places()
+        except BaseException:
+            self._put_back(before, depth)
+            raise
 
     def __exit__(self, *exc: object) -> None:
+        before, depth = self._outside[-1], len(self._outside) - 1
+        try:
+            self._put_back(before, depth)
+        finally:
+            self._put_back(before, depth)  # all of it, where an interrupt came
+
+    def _put_back(self, before: int, depth: int) -> None:
         modes = thread.modes
-        modes.recording = self._outside.pop()
-        if not modes.recording:
-            modes.tells_tensors = tuple(f for f in modes.tells_tensors if f is not _note_tensor)
-            modes.tells_nodes = tuple(f for f in modes.tells_nodes if f is not _note_node)
-        note_places()
+        modes.recording = before
+        if not before:
+            modes.tells_tensors = tuple([f for f in modes.tells_tensors if f is not _note_tensor])
+            modes.tells_nodes = tuple([f for f in modes.tells_nodes if f is not _note_node])
         for tap in _TAPS:
-            tap.close()
+            tap.close((id(self), depth))
+        note_places()
+        del self._outside[depth:]
 
     def __call__(self, fn: F) -> F:
         @functools.wraps(fn)

@@ -11,12 +11,13 @@ from .. import errors
 from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..interpreters.dual import Jvp, fitting
 from ..table.levels import inner
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor
 from .trees import divided, like, shown, tensors_of, untracked
 
 
+@restoring
 def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from ..autograd.node import edge_of
 from ..interpreters.dual import Dual, Jvp, fitting
 from ..table.levels import inner
 from ..tensor.memory import INFERENCE, Payload
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.tensor import Lifted, Tensor, wrap
 
 __all__ = [
@@ -76,6 +76,7 @@ def _current() -> _DualLevel | None:
     return levels[-1] if levels else None
 
 
+@restoring
 def enter_dual_level() -> int:
     """Begin a dual level and return its number: 0, because there can be only one at a time."""
     if _current() is not None:
@@ -110,11 +111,16 @@ class dual_level:  # noqa: N801 - torch's name
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.dual_level.html.
     """
 
+    @restoring
     def __enter__(self) -> int:
         return enter_dual_level()
 
     def __exit__(self, *exc: object) -> None:
-        exit_dual_level()
+        try:
+            exit_dual_level()
+        finally:
+            if (found := _current()) is not None:  # where an interrupt came
+                found.__exit__()
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(fn)

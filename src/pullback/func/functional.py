@@ -14,6 +14,7 @@ import numpy as np
 from .. import errors
 from ..autograd.api import grad
 from ..autograd.grad_mode import enable_grad
+from ..tensor.modes import restoring
 from ..tensor.tensor import Tensor, wrap
 from .jacobian import jacfwd
 from .reverse import grad as func_grad
@@ -137,6 +138,7 @@ def _gradients(
     return tuple(np.zeros_like(t.detach()) if g is None else g for g, t in zip(found, inputs, strict=True))  # type: ignore[misc]
 
 
+@restoring
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -156,6 +158,7 @@ def vjp(
     return _finished(outputs, create_graph, several), _finished(found, create_graph, many)
 
 
+@restoring
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -207,6 +210,7 @@ def vhp(
     return _product_with_hessian(func, inputs, v, create_graph, strict, "vhp")
 
 
+@restoring
 def _product_with_hessian(
     func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, where: str
 ) -> tuple[Any, Any]:
@@ -272,6 +276,7 @@ def jacobian(
     return rows if several else rows[0]
 
 
+@restoring
 def _rows(
     func: Function, given: Sequence[Tensor], create_graph: bool, strict: bool, vectorize: bool
 ) -> tuple[list[list[Tensor]], bool]:

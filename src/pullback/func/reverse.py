@@ -18,7 +18,7 @@ from ..autograd.node import Node, leaf_edge, reachable
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import to_current
 from ..tensor.memory import INFERENCE, Version
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread, within
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .trees import divided, like, numbers, shown, tensors_of, untracked
@@ -101,6 +101,7 @@ def grad_and_value(
     """A function that returns the gradient of `func`, a scalar function, and its value (``(value, aux)``)."""
 
     @functools.wraps(func)
+    @restoring
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         with _Recording() as recorded:
             tracked, given = _tracked(args, argnums, "grad", recorded)
@@ -135,6 +136,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
+    @restoring
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         gradient, value = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -142,6 +144,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     return differentiated
 
 
+@restoring
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `func` at `primals`, and the function from cotangents ``u`` to ``J^T u`` for each primal.
 
@@ -171,6 +174,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             )
     goes_on = tracked.goes_on(*outputs)
 
+    @restoring
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vectors = like(out, cotangents)
         if vectors is None:
@@ -212,8 +216,12 @@ class _Recording:
     def __enter__(self) -> bool:
         modes = thread.modes
         self._before = modes.grad_enabled, modes.inference, modes.written
-        modes.grad_enabled, modes.inference, modes.written = True, False, []
-        return self._before[0]
+        try:
+            modes.grad_enabled, modes.inference, modes.written = True, False, []
+            return self._before[0]
+        except BaseException:
+            modes.grad_enabled, modes.inference, modes.written = self._before
+            raise
 
     def __exit__(self, *exc: object) -> None:
         modes, written = thread.modes, thread.modes.written
@@ -267,9 +275,8 @@ def _tracked(
 ) -> tuple[Tracked, list[Any]]:
     """The arguments, with aliases for those to differentiate with respect to."""
     chosen = numbers(args, argnums, name)
-    thread.modes.grad_enabled = recorded
-    tracked = Tracked([leaf for n in chosen for leaf in leaves(args[n])], name)
-    thread.modes.grad_enabled = True
+    found = [leaf for n in chosen for leaf in leaves(args[n])]
+    tracked = within(thread.modes, {"grad_enabled": recorded}, Tracked, found, name)
     aliases = iter(tracked.aliases)
     given = list(args)
     for n in chosen:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..tensor.modes import ending, restoring
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .reverse import vjp
@@ -59,7 +60,8 @@ def functional_call(
     if tie_weights:
         _check_tied(given, places)
     replaced: list[tuple[dict[str, Any], str, Any]] = []
-    try:
+
+    def replace() -> None:
         for name, value in given.items():
             if name not in places:
                 _check_owner(module, name)
@@ -70,14 +72,22 @@ def functional_call(
             for h, k in [(held, key), *same]:
                 replaced.append((h, k, h[k]))
                 h[k] = value
-        inputs = () if args is None else args if isinstance(args, tuple) else (args,)
-        return module(*inputs, **(kwargs or {}))
-    finally:
-        for name in given.keys() & places.keys():  # the caller's dict shows the tensors that the module assigned
-            _, held, key = places[name]
-            given[name] = held.get(key)
+
+    def call() -> Any:
+        try:
+            replace()
+            inputs = () if args is None else args if isinstance(args, tuple) else (args,)
+            return module(*inputs, **(kwargs or {}))
+        finally:
+            for name in given.keys() & places.keys():  # the caller's dict shows the tensors that the module assigned
+                _, held, key = places[name]
+                given[name] = held.get(key)
+
+    def put_back() -> None:
         for held, key, old in reversed(replaced):
             held[key] = old
+
+    return ending(put_back, call)
 
 
 def _check_owner(module: Any, name: str) -> None:
@@ -118,7 +128,7 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
 
 
 def _places(module: Any) -> Any:
-    """Every parameter and buffer: its name, the module that has it, the dict it is in, and its name there."""
+    """For every parameter and buffer: its name, its module, the module's dict that holds it, and its name there."""
     for prefix, owner in module.named_modules(remove_duplicate=False):
         for held in (owner._parameters, owner._buffers):
             for key, value in held.items():
@@ -175,7 +185,7 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
 
 
 def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
-    """`func` on copies of its arguments, to which it may write, as under `jvp`; the arguments get what it wrote."""
+    """`func` on copies of its arguments. It may write to them, as under `jvp`; the arguments get the new values."""
 
     def called(*args: Any) -> Any:
         given = list(leaves(args))
@@ -190,6 +200,7 @@ def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+@restoring
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of `func` at `primals`, and the function from tangents ``v`` to ``J v``.
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from ..interpreters.batched import Vmap
 from ..ops.make.random import get_rng_state, set_rng_state
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.tensor import Tensor
 from .trees import untracked
@@ -59,9 +59,12 @@ def vmap(
         raise ValueError(errors.message("vmap: chunk_size should be None or greater than 0", found=str(chunk_size)))
 
     @functools.wraps(func)
+    @restoring
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         tree = (*args, kwargs)
         flat = list(leaves(tree))
+        if not args:
+            raise _no_inputs(func)
         dims = _dims_of(in_dims, args, flat)
         size = _size(flat, dims)
         moved = [v if d is None else _to_front(v, d) for v, d in zip(flat, dims, strict=True)]
@@ -111,6 +114,15 @@ def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> 
     return found if thread.modes.grad_enabled or not found._requires_grad else untracked(found)
 
 
+def _no_inputs(func: Callable[..., Any]) -> ValueError:
+    name = getattr(func, "__name__", type(func).__name__)
+    return ValueError(
+        f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+        "function with no inputs: arguments passed by keyword do not vary.\n"
+        "  What to do: give the function an argument to vary by position, or call it without vmap()."
+    )
+
+
 def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int | None]:
     """The axis of the batch for each leaf of the arguments; None for keyword arguments."""
     if not isinstance(in_dims, (int, tuple, type(None))):
@@ -120,10 +132,6 @@ def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int 
                 expected="`in_dims` to be int or a (potentially nested) tuple, as the arguments nest",
                 found=errors.describe(in_dims),
             )
-        )
-    if not flat:
-        raise ValueError(
-            "vmap: got no inputs.\n  What to do: give the function an argument to vary, or call it without vmap()."
         )
     if isinstance(in_dims, tuple) and len(in_dims) != len(args):
         raise ValueError(
@@ -179,7 +187,7 @@ def _spread(dims: Dims, tree: Any, what: str) -> list[int | None]:
 def _size(flat: list[Any], dims: list[int | None]) -> int:
     sizes = {v.shape[d] for v, d in zip(flat, dims, strict=True) if d is not None}
     if not sizes:
-        raise ValueError("vmap: expected at least one Tensor to vary; in_dims is None for all of them.")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over; in_dims is None for all of them.")
     if len(sizes) > 1:
         raise ValueError(
             errors.message(

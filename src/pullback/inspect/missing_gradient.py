@@ -183,7 +183,7 @@ def _leaves(node: Any) -> list[Tensor]:
 
 
 def _recorded(t: Tensor, events: Gradient | None) -> Explanation | None:
-    """The explanation from what was recorded about the gradient of a tensor that could have one."""
+    """The explanation by recorded events, for a tensor that could have a gradient."""
     if events is None:
         return None
     if events.cleared is not None:

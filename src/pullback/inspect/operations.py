@@ -167,6 +167,7 @@ _HOMES = {
     "linalg": "`pullback.linalg`",
     "fft": "`pullback.fft`",
     "special": "`pullback.special`",
+    "masked": "`pullback.masked`",
     "nn.functional": "`pullback.nn.functional`",
 }
 

@@ -27,6 +27,7 @@ _FILES = {
     "linalg": "linalg",
     "fft": "fft",
     "special": "special",
+    "masked": "ops/masked/__init__",
     "nn.functional": "nn/functional/__init__",
 }
 
@@ -192,7 +193,7 @@ def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:
         op is not None
         and not twin
         and "out" not in signature.parameters
-        and not op.about.home.startswith("nn")
+        and not op.about.home.startswith(("nn", "masked"))
         and not op.view
     ):
         found += [] if starred else ["*"]

@@ -164,21 +164,20 @@ def timeline(fn: Callable[..., Any], *args: Any, run_backward: bool = True, **kw
             )
         )
     recorder = _Recorder()
-    tracing = tracemalloc.is_tracing()
-    if not tracing:
-        tracemalloc.start()
-    tracemalloc.reset_peak()
-    base, before = tracemalloc.get_traced_memory()[0], sys.getprofile()
-    recorder.base = base
-    sys.setprofile(recorder)
+    tracing, before = tracemalloc.is_tracing(), sys.getprofile()
     try:
+        if not tracing:
+            tracemalloc.start()
+        tracemalloc.reset_peak()
+        recorder.base = tracemalloc.get_traced_memory()[0]
+        sys.setprofile(recorder)
         result = fn(*args, **kwargs)
         scalar = isinstance(result, Tensor) and result._requires_grad and result._data.size == 1
         if run_backward and scalar and not recorder.passes and result._data.dtype.kind != "c":
             result.backward()
     finally:
         sys.setprofile(before)
-        peak = tracemalloc.get_traced_memory()[1] - base
+        peak = tracemalloc.get_traced_memory()[1] - recorder.base
         if not tracing:
             tracemalloc.stop()
     return Timeline(recorder.spans, max(peak, 0), result)

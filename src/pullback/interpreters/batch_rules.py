@@ -1,4 +1,4 @@
-"""How kinds of operations on shapes and positions take the axis of a batch: what their entries name as `batch`.
+"""The rules that entries name as `batch`: how operations on shapes and positions take the axis of a batch.
 
 Each is called as ``rule(level, op, args, kwargs)`` with tensors that stand for one element of a batch. It returns the
 results for all elements, with the axis of the batch in front. If it does not apply (to a tensor instead of a number, or

@@ -21,7 +21,7 @@ from ..table.levels import Level, inner, mapped
 from ..table.nodes import conjugated
 from ..table.op import needs
 from ..tensor.memory import Payload, same_memory
-from ..tensor.modes import thread
+from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from .functions import forward_of_jvp
 
@@ -98,14 +98,15 @@ class Jvp(Level):
         super().__init__()
         self._taken: list[weakref.ref[Tensor]] = []
 
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
+    def _close(self) -> None:
+        super()._close()
         for ref in self._taken:
             t = ref()
             if t is not None and isinstance(t._data, Dual):
                 held = t._data.primal
                 t.__class__, t._data = type(held), held._data
-                if not t._requires_grad:  # the values written to it may be tracked at a lower level
+                # Values written to it may be tracked at a level below. One whose making was interrupted says nothing.
+                if not getattr(t, "_requires_grad", True):
                     t._edge, t._requires_grad = held._edge, held._requires_grad
         self._taken.clear()
 
@@ -227,7 +228,7 @@ class Jvp(Level):
         return [None if t is None else _shaped(t, o) for t, o in zip(found, outs, strict=True)]
 
     def _joint(self, op: Op, primals: Any) -> list[int]:
-        """The arguments in which a linear operation is jointly linear."""
+        """The arguments that a linear operation is jointly linear in."""
         return [i for i, _ in op.bits if i < len(primals) and primals[i] is not None]
 
 
@@ -328,33 +329,34 @@ def _by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[A
 
 def transposed(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> list[Tensor | None]:
     """``J t`` as the vjp of the vjp, which is linear in the cotangent."""
-    modes = thread.modes
-    recorded = modes.grad_enabled
-    modes.grad_enabled = True
-    try:
-        floats = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._data.dtype.kind in "fcV"]
-        cotangents = {i: _leaf(np.zeros_like(outs[i])) for i in floats}
-        g: Any = [cotangents.get(i) for i in range(len(outs))] if len(outs) > 1 else cotangents[0]
-        turns = op.about.conjugate and any(outs[i]._data.dtype.kind == "c" for i in floats)
-        pulled = []
-        for i in tangents:
-            rule = op.rules[op.params[i]]
-            values = [_named(op, primals, outs, n) for n in needs(rule)]
-            grad_in = rule(g, *(conjugated(values) if turns else values))
-            data = primals[i]._data
-            pulled.append(fit(grad_in, (None, 0, data.shape, data.dtype), None))
-        pairs = [(p, t) for p, t in zip(pulled, tangents.values(), strict=True) if p is not None and p._requires_grad]
-        if not pairs:
-            return [None] * len(outs)
-        found = grad(
-            [p for p, _ in pairs],
-            list(cotangents.values()),
-            [t for _, t in pairs],
-            create_graph=recorded,
-            allow_unused=True,
-        )
-    finally:
-        modes.grad_enabled = recorded
+    recorded = thread.modes.grad_enabled
+    return within(thread.modes, {"grad_enabled": True}, _transposed, op, primals, tangents, outs, recorded)
+
+
+def _transposed(
+    op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any], recorded: bool
+) -> list[Tensor | None]:
+    floats = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._data.dtype.kind in "fcV"]
+    cotangents = {i: _leaf(np.zeros_like(outs[i])) for i in floats}
+    g: Any = [cotangents.get(i) for i in range(len(outs))] if len(outs) > 1 else cotangents[0]
+    turns = op.about.conjugate and any(outs[i]._data.dtype.kind == "c" for i in floats)
+    pulled = []
+    for i in tangents:
+        rule = op.rules[op.params[i]]
+        values = [_named(op, primals, outs, n) for n in needs(rule)]
+        grad_in = rule(g, *(conjugated(values) if turns else values))
+        data = primals[i]._data
+        pulled.append(fit(grad_in, (None, 0, data.shape, data.dtype), None))
+    pairs = [(p, t) for p, t in zip(pulled, tangents.values(), strict=True) if p is not None and p._requires_grad]
+    if not pairs:
+        return [None] * len(outs)
+    found = grad(
+        [p for p, _ in pairs],
+        list(cotangents.values()),
+        [t for _, t in pairs],
+        create_graph=recorded,
+        allow_unused=True,
+    )
     by_output = dict(zip(cotangents, found, strict=True))
     return [by_output.get(i) for i in range(len(outs))]
 

@@ -13,26 +13,26 @@ from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.function import Function
 from ..autograd.node import begin
+from ..autograd.outputs import check_saved
 from ..autograd.structure import Door, changed
 from ..table.levels import highest, inner
-from ..tensor.modes import thread
+from ..tensor.modes import Setting
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .user_methods import call_jvp, call_vmap
 
 
-class recording:  # noqa: N801 - a context manager
+class recording(Setting):  # noqa: N801 - a context manager
     """A context in which operations are recorded, or not."""
 
+    _mode = "grad_enabled"
+
     def __init__(self, enabled: bool) -> None:
+        super().__init__()
         self._enabled = enabled
 
-    def __enter__(self) -> None:
-        self._before = thread.modes.grad_enabled
-        thread.modes.grad_enabled = self._enabled
-
-    def __exit__(self, *exc: object) -> None:
-        thread.modes.grad_enabled = self._before
+    def _value(self, before: bool) -> bool:
+        return self._enabled
 
 
 def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
@@ -179,9 +179,9 @@ def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
 def _saved_for_jvp(ctx: Any) -> Iterator[None]:
     """Have `saved_tensors` return the tensors of `save_for_forward` or, if there are none, of `save_for_backward`."""
     before = ctx._saved, ctx._versions
-    ctx._saved = getattr(ctx, "saved_for_forward", ctx._saved)
-    ctx._versions = tuple(0 if t is None or t._version_of is None else t._version_of.n for t in ctx._saved)
     try:
+        ctx._saved = getattr(ctx, "saved_for_forward", ctx._saved)
+        ctx._versions = tuple(0 if t is None or t._version_of is None else t._version_of.n for t in ctx._saved)
         yield
     finally:
         ctx._saved, ctx._versions = before
@@ -235,12 +235,19 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
     values = _each(level.value, operands)
     with recording(enabled):
         if generated:
-            outs = _each(level.lift, Generated.apply(Batch(level, node, operands), *values))
+            found = [(t, 0) for t in Generated.apply(Batch(level, node, operands), *values)]
         else:
             dims = [0 if isinstance(t, Tensor) and level.varies(t) else None for t in operands]
-            outs = [_lifted(level, t, axis) for t, axis in call_vmap(level, cls, door, dims, values)]
+            found = call_vmap(level, cls, door, dims, values)
+    given = _by_value(values, operands)
+    outs = [given[id(t)] if id(t) in given else _lifted(level, t, axis) for t, axis in found]
     door.setup_context(node, operands, outs)
     return outs
+
+
+def _by_value(values: Sequence[Any], tensors: Sequence[Any]) -> dict[int, Tensor]:
+    """The arguments of a level by the identity of their values: what returns such a value returns the argument."""
+    return {id(v): t for v, t in zip(values, tensors, strict=True) if isinstance(v, Tensor)}
 
 
 def _lifted(level: Any, t: Any, axis: int | None) -> Any:
@@ -295,7 +302,11 @@ class Batch:
     def keep(self, ctx: Any, values: Sequence[Any], outs: Sequence[Any]) -> None:
         """Have `ctx` keep, with the batch's axis, the tensors that the Function keeps for one element."""
         level, one = self.level, _context(self.cls, ctx, self.door, 1)
-        self.door.setup_context(one, self.given(level, values), _each(level.lift, outs))
+        inputs = self.given(level, values)
+        given = _by_value(values, inputs)
+        results = _each(lambda t: given[id(t)] if id(t) in given else level.lift(t), outs)
+        self.door.setup_context(one, inputs, results)
+        check_saved(one, results, inputs)
         ctx.batch, ctx.saved_varying = self, _varying(level, one._saved)
         ctx.save_for_backward(*_each(level.value, one._saved))
         if one._non_differentiable:
@@ -349,7 +360,7 @@ class Generated(Function):
 
 
 def _varying(level: Any, tree: Any) -> Any:
-    """For each leaf of what the user keeps, whether it is a tensor that varies."""
+    """For each leaf of the values that the user keeps, whether it is a tensor that varies."""
     return rebuild(tree, iter([isinstance(t, Tensor) and level.varies(t) for t in leaves(tree)]))
 
 

@@ -75,6 +75,31 @@ class Traced(Payload):
     def requires_grad(self) -> bool:
         return False
 
+    @property
+    def layout(self) -> np.ndarray[Any, Any]:
+        """The example, whose memory the examples of its views share."""
+        return self.example
+
+    @property
+    def strides(self) -> Any:  # type: ignore[override]
+        self.level.layouts = True
+        return self.example.strides
+
+    @property
+    def ctypes(self) -> Any:
+        """Refused: the address of the values would be that of the traced call."""
+        return self._no_array()
+
+    def offset(self) -> int:
+        """Refused unless the example is all of its memory: no program knows what lies beside an array."""
+        self.level.layouts = self.level.whole = True
+        if not is_whole(self.example):
+            raise refused(
+                "the memory around a tensor is looked at, by as_strided() of a part of it",
+                "use as_strided() on the whole tensor, or subscripts",
+            )
+        return 0
+
     def detach(self) -> Traced:
         return self  # shared memory: a write to one is a write to the other
 
@@ -123,6 +148,18 @@ class TracedTensor(Lifted):
 
     __slots__ = ()
 
+    _data: Traced
+
+    def stride(self, dim: int | None = None) -> Any:
+        """As in eager mode: the program holds for arguments that lie in memory as these do."""
+        self._data.level.layouts = True
+        return wrap(self._data.example).stride(dim)
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """As in eager mode: the program holds for arguments that lie in memory as these do."""
+        self._data.level.layouts = True
+        return wrap(self._data.example).is_contiguous(memory_format)
+
     @property
     def grad(self) -> Tensor | None:
         """Refuse, with the line that reads it."""
@@ -160,10 +197,12 @@ def _of_grad(what: str) -> TraceError:
 class Trace(Level):
     """The level of one function that is being traced: `entries` are its operations, in order.
 
-    inputs: the numbers of its arguments. captured: the tensors from outside that it met, by their numbers here.
+    inputs: the numbers of its arguments. captured: tensors from outside that it met, by the number they have here.
+    layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
     """
 
     shares_graph = True
+    layouts = whole = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,28 +283,35 @@ class Trace(Level):
             made.__class__, made._data = TracedTensor, data
 
     def assign(self, t: Tensor, new: Payload) -> None:
-        view = t._view
-        base = t if view is None or view.op is None else view.base
-        self._lines[id(base._data)] = formatted(user_place())
-        if base is t:
-            t._data.assign(new)
-            return
+        self.layouts = True  # they decide what is a view and what is a copy
+        base = t
         steps: list[Any] = []
-        at: Any = t
-        while at._view is not None:
-            steps.insert(0, (at._view.op, at._view.args))
-            at = at._view.parent
+        while base._view is not None:
+            if base._view.op is not None:
+                steps.insert(0, (base._view.op, base._view.args))
+            base = base._view.parent
+        version = t._share_version()
+        if any(view is not None and view._view is None for view in (ref() for ref in version.views)):
+            raise refused(
+                "a tensor is written to whose bytes are also seen as another dtype",
+                "use the operation without the underscore",
+            )
+        self._lines[id(base._data)] = formatted(user_place())
         with recording(False):
-            put = Through.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))
-            base._data.assign(put._data)
-            for ref in base._share_version().views:
-                other = ref()
-                if other is not None and other._view is not None and other._view.op is not None:
-                    other._data.assign(self._again(other, base)._data)
+            if steps:
+                new = Through.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))._data
+            base._data.assign(new)
+            for other in version.living():
+                if other._data is not base._data:
+                    other._data.assign(self._again(other)._data)
 
-    def _again(self, t: Tensor, base: Tensor) -> Tensor:
+    def _again(self, t: Tensor) -> Tensor:
+        """A view, taken once more from what its base is now."""
         view = t._view
-        return wrap(base._data) if view is None else view.op.unchecked(self._again(view.parent, base), *view.args)
+        if view is None:
+            return wrap(t._data)
+        parent = self._again(view.parent)
+        return parent if view.op is None else view.op.unchecked(parent, *view.args)
 
     def refuse_random(self) -> None:
         raise refused(
@@ -296,6 +342,8 @@ class Trace(Level):
                 "use an operation that gives a tensor",
             )
         outs: Sequence[Tensor] = [out] if isinstance(out, Tensor) else out
+        if op.view and not self.layouts:
+            self.layouts = _merges(written[0][0] if args else None, outs, self.examples)
         made: list[Any] = [self._new(o._data) for o in outs]
         self.entries.append(Entry(op, *written, tuple(m.number for m in made)))
         if isinstance(out, Tensor):
@@ -314,6 +362,28 @@ class Trace(Level):
     def changed(self) -> list[Tensor]:
         """The tensors from outside that were written to after the trace met them."""
         return [t for t, version in self.captured.values() if t._version_of is not None and t._version_of.n != version]
+
+
+def is_whole(array: Any) -> bool:
+    """Whether an array is all of its memory."""
+    owner = array
+    while owner.base is not None:
+        owner = owner.base
+        if not isinstance(owner, np.ndarray):
+            return False
+    return bool(owner.nbytes == array.nbytes)
+
+
+def _merges(source: Any, outs: Sequence[Tensor], examples: Sequence[Any]) -> bool:
+    """Whether a view has other axes than its source: whether there is such a view depends on how the source lies."""
+    if not isinstance(source, Ref):
+        return False
+    known = examples[source.number]
+    return any(_axes(out._data) != _axes(known) for out in outs if out._data.size == known.size)
+
+
+def _axes(array: Any) -> list[tuple[int, int]]:
+    return sorted((n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
 
 
 def open_traces() -> bool:

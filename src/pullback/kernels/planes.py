@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..tensor.arrays import summing
+from ..tensor.adding import summing
 from .sliding import Array, Ints
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor.adding import summed
 from .sliding import Array
 
 _BLOCK = 1 << 16  # elements computed at a time, so that they stay in the processor's cache
@@ -160,12 +161,11 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
 
     evenly: the starts have equal distances.
     """
-    lengths = ends - starts
+    firsts = np.clip(starts, 0, inputs)  # at once, since a window may be longer than memory
+    lengths = np.clip(ends, firsts, inputs) - firsts
     rows = np.repeat(np.arange(starts.size), lengths)
-    groups = np.arange(rows.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    columns = groups + starts[rows]
-    there = (columns >= 0) & (columns < inputs)
-    return Taps(starts.size, inputs, rows[there], columns[there], None, groups[there] if evenly else None)
+    columns = np.arange(rows.size) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[rows]
+    return Taps(starts.size, inputs, rows, columns, None, columns - starts[rows] if evenly else None)
 
 
 def applied(maps: Sequence[Taps | None], values: Array) -> Array:
@@ -175,7 +175,7 @@ def applied(maps: Sequence[Taps | None], values: Array) -> Array:
     totals = tuple(axis for axis, m in todo if m.total)
     out: Array = values.astype(np.float32) if dtype == np.float16 else values
     if totals:
-        out = np.add.reduce(out, axis=totals, keepdims=True)
+        out = summed(out, totals, True)
     todo = [(axis, m) for axis, m in todo if not m.total]
     for axis, m in [(axis, m) for axis, m in todo if m.outputs < m.inputs]:
         out = m(out, axis)

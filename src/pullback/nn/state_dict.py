@@ -260,6 +260,10 @@ def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tenso
             f"{type(value)}"
         )
         return None
+    if value.is_sparse != target.is_sparse:
+        kinds = ["a sparse tensor" if t.is_sparse else "a dense tensor" for t in (target, value)]
+        problems.append(errors.message(f'While copying the parameter named "{key}"', expected=kinds[0], found=kinds[1]))
+        return None
     if not target.ndim and value.shape == (1,):  # old checkpoints may store a number this way
         value = value[0]
     if value.shape != target.shape:

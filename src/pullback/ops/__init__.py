@@ -1,7 +1,8 @@
 """The operations, a folder for each family; importing this package fills the table.
 
-The operations of networks (convolutions, losses) are in `pullback.nn.functional`. They are entered when that module is
-loaded: on its first use, or when the whole `TABLE` or `NAMES` is read here.
+The operations of networks (convolutions, losses) are in `pullback.nn.functional`, the masked ones in the folder
+`masked`. They are entered when `pullback.nn` and `pullback.masked` are loaded: on their first use, or when the whole
+`TABLE` or `NAMES` is read here.
 """
 
 import importlib as _importlib
@@ -102,7 +103,8 @@ def __getattr__(name: str) -> _Any:
     whole = {"NAMES": _NAMES, "TABLE": _TABLE}
     if name not in whole:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _importlib.import_module("pullback.nn")
+    for module in ("nn", "masked"):
+        _importlib.import_module(f"pullback.{module}")
     return whole[name]
 
 

@@ -20,10 +20,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import message
+from ..ops.sparse.coo import SparseTensor
 from ..tensor.dtypes import default
 from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
-from .optimizer import Group, Optimizer, Params
+from .optimizer import Group, Optimizer, Params, Shapes
 from .options import check_options, number
 from .sweep import Array, Sweep
 
@@ -67,6 +69,15 @@ class Elementwise(Optimizer):
         calls `backward` and returns the loss.
         """
         loss = self._evaluated(closure)
+        for group in self.param_groups:
+            for p in group["params"]:  # all of them, before any is updated
+                if p._grad is not None and isinstance(p._grad, SparseTensor):
+                    raise RuntimeError(
+                        message(
+                            f"{type(self).__name__} does not support sparse gradients",
+                            do="use SparseAdam, or make the gradient dense with to_dense()",
+                        )
+                    )
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             if len(set(params)) == len(params):
@@ -126,6 +137,10 @@ class Elementwise(Optimizer):
         if isinstance(value, dict):  # torch's SGD saves None where there is no momentum yet; we leave it out
             value = {name: kept for name, kept in value.items() if kept is not None}
         return super()._loaded(value, param, key)
+
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        counts, arrays = self._layout(group)
+        return {**dict.fromkeys(counts, ()), **dict.fromkeys(arrays, param._data.shape)}
 
     def _on_block(
         self,

@@ -11,6 +11,7 @@ import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from numbers import Number
 from typing import Any, ClassVar
 
 from .. import errors
@@ -18,6 +19,7 @@ from ..autograd.grad_mode import enable_grad
 from ..autograd.hooks import RemovableHandle
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseTensor
+from ..tensor.modes import within
 from ..tensor.tensor import Tensor, wrap
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -30,6 +32,9 @@ def __dir__() -> list[str]:
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 Hook = Callable[..., Any]
+Shape = tuple[int, ...] | list[tuple[int, ...]]
+"""The shape of a tensor in the state; (): a number, as such or in a tensor; in a list: of each tensor of a list."""
+Shapes = dict[str, Shape]
 
 _before_any: OrderedDict[int, Hook] = OrderedDict()
 _after_any: OrderedDict[int, Hook] = OrderedDict()
@@ -99,6 +104,9 @@ class Optimizer:
     _stepping = False
     _stepped: bool | None = None
     """Whether there was a step since the first learning-rate schedule; None as long as there is no schedule."""
+
+    _all_at_once: ClassVar[bool] = False
+    """Whether a state that is not empty has all entries of `_shapes`."""
 
     _order: ClassVar[str] = ""
     """The options of an `algorithm` in their order in a group, if that differs from the order of its annotations."""
@@ -322,7 +330,8 @@ class Optimizer:
         State is matched to parameters by position, copied, and cast to the parameter's dtype (counts such as `step`
         aside). Options missing from the dict keep their present values.
 
-        Raises `ValueError` if the number of groups, or of parameters in one, differs; nothing has changed then.
+        Raises `ValueError` if the number of groups, or of parameters in one, differs, or if the state of a parameter
+        has not the entries and shapes that the rule needs; nothing has changed then.
         """
         state_dict = dict(state_dict)
         for hook in list(self._load_state_dict_pre_hooks.values()):
@@ -338,21 +347,69 @@ class Optimizer:
                     do="build the optimiser from the same parameters, in the same groups, as the saved one",
                 )
             )
-        params = {
-            i: p
-            for group, old in zip(self.param_groups, saved, strict=True)
-            for i, p in zip(old["params"], group["params"], strict=True)
-        }
-        state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
-        for i, kept in state_dict["state"].items():
-            state[params.get(i, i)] = self._loaded(kept, params[i]) if i in params else kept
         groups = []
         for group, old in zip(self.param_groups, saved, strict=True):
             options = {key: copy.deepcopy(value) for key, value in old.items() if key != "params"}
             groups.append({**group, **options})
+        owners = {
+            i: (p, group)
+            for group, old in zip(groups, saved, strict=True)
+            for i, p in zip(old["params"], group["params"], strict=True)
+        }
+        state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        for i, kept in state_dict["state"].items():
+            if i in owners:
+                p, group = owners[i]
+                self._check_state(kept, p, self._shapes(p, group))
+                state[p] = self._loaded(kept, p)
+            else:
+                state[i] = kept
         self.state, self.param_groups = state, groups
         for hook in list(self._load_state_dict_post_hooks.values()):
             hook(self)
+
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        """The shapes of the rule's values for a parameter, by their names."""
+        return {}
+
+    def _check_state(self, kept: Any, param: Tensor, shapes: Shapes) -> None:
+        """Refuse a parameter's saved state that the rule cannot go on from."""
+        if not shapes:
+            return
+        if not isinstance(kept, dict):
+            raise self._unfit("the state of a parameter", "a dict", describe(kept))
+        if kept and self._all_at_once and (missing := [name for name in shapes if name not in kept]):
+            raise self._unfit("the state of a parameter", f"the entries {list(shapes)}", f"no {missing[0]}")
+        for name, shape in shapes.items():
+            if kept.get(name) is not None:
+                self._check_entry(name, kept[name], param, shape)
+
+    def _check_entry(self, name: str, value: Any, param: Tensor, shape: Shape) -> None:
+        if isinstance(shape, list):
+            if not isinstance(value, list):
+                raise self._unfit(name, "a list", describe(value))
+            for one in value:
+                self._check_entry(name, one, param, shape[0])
+        elif isinstance(value, Tensor) and not isinstance(value, SparseTensor):
+            if value._data.dtype.kind == "c" and param._data.dtype.kind != "c":
+                raise self._unfit(name, "real values, as those of its parameter", describe(value))
+            if value._data.size != 1 if shape == () else value._data.shape != shape:
+                of = "of its parameter, " if shape == param._data.shape else ""
+                raise self._unfit(name, f"the shape {of}{list(shape)}", str(list(value.shape)))
+        elif shape != () or isinstance(value, SparseTensor):
+            raise self._unfit(name, f"a dense tensor of shape {list(shape)}", describe(value))
+        elif not isinstance(value, Number):
+            raise self._unfit(name, "a number", describe(value))
+
+    def _unfit(self, what: str, expected: str, found: str) -> ValueError:
+        return ValueError(
+            message(
+                f"{type(self).__name__}.load_state_dict(): {what}",
+                expected=expected,
+                found=found,
+                do="build the optimiser from the same parameters, in the same order, as the saved one",
+            )
+        )
 
     def _loaded(self, value: Any, param: Tensor, key: Any = None) -> Any:
         """A copy of a piece of saved state, fit for `param`."""
@@ -390,20 +447,20 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         if self._stepping:  # a subclass's step that calls this one
             return step(self, *args, **kwargs)
         self._stepped = self._stepped is not None or None
-        self._stepping = True
-        try:
-            given: tuple[Any, Any] = (self, *args), kwargs
-            before, after = (vars(self).get(kind, {}) for kind in self._hook_kinds[:2])  # empty if __init__ did not run
-            for hook in [*_before_any.values(), *before.values()]:
-                given = _checked_arguments(hook(self, *given), given)
-            found = step(*given[0], **given[1])
-            for hook in [*after.values(), *_after_any.values()]:
-                hook(self, *given)
-        finally:
-            self._stepping = False
-        return found
+        return within(self, {"_stepping": True}, _between_hooks, step, self, args, kwargs)
 
     return errors.called(run, run.__name__)
+
+
+def _between_hooks(step: Callable[..., Any], self: Optimizer, args: Any, kwargs: Any) -> Any:
+    given: tuple[Any, Any] = (self, *args), kwargs
+    before, after = (vars(self).get(kind, {}) for kind in self._hook_kinds[:2])  # empty if __init__ did not run
+    for hook in [*_before_any.values(), *before.values()]:
+        given = _checked_arguments(hook(self, *given), given)
+    found = step(*given[0], **given[1])
+    for hook in [*after.values(), *_after_any.values()]:
+        hook(self, *given)
+    return found
 
 
 def _checked_arguments(returned: Any, given: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from .levels import highest, inner, interpreted, mapped
 from .narrow import in_float32
 from .nodes import OpNode, Plan
 from .op import Op
-from .operands import cast, common_dtype
+from .operands import cast, common_dtype, refuse_infinite
 from .out import write_out
 
 _ndarray = np.ndarray
@@ -162,6 +162,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
             return _apply_tuple(op, mask, args, kwargs, r)
         if isinstance(r, np.generic):
             r = np.asarray(r)
+    elif op.contiguous and not r.flags.c_contiguous:
+        r = np.ascontiguousarray(r)
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
     if not (recorded or op.view):
         return wrap(r)
@@ -180,6 +182,8 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
     """The result of `apply` for an operation with several results."""
+    if op.contiguous:
+        r = _like_tuple(r, [np.asarray(part, order="C") for part in r])
     if mask and thread.modes.grad_enabled and any(part.dtype.kind in "fcV" for part in r):
         return record_tuple(op, mask, op.padded(args, kwargs), r)
     return _like_tuple(r, [wrap(part) for part in r])
@@ -240,7 +244,7 @@ def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
     if not args:
         raise TypeError(f"{op.name}() missing required argument {op.public[0]!r}")
     if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
-        return wrap(args[i])
+        return wrap(dtypes.known(args[i]))
     raise TypeError(
         errors.message(
             f"{op.name}()",
@@ -264,54 +268,64 @@ _NUMBERS = (float, int, bool)
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays, tensors of a transform."""
-    if LEVELS.n and interpreted(args):
-        return interpret(op, args, {})
-    payloads: list[Any] = []
-    mask, bit, promotes, dtype, alike, numbers = 0, 1, op.promotes, None, True, False
-    for a in args:
-        if isinstance(a, Tensor):
-            p = a._data
-            if a._requires_grad:
-                mask |= bit
-            if promotes & bit and (p.dtype is not dtype or type(p) is not _ndarray):
-                dtype, alike = p.dtype, alike and dtype is None and type(p) is _ndarray
-        else:
-            p = a
-            if promotes & bit and not (a is None and op.defaults):  # None: left out
-                if type(a) in _NUMBERS:
-                    numbers = True
-                else:
-                    alike = False
-        payloads.append(p)
-        bit <<= 1
-    operands = payloads
-    if alike and dtype is not None and dtype.kind in "fc":  # the usual case: only numbers are converted
-        if numbers:
-            operands, exact = [*payloads], True
-            for i in op.promoted:
-                if type(n := operands[i]) in _NUMBERS:
-                    # next to half precision, a number keeps its digits, in the rules as well
-                    fits = dtype.char != "e" or not op.differentiable or float(np.float16(n)) == n
-                    operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
-            if not exact:
-                args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
-    else:
-        dtype = common_dtype(op, args, payloads)
-        if dtype.kind == "V":
-            return in_float32(op, args, {})
-        operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
     try:
-        r = op.forward(*operands)
-    except (ValueError, TypeError) as error:
-        raise errors.translate(op.name, payloads, error) from None
-    if type(r) is not _ndarray:
-        r = np.asarray(r) if isinstance(r, np.generic) else r
-    if dtype.char == "e" and r.dtype.char == "f":
-        r = r.astype(dtype)
-    mask &= op.differentiable
-    if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-        return record(op, mask, args, r)
-    return wrap(r)
+        if LEVELS.n and interpreted(args):
+            return interpret(op, args, {})
+        payloads: list[Any] = []
+        mask, bit, promotes, dtype, alike, numbers = 0, 1, op.promotes, None, True, False
+        for a in args:
+            if isinstance(a, Tensor):
+                p = a._data
+                if a._requires_grad:
+                    mask |= bit
+                if promotes & bit and (p.dtype is not dtype or type(p) is not _ndarray):
+                    dtype, alike = p.dtype, alike and dtype is None and type(p) is _ndarray
+            else:
+                p = a
+                if promotes & bit and not (a is None and op.defaults):  # None: left out
+                    if type(a) in _NUMBERS:
+                        numbers = True
+                    else:
+                        alike = False
+            payloads.append(p)
+            bit <<= 1
+        operands = payloads
+        if alike and dtype is not None and dtype.kind in "fc":  # the usual case: only numbers are converted
+            if numbers:
+                operands, exact = [*payloads], True
+                for i in op.promoted:
+                    if type(n := operands[i]) in _NUMBERS:
+                        # next to half precision, a number keeps its digits, in the rules as well
+                        fits = (
+                            dtype.char != "e" or op.about.rounds or not op.differentiable or float(np.float16(n)) == n
+                        )
+                        operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
+                        if op.about.rounds and dtype.char == "e":
+                            refuse_infinite(n, operands[i])
+                if not exact:
+                    args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
+        else:
+            dtype = common_dtype(op, args, payloads)
+            if dtype.kind == "V":
+                return in_float32(op, args, {})
+            operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
+        try:
+            r = op.forward(*operands)
+        except (ValueError, TypeError) as error:
+            raise errors.translate(op.name, payloads, error) from None
+        if type(r) is not _ndarray:
+            r = np.asarray(r) if isinstance(r, np.generic) else r
+        if dtype.char == "e" and r.dtype.char == "f":
+            r = r.astype(dtype)
+        if op.contiguous:
+            r = np.asarray(r, order="C")
+        mask &= op.differentiable
+        if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+            return record(op, mask, args, r)
+        return wrap(r)
+    except Exception as error:
+        errors.rename(op.name, error, args)
+        raise
 
 
 # The classes of tensors that take the fast paths below. They are globals because nothing else is as fast. While a mode
@@ -330,33 +344,37 @@ def unary(op: Op) -> Callable[..., Any]:
     fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
 
     def call(input: Any, *, out: Any = None) -> Any:
-        if out is not None:
-            return into(out, op, (input,), {})
-        if type(input) is not _plain and type(input) not in _plain_too:
-            if isinstance(input, Lifted):
-                return interpret(op, (input,), {})
-            if isinstance(input, Tensor):
-                return general(op, (input,))
-            raise TypeError(
-                errors.message(
-                    f"{op.name}()",
-                    expected="a Tensor",
-                    found=errors.describe(input),
-                    do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
-                )
-            )
-        x = input._data
-        if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
-            return general(op, (input,))
         try:
-            r = fn(x)
-        except (ValueError, TypeError) as error:
-            raise errors.translate(op.name, (x,), error) from None
-        if type(r) is not _ndarray and isinstance(r, np.generic):
-            r = np.asarray(r)
-        if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-            return record(op, 1, (input,), r)
-        return wrap(r)
+            if out is not None:
+                return into(out, op, (input,), {})
+            if type(input) is not _plain and type(input) not in _plain_too:
+                if isinstance(input, Lifted):
+                    return interpret(op, (input,), {})
+                if isinstance(input, Tensor):
+                    return general(op, (input,))
+                raise TypeError(
+                    errors.message(
+                        f"{op.name}()",
+                        expected="a Tensor",
+                        found=errors.describe(input),
+                        do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
+                    )
+                )
+            x = input._data
+            if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
+                return general(op, (input,))
+            try:
+                r = fn(x)
+            except (ValueError, TypeError) as error:
+                raise errors.translate(op.name, (x,), error) from None
+            if type(r) is not _ndarray and isinstance(r, np.generic):
+                r = np.asarray(r)
+            if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
+                return record(op, 1, (input,), r)
+            return wrap(r)
+        except Exception as error:
+            errors.rename(op.name, error, (input,))
+            raise
 
     return call
 
@@ -390,7 +408,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             return general(op, (other, input) if reflected else (input, other))
         try:
             r = fn(x, y)
-        except (ValueError, TypeError) as error:
+        except Exception as error:
             raise errors.translate(op.name, (x, y), error) from None
         if type(r) is not _ndarray:
             r = np.asarray(r)  # NumPy returns a number for 0-d operands
@@ -449,7 +467,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         raise RuntimeError(f"{op.name}(): expected a non-empty list of Tensors")
     if LEVELS.n and interpreted(tensors):
         return interpret(op, (tensors, dim), {})
-    tensors = [wrap(t) if isinstance(t, np.ndarray) else t for t in tensors]
+    tensors = [wrap(dtypes.known(t)) if isinstance(t, np.ndarray) else t for t in tensors]
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(
@@ -464,7 +482,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    return _joined(op, (tensors, dim), r)
+    return _joined(op, (tensors, dim), r if r.flags.c_contiguous else np.ascontiguousarray(r))
 
 
 def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:

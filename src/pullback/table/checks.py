@@ -13,8 +13,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .. import errors
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
+from ..tensor.nested import instances
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor
 from .calls import any_narrow, operand
@@ -49,15 +51,35 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not (kwargs or LEVELS.n or NARROW.n):
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    break
-            else:
-                return body(*args)
-        return _unusual(op, call, body, tensors, args, kwargs)
+        try:
+            if not (kwargs or LEVELS.n or NARROW.n):
+                for i in tensors:
+                    if i < len(args) and not isinstance(args[i], Tensor):
+                        break
+                else:
+                    found = body(*args)
+                    if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
+                        _own(found, args)
+                    return found
+            found = _unusual(op, call, body, tensors, args, kwargs)
+            if type(found) is Tensor and found._view is not None:
+                _own(found, (*args, *kwargs.values()))
+            return found
+        except Exception as error:
+            errors.rename(op.name, error, (*args, *kwargs.values()))
+            raise
 
     return call
+
+
+def _own(found: Tensor, args: tuple[Any, ...]) -> None:
+    """Make the result of a composite no view, if it is one of what the composite computed itself, which nobody has."""
+    assert found._view is not None
+    base = found._view.base
+    for t in instances(args, Tensor):
+        if t is base or (t._view is not None and t._view.base is base):
+            return
+    found._view = None
 
 
 def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Callable[..., Any]:
@@ -82,18 +104,22 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
 
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not (kwargs or LEVELS.n or NARROW.n):
-            for i in tensors:
-                if i < len(args) and not isinstance(args[i], Tensor):
-                    break
-            else:
-                found = checks(*args)
-                if type(found) is tuple:
-                    return compute(op, found)
-                if found is None:
-                    return compute(op, args if len(args) == count else op.padded(args, {}))
-                return _otherwise(op, found)
-        return _unusual(op, call, body, tensors, args, kwargs)
+        try:
+            if not (kwargs or LEVELS.n or NARROW.n):
+                for i in tensors:
+                    if i < len(args) and not isinstance(args[i], Tensor):
+                        break
+                else:
+                    found = checks(*args)
+                    if type(found) is tuple:
+                        return compute(op, found)
+                    if found is None:
+                        return compute(op, args if len(args) == count else op.padded(args, {}))
+                    return _otherwise(op, found)
+            return _unusual(op, call, body, tensors, args, kwargs)
+        except Exception as error:
+            errors.rename(op.name, error, (*args, *kwargs.values()))
+            raise
 
     return call
 

@@ -57,7 +57,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 TABLE: dict[str, Op] = {}
 """Every operation by its name, the path below `pullback`, e.g. ``sin`` or ``linalg.det``."""
 
-NAMES: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "linalg": {}, "fft": {}, "special": {}, "nn.functional": {}}
+_HOMES = ("", "linalg", "fft", "special", "masked", "nn.functional")
+NAMES: dict[str, dict[str, Callable[..., Any]]] = {home: {} for home in _HOMES}
 """The functions of `pullback` itself ("") and of its modules, by their names there."""
 
 METHODS: dict[str, Any] = {}
@@ -110,7 +111,8 @@ def _publish(
 
 
 def front(entered: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: what users call for the entry of `entered`, under all its names. The entry says ``front=True``.
+    """A decorator of the function that users call instead of `entered`, under all its names; the entry says
+    ``front=True``.
 
     The function has a signature of its own and calls `entered`: `div` takes ``rounding_mode`` besides the operands.
     """
@@ -225,7 +227,7 @@ def elementwise(
     about.refused = about.refused or (NO_UNARY if count == 1 else NO_PAIR)
     op = Op(name, "elementwise" if rules else "constant", forward, params, rules, about, floats=floats)
     op.plans = Plans(op)
-    op.elementwise = True
+    op.elementwise, op.contiguous = True, bool(about.contiguous)
 
     def made(op: Op) -> Callable[..., Any]:
         call = unary(op) if count == 1 else binary(op)
@@ -258,14 +260,18 @@ def _with_alpha(op: Op, plain: Callable[..., Any], product: Callable[[Any, Any],
 
     @functools.wraps(model)
     def call(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if older:
-            (input, other), given = older_form(op.name, 2, ("alpha",), (input, other, *older))
-            alpha = given["alpha"]
-        if out is not None:
-            return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
-        if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
-            return dispatch(kinds, op.call, (input, other), {"alpha": alpha})
-        return plain(input, other if alpha == 1 else scaled(op.name, input, other, alpha, product))
+        try:
+            if older:
+                (input, other), given = older_form(op.name, 2, ("alpha",), (input, other, *older))
+                alpha = given["alpha"]
+            if out is not None:
+                return into(out, op, (input, other), {"alpha": alpha} if alpha != 1 else {})
+            if LEVELS.n and alpha != 1 and (kinds := overriding((input, other))):
+                return dispatch(kinds, op.call, (input, other), {"alpha": alpha})
+            return plain(input, other if alpha == 1 else scaled(op.name, input, other, alpha, product))
+        except Exception as error:
+            errors.rename(op.name, error, (input, other, *older, alpha))
+            raise
 
     return call
 
@@ -288,19 +294,23 @@ def pointwise(**given: Any) -> Any:
 
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, given)
-        op.elementwise = True
+        op.elementwise, op.contiguous = True, bool(op.about.contiguous)
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)
             def call(*args: Any, **kwargs: Any) -> Any:
-                if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
-                    return into(out, op, args, kwargs)
-                if kwargs or len(args) != len(op.params):
-                    args, kwargs = op.bind(args, kwargs)
-                    if len(args) < len(op.params) - len(op.defaults):
-                        raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
-                    args = op.padded(args, kwargs)
-                return general(op, args)
+                try:
+                    if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
+                        return into(out, op, args, kwargs)
+                    if kwargs or len(args) != len(op.params):
+                        args, kwargs = op.bind(args, kwargs)
+                        if not len(op.params) - len(op.defaults) <= len(args) <= len(op.params):
+                            raise TypeError(f"{op.name}() takes {', '.join(op.params)}; found {len(args)} arguments")
+                        args = op.padded(args, kwargs)
+                    return general(op, args)
+                except Exception as error:
+                    errors.rename(op.name, error, (*args, *kwargs.values()))
+                    raise
 
             return call
 
@@ -348,9 +358,13 @@ def joining(**given: Any) -> Any:
 
         @functools.wraps(forward)
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            if kwargs or len(args) not in (1, 2):
-                return unusual(args, kwargs)
-            return join(op, args[0], args[1] if len(args) == 2 else op.defaults[0])
+            try:
+                if kwargs or len(args) not in (1, 2):
+                    return unusual(args, kwargs)
+                return join(op, args[0], args[1] if len(args) == 2 else op.defaults[0])
+            except Exception as error:
+                errors.rename(op.name, error, (*args, *kwargs.values()))
+                raise
 
         def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
             out = kwargs.pop("out", None) if "out" not in op.params else None
@@ -373,7 +387,11 @@ def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], C
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)
             def call(*args: Any, **kwargs: Any) -> Any:
-                return apply(op, args, kwargs)
+                try:
+                    return apply(op, args, kwargs)
+                except Exception as error:
+                    errors.rename(op.name, error, (*args, *kwargs.values()))
+                    raise
 
             return call
 

@@ -27,25 +27,29 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
 
     @functools.wraps(method)
     def twin(self: Tensor, /, *args: Any, **kwargs: Any) -> Tensor:
-        others = (*args, *kwargs.values())
-        if LEVELS.n and (kinds := overriding((self, *others))):
-            return dispatch(kinds, twin, (self, *args), kwargs)
-        refuse_write(self, others)
-        recorded = thread.modes.grad_enabled and (  # at this level, or at a lower one
-            is_tracked(self) or any(isinstance(o, Tensor) and is_tracked(o) for o in others)
-        )
-        old = self
-        if recorded:  # also if an operand is `self`: it gets new values, and will hold the node that saved it
-            old = before_write(self)
-            args = tuple([old if a is self else a for a in args])
-            kwargs = {key: old if a is self else a for key, a in kwargs.items()}
-        result = method(old, *args, **kwargs)
-        _check_fit(name, self, result, exact)
-        put(self, result)
-        if recorded and result._edge is None and old._requires_grad:  # locally constant: the old values leave no trace
-            result = record(Over.op, 1, (old, result), old._data)
-        take_history(self, result)
-        return self
+        try:
+            others = (*args, *kwargs.values())
+            if LEVELS.n and (kinds := overriding((self, *others))):
+                return dispatch(kinds, twin, (self, *args), kwargs)
+            refuse_write(self, others)
+            recorded = thread.modes.grad_enabled and (  # at this level, or at a lower one
+                is_tracked(self) or any(isinstance(o, Tensor) and is_tracked(o) for o in others)
+            )
+            old = self
+            if recorded:  # also if an operand is `self`: it gets new values, and will hold the node that saved it
+                old = before_write(self)
+                args = tuple([old if a is self else a for a in args])
+                kwargs = {key: old if a is self else a for key, a in kwargs.items()}
+            result = method(old, *args, **kwargs)
+            _check_fit(name, self, result, exact)
+            put(self, result)
+            if recorded and result._edge is None and old._requires_grad:  # locally constant: the old values go
+                result = record(Over.op, 1, (old, result), old._data)
+            take_history(self, result)
+            return self
+        except Exception as error:
+            errors.rename(f"{name}_", error, (self, *args, *kwargs.values()))
+            raise
 
     twin.__name__ = twin.__qualname__ = f"{name}_"
     errors.called(twin, f"{name}_")

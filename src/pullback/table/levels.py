@@ -32,16 +32,28 @@ class Level:
         self.open = False
 
     def __enter__(self) -> Any:
-        stack = thread.modes.levels
-        stack.append(self)
-        self.number, self.open = len(stack), True
-        LEVELS.add(1)
-        return self
+        modes = thread.modes
+        try:
+            self.number, self.open = len(modes.levels) + 1, True
+            LEVELS.add(self)
+            modes.levels = (*modes.levels, self)
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.levels.remove(self)
+        try:
+            self._close()
+        finally:
+            self._close()  # all of it, where an interrupt came
+
+    def _close(self) -> None:
+        """End: no tensor of this level can be computed with any more. A second time does nothing."""
+        modes = thread.modes
+        modes.levels = tuple([level for level in modes.levels if level is not self])
         self.open = False
-        LEVELS.add(-1)
+        LEVELS.discard(self)
 
     differentiates = False
     """Whether rules run at this level, which cannot take bfloat16."""

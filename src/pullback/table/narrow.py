@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.dtypes import bfloat16, dtype, float32
+from ..tensor.memory import INFERENCE
 from ..tensor.tensor import Tensor
 from .levels import mapped
 from .nodes import under_title
@@ -41,6 +42,14 @@ def _narrowed(op: Op, t: Tensor) -> Tensor:
     return Conversion.to(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
+def _rounded(value: Any) -> Any:
+    """A number, or a tensor without dimensions, as an operand that is compared with bfloat16: one of that dtype."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(np.asarray(value, bfloat16.numpy))
+    zero_d = isinstance(value, Tensor) and not value._data.ndim and value._data.dtype.kind == "f"
+    return Conversion.to(value, bfloat16) if zero_d else value
+
+
 def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public: bool = False) -> Any:
     """An operation with bfloat16 tensors among its arguments. The result is bfloat16 unless another float takes part.
 
@@ -62,8 +71,24 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
                 do="convert one of them, e.g. w.to(x.dtype)",
             )
         )
-    call = op.call if public else op.unchecked
-    found = call(*mapped(_widened, args), **{k: mapped(_widened, v) for k, v in kwargs.items()})
+    if op.elementwise and (op.about.rounds or not op.differentiable):
+        args = tuple([_rounded(a) for a in args])
+    call, pairs = op.call if public else op.unchecked, []
+
+    def widened(t: Tensor) -> Tensor:
+        wide = _widened(t)
+        if wide is not t:
+            pairs.append((t, wide))
+        return wide
+
+    found = call(*mapped(widened, args), **{k: mapped(widened, v) for k, v in kwargs.items()})
+    for t, wide in pairs:
+        if wide._version_of is not None and wide._version_of is not INFERENCE and wide._version_of.n:
+            t.copy_(wide)
+            if found is wide:
+                return t
+    if op.about.narrow == "as the first":
+        return mapped(functools.partial(_narrowed, op), found)
     if any(isinstance(v, (dtype, np.dtype, type)) for v in given) or any(
         t._data.dtype.kind in ("f", "c") and t._data.ndim for t in tensors
     ):

@@ -297,8 +297,11 @@ _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), dtypes.complex64, d
 
 
 class LateNode:
-    """A base of nodes whose entry does not say which arguments are numbers. A backward pass frees the saved values only
-    if there are tensors among them, so that a node that saved only numbers can run again."""
+    """A base class of nodes, for entries that do not say which arguments are numbers.
+
+    A backward pass frees the saved values only if there are tensors among them. So a node that saved only numbers can
+    run again.
+    """
 
     __slots__ = ()
 

@@ -59,11 +59,16 @@ class About:
     users call it through a function of another signature, which the decorator `front` publishes under these names.
 
     inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
-    result whose dtype is not the tensor's. out: "exact" if a tensor given as ``out=`` must have the dtype of the
+    result whose dtype is not the tensor's; a function: the computation of the twin, if it is not the operation's.
+    out: "exact" if a tensor given as ``out=`` must have the dtype of the
     result, "converted" if the result is converted to its dtype (None: a single result is converted, several are not).
     older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
 
-    view: whether it may share memory with its first argument. numbers: the arguments named by rules that are never
+    view: whether it may share memory with its first argument. contiguous: whether its results lie in memory in the
+    order of their axes, for every layout of the operands (None: all except elementwise operations and views); if not,
+    they have NumPy's layout, those of elementwise operations that of the operands.
+
+    numbers: the arguments named by rules that are never
     tensors, only numbers, strings or tuples of them: a node that saved nothing else can run again, as in torch. Leave
     out arguments that the forward annotates so (``int``, ``bool | None``) and axes that `batch` names. None: it is
     decided for each call. shape_from_values: whether the shape of the result depends on values, or a function of the
@@ -74,10 +79,13 @@ class About:
     whose parameters name the saved values it needs.
 
     fits: a function that refuses a number among operands of integers, given its place, its value and their dtype (None:
-    the number wraps around, as in torch's arithmetic). narrow: how bfloat16 is handled. "one dtype": its floating point
-    tensors must have the same dtype. "itself": it reads bfloat16 directly, without conversion to float32. A function:
-    from the given arguments by name to the arguments of the computation in float32. A composite with "" is left to its
-    parts; otherwise, also with "whole", it is computed in float32 as a whole. None: as `NARROW_OF_HOMES` says.
+    the number wraps around, as in torch's arithmetic). rounds: whether a number next to tensors of half precision is
+    rounded to it, as bounds are in torch (a number in arithmetic keeps its digits). narrow: how bfloat16 is handled.
+    "one dtype": its floating point tensors must have the same dtype. "as the first": the result is bfloat16 if its
+    first tensor is, for every dtype of the others. "itself": it reads bfloat16 directly, without conversion to
+    float32. A function: from the given arguments by name to the arguments of the computation in float32. A composite
+    with "" is left to its parts; otherwise, also with "whole", it is computed in float32 as a whole. None: as
+    `NARROW_OF_HOMES` says.
 
     jvp: the forward-mode rule, if it is better than the one that follows from the kind. Its parameters are named like a
     rule's, but the first is the tuple of tangents: one for each differentiable argument, or None. holomorphic: False if
@@ -105,15 +113,17 @@ class About:
     numpy: Any = None
     function: bool = True
     method: bool | None = None
-    inplace: bool | str | None = None
+    inplace: bool | str | Callable[..., Any] | None = None
     out: bool | str | None = None
     older: bool = False
     view: bool = False
+    contiguous: bool | None = None
     numbers: str | None = None
     shape_from_values: bool | Callable[..., bool] = False
     node: Any = ""
     saved: Any = ()
     fits: Callable[[int, int, np.dtype[Any]], None] | None = None
+    rounds: bool = False
     narrow: str | Callable[[dict[str, Any]], dict[str, Any]] | None = None
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
@@ -181,6 +191,8 @@ class Op:
         self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
+        kept = about.view or kind == "composite" if about.contiguous is None else not about.contiguous
+        self.contiguous = not kept
         self.joins = False  # whether the first argument is a sequence of tensors
         self.defaults: tuple[Any, ...] = ()
         self.keyword_only: tuple[str, ...] = ()

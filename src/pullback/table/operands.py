@@ -56,6 +56,8 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
                     do="convert it with pullback.tensor(...)",
                 )
             )
+        if isinstance(p, np.ndarray):
+            dtypes.known(p)
     dtype = dtypes.result_type(found)
     if op.floats and dtype.kind in "biu":
         return dtypes.default()
@@ -111,6 +113,19 @@ def scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any
 def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
     """Refuse a number that the integer dtype of the operands cannot hold; for `About.fits`."""
     dtypes.refuse_overflow(value, dtype)
+
+
+def refuse_infinite(value: Any, found: Any) -> None:
+    """Refuse a finite number that half precision cannot hold."""
+    if np.isinf(found) and np.isfinite(value):
+        raise RuntimeError(
+            errors.message(
+                "value cannot be converted to type Half without overflow",
+                expected=f"a number of at most {np.finfo(found.dtype).max}",
+                found=str(value),
+                do="pass an infinite number, or convert the tensor with .float()",
+            )
+        )
 
 
 def cast(p: Any, dtype: np.dtype[Any]) -> Any:
@@ -174,6 +189,11 @@ def divisor(input: Any, other: Any) -> tuple[Any, Any]:
 def floating(input: Any) -> Any:
     """A payload in floating point: integers and bools in the default dtype."""
     return input if input.dtype.kind in "fcV" else input.astype(dtypes.default())
+
+
+def one_beside(value: Any, like: Any) -> Any:
+    """1, in the dtype of `like` where `value` is of integers: beside it they keep the digits of that dtype."""
+    return 1 if value.dtype.kind in "fcV" else np.ones_like(like)
 
 
 def plain(value: Any) -> Any:

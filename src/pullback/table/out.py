@@ -9,10 +9,9 @@ import numpy as np
 
 from .. import errors
 from ..tensor import dtypes
-from ..tensor.memory import INFERENCE
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor
-from ..tensor.views import keep_values, refuse_memory
+from ..tensor.views import keep_values, refuse_inference, refuse_memory
 
 
 def write_out(name: str, out: Any, result: Any, exact: bool | None = None) -> Any:
@@ -45,11 +44,7 @@ def _check_out(name: str, out: Any, result: Tensor, exact: bool) -> None:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
         )
-    if out._version_of is INFERENCE and not thread.modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
-            "  What to do: leave out= away, or pass a clone() of it."
-        )
+    refuse_inference(out)
     if out._data.shape == result._data.shape:
         refuse_memory(out._data)
     if exact and out._data.dtype != result._data.dtype:

@@ -25,6 +25,8 @@ def _enter_twins() -> None:
         names = [op.name, *op.about.also.split()]
         for name in names if wanted else []:
             method = None if "." in name else getattr(Tensor, name, None)
+            if method is not None and callable(wanted):
+                method = wanted
             if method is not None and not hasattr(Tensor, f"{name}_"):
                 twin = twin_of(op, name, method)
                 extend({f"{name}_": twin})

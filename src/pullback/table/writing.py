@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..autograd.node import carry_retained
-from ..tensor.memory import INFERENCE, Payload, View, refused_write
+from ..tensor.memory import Payload, View, refused_write
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.views import Lost, keep_values, lose, refuse_memory
+from ..tensor.views import Lost, keep_values, lose, refuse_inference, refuse_memory
 from .calls import note_versions, record
 from .levels import highest, inner
 from .op import Op
@@ -45,11 +45,7 @@ def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
 
 def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     """Raise if `t` must not become the output of another operation, whatever memory it has."""
-    if t._version_of is INFERENCE and not thread.modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
-            "  What to do: make a clone() of it, and write to that."
-        )
+    refuse_inference(t)
     keep_values(t)
     if not thread.modes.grad_enabled:
         return

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from .adding import summed
 
 Shape = tuple[int, ...]
 
@@ -134,27 +136,6 @@ def repeated(a: Any, shape: Shape) -> Any:
 
 
 _LEADING = tuple(range(64))  # NumPy's largest number of axes
-_add_up: Any = np.add.reduce  # Any: the type of ndarray has no axes by position
-
-
-def summing(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype to add up numbers of `dtype` in: single for half precision, where adding 1 to 2048 changes nothing.
-
-    >>> ones = np.ones((3000, 2), np.float16)
-    >>> ones.sum(0).tolist(), np.add.reduce(ones, 0, summing(ones.dtype)).tolist()
-    ([2048.0, 2048.0], [3000.0, 3000.0])
-    """
-    return _SINGLE if dtype.char == "e" else dtype
-
-
-_SINGLE = np.dtype(np.float32)
-
-
-def added(x: np.ndarray[Any, Any], axes: Any, keepdims: bool = False) -> Any:
-    """The sum of an array over axes, added up in `summing`."""
-    if x.dtype.char == "e":
-        return _add_up(x, axes, _SINGLE, None, keepdims).astype(x.dtype)
-    return _add_up(x, axes, None, None, keepdims)
 
 
 def sum_to_shape(g: Any, shape: Shape) -> Any:
@@ -167,14 +148,12 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     if g.shape[lead:] == shape:
         axes = _LEADING[:lead]
         if axes and type(g) is np.ndarray:
-            return np.asarray(added(g, axes))
+            return np.asarray(summed(g, axes))
     else:
         axes = tuple([i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1)])
     if not axes:
         return reshaped(g, shape)
-    # add.reduce is what np.sum calls; called from here, its floating point warnings belong to this package and are
-    # silenced
-    return reshaped(added(g, axes) if type(g) is np.ndarray else np.sum(g, axis=axes), shape)
+    return reshaped(summed(g, axes), shape)
 
 
 def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
@@ -217,6 +196,12 @@ def sized_or_filled(given: tuple[Any, ...], is_size: bool, dtype: np.dtype[Any])
     return np.array(given[0], dtype)
 
 
+def refuse_size(shape: Sequence[int], itemsize: int = 1) -> None:
+    """Refuse a shape whose elements no memory can hold: NumPy makes something else of some of these, or crashes."""
+    if math.prod(shape) * itemsize > sys.maxsize:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+
+
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given as separate integers or as one sequence, as a tuple of integers."""
     found = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
@@ -230,10 +215,6 @@ def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:
     """``function(input, ...)`` for a NumPy function that folds an array by a method of a ufunc, `fold`.
 
     On an array, the method is called directly: NumPy's warnings of overflow and of inf - inf, which torch does not
-    give, then arise in a frame of this package, where they are silenced. Sums in half precision are computed in single.
+    give, then arise in a frame of this package, where they are silenced.
     """
-    if type(input) is not np.ndarray:
-        return function(input, **how)
-    if input.dtype.char == "e" and fold == np.add.reduce:
-        return fold(input, dtype=np.float32, **how).astype(input.dtype)
-    return fold(input, **how)
+    return fold(input, **how) if type(input) is np.ndarray else function(input, **how)

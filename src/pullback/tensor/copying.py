@@ -13,7 +13,7 @@ from .tensor import PLAIN, Tensor, wrap_as
 
 
 def rebuilt(cls: type[Tensor], payload: Any, requires_grad: bool, attributes: dict[str, Any] | None) -> Tensor:
-    """The tensor that a pickle tells of. Pickles name it `pullback.Tensor._rebuilt`."""
+    """The tensor that a pickle describes. Pickles name this function `pullback.Tensor._rebuilt`."""
     made = wrap_as(cls, payload)
     vars(made).update(attributes or {})
     made.requires_grad = requires_grad

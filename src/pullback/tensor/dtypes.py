@@ -109,6 +109,20 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
     return d in BY_NUMPY or (d.name == "bfloat16" and d == bfloat16.numpy)
 
 
+def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, if tensors can have its dtype; else an error."""
+    if array.dtype.isnative and is_known(array.dtype):
+        return array
+    raise (TypeError if array.dtype.isnative else ValueError)(
+        errors.message(
+            "can't convert the array",
+            expected="one of bool, integer, floating point or complex native dtype",
+            found=str(array.dtype),
+            do="convert it with astype() first",
+        )
+    )
+
+
 class Narrow:
     """Whether bfloat16 was used at all: until then no operation looks for it."""
 

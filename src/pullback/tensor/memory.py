@@ -112,8 +112,9 @@ class InferenceVersion(Version):
     @property
     def n(self) -> int:  # type: ignore[override]
         raise RuntimeError(
-            "Inference tensors cannot be saved for backward: writes to them are not counted.\n"
-            "  What to do: make a clone() outside of inference_mode(), and use that."
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd: writes to them are not counted.\n"
+            "  What to do: make a clone() outside of inference_mode(), and use that; or use no_grad() instead."
         )
 
     def add_view(self, view: Tensor) -> None:
@@ -152,13 +153,13 @@ MADE = {
         "make the view outside inference_mode() too, or write within it, or write to a clone().",
     ),
     "pieces": (
-        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views: they "
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views. They "
         "share one node, which would have to be another one for each of them.",
         "take the part by an index, x[1:3] or x[0], and write to that; or use an operation that is not in place.",
     ),
     "outputs": (
-        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views, of a "
-        "custom Function, whose backward would be left out.",
+        "{view} and {now} modified inplace. This view is the output of a function that returns multiple views. "
+        "It is a custom Function, whose backward would be left out.",
         "return a clone() from forward.",
     ),
     "function": (
@@ -180,7 +181,7 @@ def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
     if not in_forward and view.made in _BLOCKS and view.parent._view is not None:
         block = _BLOCKS[view.made]
         text += f" It is a view of a view that {{now}} written to, the first of which was made inside {block}."
-    name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name()}"
+    name = "A result" if edge is None else f"Output {edge[1]} of {edge[0].name().partition('Backward')[0]}"
     return RuntimeError(f"{text.format(view=f'{name} is a view', now=now)}\n  What to do: {do}")
 
 
@@ -244,6 +245,15 @@ class Payload:
         return None
 
     @property
+    def layout(self) -> np.ndarray[Any, Any] | None:
+        """An array that lies in memory as the values would outside of the transform, if that is known."""
+        return None
+
+    def offset(self) -> int:
+        """How many elements lie before the first, in the memory that `as_strided` sees: the tensor alone."""
+        return 0
+
+    @property
     def ctypes(self) -> Any:
         """The address of the values inside."""
         return self._no_array() if self.inside is None else self.inside._data.ctypes
@@ -289,7 +299,7 @@ class Payload:
     __array__ = __array_ufunc__ = __array_function__ = _no_array
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what only an array has: a transform that has ended no longer interprets operations on its tensors."""
+        """Refuse attributes of arrays: a transform that has ended no longer interprets operations on its tensors."""
         if name != "level" and not self.level.open:
             raise self.escaped()
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -308,7 +318,8 @@ def same_memory(a: Any, b: Any) -> bool:
 
 
 def innermost(data: Any) -> Any:
-    """The innermost payload inside those of transforms: an array, or a payload that holds no other."""
+    """The innermost payload within those of transforms: an array, or a payload that knows of none."""
     while isinstance(data, Payload) and (held := data.inside) is not None:
         data = held._data
-    return data
+    layout = data.layout if isinstance(data, Payload) else None
+    return data if layout is None else layout

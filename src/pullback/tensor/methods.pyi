@@ -334,7 +334,7 @@ class Methods:
         """`tensor_split` along the third axis."""
     def eq(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input == other``, elementwise."""
-    def eq_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def eq_(self, other: Any) -> Any:
         """`eq`, written into this tensor, which is returned."""
     def equal(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two tensors have the same shape and the same elements; NaN equals no number."""
@@ -420,7 +420,7 @@ class Methods:
         """`gcd`, written into this tensor, which is returned."""
     def ge(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input >= other``, elementwise."""
-    def ge_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ge_(self, other: Any) -> Any:
         """`ge`, written into this tensor, which is returned."""
     def geometric_(self, p: Any, *, generator: Any = ...) -> Any:
         """Every element the number of tries up to and including the first success, each with probability `p`."""
@@ -436,15 +436,15 @@ class Methods:
     def grad_dtype(self, value: Any) -> None: ...
     def greater(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input > other``, elementwise."""
-    def greater_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater_(self, other: Any) -> Any:
         """`greater`, written into this tensor, which is returned."""
     def greater_equal(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input >= other``, elementwise."""
-    def greater_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater_equal_(self, other: Any) -> Any:
         """`greater_equal`, written into this tensor, which is returned."""
     def gt(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input > other``, elementwise."""
-    def gt_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def gt_(self, other: Any) -> Any:
         """`gt`, written into this tensor, which is returned."""
     def half(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.float16."""
@@ -552,7 +552,7 @@ class Methods:
         """`ldexp`, written into this tensor, which is returned."""
     def le(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input <= other``, elementwise."""
-    def le_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def le_(self, other: Any) -> Any:
         """`le`, written into this tensor, which is returned."""
     def lerp(self, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
         """``input + weight * (end - input)``; exactly `input` and `end` at the weights 0 and 1."""
@@ -560,11 +560,11 @@ class Methods:
         """`lerp`, written into this tensor, which is returned."""
     def less(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input < other``, elementwise."""
-    def less_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less_(self, other: Any) -> Any:
         """`less`, written into this tensor, which is returned."""
     def less_equal(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input <= other``, elementwise."""
-    def less_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less_equal_(self, other: Any) -> Any:
         """`less_equal`, written into this tensor, which is returned."""
     def lgamma(self, *, out: Any = ...) -> Tensor:
         """``log |Gamma(input)|``."""
@@ -624,7 +624,7 @@ class Methods:
         """The tensor as pullback.int64."""
     def lt(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input < other``, elementwise."""
-    def lt_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def lt_(self, other: Any) -> Any:
         """`lt`, written into this tensor, which is returned."""
     def lu(self, pivot: Any = ..., get_infos: Any = ..., *, out: Any = ...) -> Any:
         """The LU factors in one matrix, the row exchanges, and with `get_infos` the first zero pivots, from `linalg.lu_factor_ex`."""
@@ -712,7 +712,7 @@ class Methods:
         """The number of axes, `dim`."""
     def ne(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input != other``, elementwise."""
-    def ne_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ne_(self, other: Any) -> Any:
         """`ne`, written into this tensor, which is returned."""
     def neg(self, *, out: Any = ...) -> Tensor:
         """``-input``."""
@@ -750,7 +750,7 @@ class Methods:
         """Every element drawn from the normal distribution of `mean` and `std`."""
     def not_equal(self, other: Any, *, out: Any = ...) -> Tensor:
         """``input != other``, elementwise."""
-    def not_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def not_equal_(self, other: Any) -> Any:
         """`not_equal`, written into this tensor, which is returned."""
     def orgqr(self, tau: Any, *, out: Any = ...) -> Tensor:
         """The first columns of a product of reflections: `linalg.householder_product`."""

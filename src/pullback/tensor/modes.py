@@ -1,9 +1,19 @@
-"""The modes a computation runs in; each thread has its own, ``thread.modes``."""
+"""The modes a computation runs in; each thread has its own, ``thread.modes``.
+
+An exception may come at any line: Ctrl-C, no memory, a stack that is too deep. So a mode is set within the `try` that
+puts it back, by the value it had. Where it is put back by a `finally`, an exception may come at that very line. Then an
+`except` around it puts it back once more: see `within`, and `restoring` for functions that use `with` blocks.
+"""
 
 from __future__ import annotations
 
+import functools
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Modes:
@@ -54,7 +64,7 @@ class Modes:
         self.functions: tuple[Any, ...] = ()  # the modes that see each operation
         self.multithreading = True  # whether a backward pass would be allowed threads of its own
         self.needed: set[Any] | None = None
-        self.levels: list[Any] = []
+        self.levels: tuple[Any, ...] = ()
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
         self.hooks_disabled: str | None = None  # why no hooks may be set
@@ -68,19 +78,132 @@ class Modes:
         self.running_pass: Any = None
 
 
-class Count:
-    """A count of objects in all threads. At 0 no operation looks for them."""
+# The modes that the library sets for a part of its own work.
+_OWN = (
+    "grad_enabled", "grad_asked", "inference", "forward_enabled", "written", "overrides", "functions", "needed",
+    "watch", "pack_hooks", "running", "running_pass",
+)  # fmt: skip
 
-    __slots__ = ("_lock", "n")
+
+def within(owner: Any, values: dict[str, Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """The result of ``work(*args, **kwargs)`` while these attributes of `owner` have these values.
+
+    Afterwards they have the values they had before. owner: ``thread.modes``, or another object.
+    """
+    before = [(name, getattr(owner, name)) for name in values]
+    try:
+        try:
+            for name, value in values.items():
+                setattr(owner, name, value)
+            return work(*args, **kwargs)
+        finally:
+            for name, value in before:
+                setattr(owner, name, value)
+    except BaseException:
+        for name, value in before:
+            setattr(owner, name, value)
+        raise
+
+
+def ending(put_back: Callable[[], Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """The result of ``work(*args, **kwargs)``, after which `put_back` is called: again where an interrupt came in it.
+
+    put_back: it puts back values, whatever `work` had set of them by then, and can do so twice.
+    """
+    try:
+        try:
+            return work(*args, **kwargs)
+        finally:
+            put_back()
+    except BaseException:
+        put_back()
+        raise
+
+
+class Setting:
+    """A context manager that sets one of the modes, and puts back the value it had."""
+
+    _mode: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._before: list[Any] = []
+
+    def _value(self, before: Any) -> Any:
+        """The value of the mode within, where it was `before`; it may raise."""
+        raise NotImplementedError
+
+    def _follow(self) -> None:
+        """Do what follows from a new value."""
+
+    def __enter__(self) -> None:
+        before, depth = getattr(thread.modes, self._mode), len(self._before)
+        try:
+            value = self._value(before)
+            self._before.append(before)
+            setattr(thread.modes, self._mode, value)
+            self._follow()
+        except BaseException:
+            self._put_back(before)
+            del self._before[depth:]
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._put_back(self._before[-1])
+        finally:
+            self._put_back(self._before[-1])  # all of it, where an interrupt came
+            self._before.pop()
+
+    def _put_back(self, before: Any) -> None:
+        setattr(thread.modes, self._mode, before)
+        self._follow()
+
+
+def restoring(fn: Callable[P, R]) -> Callable[P, R]:
+    """A function after whose exceptions the modes and levels are as before, also if one came as it left a `with`."""
+
+    @functools.wraps(fn)
+    def restored(*args: P.args, **kwargs: P.kwargs) -> R:
+        modes = thread.modes
+        levels, before = modes.levels, [getattr(modes, name) for name in _OWN]
+        try:
+            return fn(*args, **kwargs)
+        except BaseException:
+            for name, value in zip(_OWN, before, strict=True):
+                setattr(modes, name, value)
+            for level in reversed(modes.levels[len(levels) :]):
+                level.__exit__()
+            raise
+
+    return restored
+
+
+class Count:
+    """How many of something there are, in all threads. At 0 no operation looks for them.
+
+    Each is there once, however often it is added or taken away: both can be done again where they were interrupted.
+    There is no lock, which an interrupt might leave locked: whoever counts looks again whether that is the number.
+    """
+
+    __slots__ = ("_there", "n")
 
     def __init__(self) -> None:
         self.n = 0
-        self._lock = threading.Lock()
+        self._there: set[Any] = set()
 
-    def add(self, more: int) -> None:
-        """Add one, or take one away with -1."""
-        with self._lock:
-            self.n += more
+    def add(self, one: Any) -> None:
+        """Note that something is there."""
+        self._there.add(one)
+        self._count()
+
+    def discard(self, one: Any) -> None:
+        """Note that something is there no longer."""
+        self._there.discard(one)
+        self._count()
+
+    def _count(self) -> None:
+        while self.n != len(self._there):
+            self.n = len(self._there)
 
 
 LEVELS = Count()

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from .. import errors
-from .modes import LEVELS, thread
+from .modes import LEVELS, Count, thread, within
 from .nested import instances
 from .tensor import Lifted, Tensor, wrap_as
 
@@ -52,23 +52,29 @@ class DisableTorchFunctionSubclass:
     """Within it, operations ask no class, and results are plain Tensors."""
 
     def __enter__(self) -> None:
-        self._before = thread.modes.overrides
+        self._before = thread.modes.overrides, thread.modes.functions
+        try:
+            self._set()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _set(self) -> None:
         thread.modes.overrides = False
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.overrides = self._before
+        modes = thread.modes
+        try:
+            modes.overrides, modes.functions = self._before
+        finally:
+            modes.overrides, modes.functions = self._before  # all of it, where an interrupt came
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Within it, operations ask neither classes nor modes."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._modes, thread.modes.functions = thread.modes.functions, ()
-
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
-        thread.modes.functions = self._modes
+    def _set(self) -> None:
+        thread.modes.overrides, thread.modes.functions = False, ()
 
 
 class TorchFunctionMode:
@@ -106,13 +112,28 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        thread.modes.functions += (self,)
-        ACTIVE.add(1)
-        return self
+        modes = thread.modes
+        before = modes.functions
+        try:
+            ACTIVE.add((threading.get_ident(), id(self), len(before)))
+            modes.functions = (*before, self)
+            return self
+        except BaseException:
+            modes.functions = before
+            ACTIVE.discard((threading.get_ident(), id(self), len(before)))
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.functions = thread.modes.functions[:-1]
-        ACTIVE.add(-1)
+        before = thread.modes.functions
+        try:
+            self._leave(before)
+        finally:
+            self._leave(before)  # all of it, where an interrupt came
+
+    def _leave(self, functions: tuple[Any, ...]) -> None:
+        place = max([i for i, mode in enumerate(functions) if mode is self], default=len(functions))
+        thread.modes.functions = functions[:place]
+        ACTIVE.discard((threading.get_ident(), id(self), place))
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
@@ -133,21 +154,26 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class _Active:
-    """The number of modes that are on, in all threads. told: functions called with whether there are any."""
+class _Active(Count):
+    """The modes that are on, in all threads. told: functions that hear whether there are any."""
+
+    __slots__ = ("told",)
 
     def __init__(self) -> None:
-        self.n = 0
+        super().__init__()
         self.told: list[Callable[[bool], None]] = []
-        self._lock = threading.Lock()
 
-    def add(self, more: int) -> None:
-        with self._lock:
-            LEVELS.add(more)
-            before, self.n = self.n, self.n + more
-            if not (before and self.n):
-                for tell in self.told:
-                    tell(self.n > 0)
+    def add(self, one: Any) -> None:
+        super().add(one)
+        LEVELS.add(("function mode", one))
+        for tell in self.told:
+            tell(self.n > 0)
+
+    def discard(self, one: Any) -> None:
+        super().discard(one)
+        LEVELS.discard(("function mode", one))
+        for tell in self.told:
+            tell(self.n > 0)
 
 
 ACTIVE = _Active()
@@ -188,17 +214,12 @@ def _apart(mode: TorchFunctionMode) -> Callable[..., Any]:
     """A mode's `__torch_function__`, within which the mode is off."""
 
     def ask(*given: Any) -> Any:
-        modes = thread.modes
-        before, modes.functions = modes.functions, modes.functions[:-1]
-        try:
-            if getattr(mode.__torch_function__, "__self__", mode) is not mode:
-                raise RuntimeError(
-                    f"{type(mode).__name__}: defining a mode's __torch_function__ as a classmethod is not supported, "
-                    "please make it a plain method"
-                )
-            return mode.__torch_function__(*given)
-        finally:
-            modes.functions = before
+        if getattr(mode.__torch_function__, "__self__", mode) is not mode:
+            raise RuntimeError(
+                f"{type(mode).__name__}: defining a mode's __torch_function__ as a classmethod is not supported, "
+                "please make it a plain method"
+            )
+        return within(thread.modes, {"functions": thread.modes.functions[:-1]}, mode.__torch_function__, *given)
 
     return ask
 
@@ -284,7 +305,7 @@ def _register(cls: Any, /, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is not disabled_torch_function_impl and not issubclass(cls, Lifted):
         _DERIVED.add(cls)
-        LEVELS.add(1)  # from now on, operations look at their arguments
+        LEVELS.add("classes")  # from now on, operations look at their arguments
 
 
 # For the user's functions that ask as operations do -----------------------------------------------------

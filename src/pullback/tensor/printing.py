@@ -114,11 +114,15 @@ def printoptions(**options: Any) -> Iterator[None]:
     """
     global _options
     before = _options
-    set_printoptions(**options)
     try:
-        yield
-    finally:
+        try:
+            set_printoptions(**options)
+            yield
+        finally:
+            _options = before
+    except BaseException:  # an interrupt may have come as it was put back
         _options = before
+        raise
 
 
 def _checked_count(name: str, value: object) -> int | None:
@@ -202,7 +206,7 @@ def tensor_str(
 
 
 def format_scalar(value: np.ndarray | np.generic, spec: str) -> str:
-    """The number in a 0-d tensor by a format specification, as Python formats it: what ``f"{t:.3f}"`` shows.
+    """The number in a 0-d tensor as Python formats it by a format specification, e.g. for ``f"{t:.3f}"``.
 
     An empty `spec` shows the Python number itself.
 

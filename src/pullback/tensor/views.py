@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .memory import INFERENCE, KEEPERS, WRITES, next_write, refused_write
+from .memory import INFERENCE, KEEPERS, WRITES, Payload, next_write, refused_write
+from .modes import thread
 from .overrides import disabled_torch_function_impl
 from .tensor import PLAIN, Edge, Tensor
 
@@ -90,29 +91,41 @@ def _bump(self: Tensor) -> None:
             view._edge, view._requires_grad = None, False
 
 
+def refuse_inference(t: Tensor) -> None:
+    """Raise if `t` was made in inference mode and is to be written to outside of it."""
+    if t._version_of is INFERENCE and not thread.modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.\n"
+            "  What to do: make a clone() of it, and write to that."
+        )
+
+
 def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> None:
     """Raise if a payload's memory must not be written to.
 
     one_value: every element gets the same value, so elements may overlap. same: the written elements get one value, or
     are given by positions, and the last write wins; elements may then share memory, but not all along an axis.
     """
-    if isinstance(data, np.ndarray):
-        flags = data.flags
-        if not (one_value or flags.c_contiguous) and data.size > 1 and _overlaps(data, same):
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                "location. Please clone() the tensor before performing the operation."
+    if not isinstance(data, np.ndarray):
+        data = data.layout if isinstance(data, Payload) else None
+        if data is None:
+            return
+    flags = data.flags
+    if not (one_value or flags.c_contiguous) and data.size > 1 and _overlaps(data, same):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+    if not flags.writeable:
+        raise RuntimeError(
+            errors.message(
+                "in-place write",
+                expected="writable memory",
+                found="a read-only array",
+                do="clone() it first; or, where it is what as_strided() gave inside of a transform, have the "
+                "transform begin with a contiguous() tensor, for vmap one with the batch in front",
             )
-        if not flags.writeable:
-            raise RuntimeError(
-                errors.message(
-                    "in-place write",
-                    expected="writable memory",
-                    found="a read-only array",
-                    do="clone() it first; or, where it is what as_strided() gave inside of a transform, have the "
-                    "transform begin with a contiguous() tensor, for vmap one with the batch in front",
-                )
-            )
+        )
 
 
 def _overlaps(a: Any, along_axes: bool) -> bool:

@@ -164,7 +164,7 @@ def audit(
     made: list[str] = []
     skipped: dict[str, str] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"), enable_grad():
-        warnings.simplefilter("ignore")  # the checks find what the warnings would say
+        warnings.simplefilter("ignore")  # the checks find the faults that cause the warnings
         subject = Subject(function, inputs, kwargs or {}, dtypes, options)
         for number, check in enumerate(CHECKS):
             reason = next((f"because {c.title!r} failed" for c in CHECKS if c.gate and c.title in subject.broken), None)

@@ -64,7 +64,7 @@ def directions(call: Call) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def _constant(subject: Subject, call: Call) -> Iterator[Finding]:
-    """A Function none of whose outputs requires grad must not depend on its inputs."""
+    """If no output of a Function requires grad, the Function must not depend on its inputs."""
     rng, base = np.random.default_rng(0), call.values()
     for i, step in enumerate(random_like(call.inputs, rng)):
         for label, then, now in zip(call.labels, base, call.values(i, 1e-3 * step), strict=True):

@@ -37,7 +37,7 @@ def check_second_derivative(subject: Subject) -> Iterator[Finding]:
         problem = Problem(Gradients(subject.apply, 2), (*subject.tree, *vectors), flat, labels, subject.name, True)
         try:
             found = _second(subject, Call(problem))
-            if "wrong-derivative" in subject.broken:  # a wrong second derivative may follow from these
+            if "wrong-derivative" in subject.broken:  # a wrong first derivative may make the second wrong
                 found = [f for f in found if f.code == "lost-derivative"]
         except Exception as error:
             if "once_differentiable" in str(error):

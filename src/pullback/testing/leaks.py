@@ -24,8 +24,8 @@ CONTAINERS = (dict, list, tuple, set, types.FunctionType, types.CellType, types.
 def check_lifetimes(subject: Subject) -> Iterator[Finding]:
     """After backward, the graph keeps only the values it still needs; once the outputs are gone, nothing is kept."""
     before = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         left, attributes, cycle = _call_and_forget(subject)
         alive = _living(left)
         if alive:

@@ -280,8 +280,8 @@ def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Co
         return each
 
     before = sys.gettrace()
-    sys.settrace(call)
     try:
+        sys.settrace(call)
         run()
     finally:
         sys.settrace(before)

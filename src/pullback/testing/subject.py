@@ -260,10 +260,10 @@ class Subject:
             yield
             return
         before = default_generator.get_state(), np.random.get_state(), random.getstate()
-        manual_seed(SEED)
-        np.random.seed(SEED)
-        random.seed(SEED)
         try:
+            manual_seed(SEED)
+            np.random.seed(SEED)
+            random.seed(SEED)
             yield
         finally:
             default_generator.set_state(before[0])

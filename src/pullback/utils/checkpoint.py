@@ -21,9 +21,10 @@ from typing import Any
 from .. import autograd, errors
 from ..autograd import Function
 from ..ops.make.random import default_generator
-from ..tensor.modes import thread
+from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
+from .checkpoint_log import Log, report
 from .graph import saved_tensors_hooks
 from .selective import (
     SAC_IGNORED_OPS,
@@ -62,6 +63,16 @@ class CheckpointError(RuntimeError):
     """The part saved different tensors the second time: it is not deterministic."""
 
 
+# Programs match the errors and warnings of this module by these words.
+_WHO = "torch.utils.checkpoint"
+_DIFFERENT = f"{_WHO}: A different number of tensors was saved during the original forward and recomputation"
+_SAME = "  What to do: let the function do the same each time; it must not depend on what changes in between."
+_TIP = (
+    "\n  To see which operations ran each time, pass debug=True to checkpoint(...), or call it within "
+    "set_checkpoint_debug_enabled(True)."
+)
+
+
 class _Stop(Exception):  # noqa: N818 - not an error: everything needed has been recomputed
     pass
 
@@ -82,22 +93,30 @@ _GROUP: ContextVar[GraphExecGroup | None] = ContextVar("group", default=None)
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether a second run stops once everything needed is recomputed, whatever the arguments of `checkpoint`."""
     before = _EARLY_STOP.get()
-    _EARLY_STOP.set(enable)
     try:
-        yield
-    finally:
+        try:
+            _EARLY_STOP.set(enable)
+            yield
+        finally:
+            _EARLY_STOP.set(before)
+    except BaseException:  # an interrupt may have come as it was put back
         _EARLY_STOP.set(before)
+        raise
 
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Whether parts made within it have `debug`, whatever the arguments of `checkpoint`; None: as the arguments say."""
     before = _DEBUG.get()
-    _DEBUG.set(enabled)
     try:
-        yield
-    finally:
+        try:
+            _DEBUG.set(enabled)
+            yield
+        finally:
+            _DEBUG.set(before)
+    except BaseException:  # an interrupt may have come as it was put back
         _DEBUG.set(before)
+        raise
 
 
 class GraphExecGroup:
@@ -108,7 +127,8 @@ class GraphExecGroup:
 
     >>> import pullback
     >>> x = pullback.ones(1, requires_grad=True)
-    >>> a, b = pullback.utils.checkpoint.checkpoint(lambda x: (x.exp(), x.sin()), x, early_stop=False)
+    >>> part = lambda x: (x.exp(), x.sin())
+    >>> a, b = pullback.utils.checkpoint.checkpoint(part, x, use_reentrant=False, early_stop=False)
     >>> with pullback.utils.checkpoint.GraphExecGroup():
     ...     a.backward(retain_graph=True)
     ...     b.backward()
@@ -117,13 +137,18 @@ class GraphExecGroup:
     def __enter__(self) -> GraphExecGroup:
         if _GROUP.get() is not None:
             raise RuntimeError("GraphExecGroup cannot be nested.\n  What to do: leave the inner one away.")
-        _GROUP.set(self)
-        return self
+        try:
+            _GROUP.set(self)
+            return self
+        except BaseException:
+            _GROUP.set(None)
+            raise
 
     def __exit__(self, *exc: object) -> None:
         _GROUP.set(None)
 
 
+@restoring
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -140,52 +165,71 @@ def checkpoint(
     Inside `vmap`, `jvp` and a part with a policy of its own it is a plain call: everything is kept.
 
     Args:
-        use_reentrant: None is False. If True, compute again in a backward pass inside the backward pass. Only for
-            `backward()` without `inputs`, and only tensors that are arguments themselves, not in lists or keywords,
-            are tracked.
+        use_reentrant: None is False, with a warning. If True, compute again in a backward pass inside the backward
+            pass. Only for `backward()` without `inputs`, and only tensors that are arguments themselves, not in lists
+            or keywords, are tracked.
         context_fn: returns two context managers, in which the part runs at first and again.
         determinism_check: "default": CheckpointError if shapes or dtypes differ the second time; "none".
-        debug: accepted as in torch, without reentrance; errors always name the tensors that differ.
+        debug: a CheckpointError also lists the operations of both runs, and the lines they were called from. Without
+            reentrance and `context_fn` only.
         early_stop: stop the second run once everything needed is recomputed.
         preserve_rng_state: the second run draws the same random numbers.
 
     >>> import pullback
     >>> x = pullback.tensor([0.5, 1.0], requires_grad=True)
-    >>> pullback.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x).sum().backward()
+    >>> pullback.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).sum().backward()
     >>> x.grad
     tensor([1.4174, 1.2534])
 
     See https://docs.pytorch.org/docs/stable/checkpoint.html.
     """
+    if use_reentrant is None:
+        _warn_of_the_default(_WHO)
     if use_reentrant:
-        if context_fn is not noop_context_fn or debug or _DEBUG.get():
+        if context_fn is not noop_context_fn or debug:
             raise ValueError(
-                "Passing context_fn or debug is only supported when use_reentrant=False.\n"
-                "  What to do: leave use_reentrant away."
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False.\n"
+                "  What to do: pass use_reentrant=False."
             )
         if kwargs:
             raise ValueError(
-                f"Unexpected keyword arguments: {', '.join(kwargs)}; with use_reentrant=True there are none."
+                f"Unexpected keyword arguments: {', '.join(kwargs)}\n"
+                "  What to do: pass use_reentrant=False; with use_reentrant=True the function gets none."
             )
         check_backward_validity(args)
         tensors = [a for a in args if isinstance(a, Tensor)]
         rest = _Rest([_HERE if isinstance(a, Tensor) else a for a in args])
         return CheckpointFunction.apply(function, preserve_rng_state, rest, *tensors)
-    if determinism_check not in ("default", "none"):
-        raise ValueError(
-            errors.message(
-                "checkpoint()", expected="determinism_check 'default' or 'none'", found=repr(determinism_check)
+    if debug if (asked_debug := _DEBUG.get()) is None else asked_debug:
+        if context_fn is not noop_context_fn:
+            raise ValueError(
+                "debug=True is incompatible with non-default context_fn\n  What to do: leave one of the two away."
             )
-        )
+        context_fn = _logs
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     if not thread.modes.grad_enabled or any(isinstance(t, Lifted) for t in leaves((args, kwargs))):
         return function(*args, **kwargs)  # a transform's tensors are gone when the part would run again
     first, again = context_fn()
     stops = early_stop if (asked := _EARLY_STOP.get()) is None else asked
-    part = _Part(function, args, kwargs, again, determinism_check == "default", stops, preserve_rng_state)
+    part = _Part(function, args, kwargs, (first, again), determinism_check == "default", stops, preserve_rng_state)
     with saved_tensors_hooks(part.pack, lambda packed: packed.value()), first:
         found = _run(first, function, args, kwargs)
     part.whole = True
     return found
+
+
+def _logs() -> tuple[Any, Any]:
+    """The contexts of a part with `debug`."""
+    return Log(), Log()
+
+
+def _warn_of_the_default(who: str) -> None:
+    warnings.warn(
+        f"{who}: the use_reentrant parameter should be passed explicitly. Without it there is no reentrance here, as "
+        "with use_reentrant=False, which is recommended; PyTorch's default is use_reentrant=True.",
+        stacklevel=errors.callers_level(),
+    )
 
 
 def _run(context: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -254,9 +298,9 @@ class _Part:
     """A part of a forward pass that can run again."""
 
     def __init__(
-        self, function: Any, args: Any, kwargs: Any, again: Any, check: bool, stops: bool, preserve_rng: bool
+        self, function: Any, args: Any, kwargs: Any, contexts: Any, check: bool, stops: bool, preserve_rng: bool
     ) -> None:
-        self.function, self.again, self.check, self.stops = function, again, check, stops
+        self.function, self.contexts, self.check, self.stops = function, contexts, check, stops
         self.rng = default_generator.get_state() if preserve_rng else None
         self.numbers: list[weakref.ref[_Number]] = []
         self.whole = False  # whether the part has run to its end
@@ -281,35 +325,42 @@ class _Part:
 
     def value(self, number: _Number) -> Tensor:
         """The tensor of that number, recomputed if this backward pass has not done so yet."""
+        first, again = self.contexts
+        if not isinstance(first, Log):
+            return self._value(number)
+        try:
+            return self._value(number)
+        except CheckpointError as error:
+            raise CheckpointError(report(first, again, error)) from error
+
+    def _value(self, number: _Number) -> Tensor:
         passing = _GROUP.get() or thread.modes.running_pass
         if passing is None or self.passing() is not passing:  # outside of a pass, each time
             self.passing, self.found, self.given = weakref.ref(passing) if passing else (lambda: None), {}, set()
         if number.n in self.given:
+            said = f"{_WHO}: Unpack is being triggered for a tensor that was already unpacked once."
             if _GROUP.get() is not None:
                 raise CheckpointError(
-                    "checkpoint: Performing two backward calls that overlap, because they need the same saved tensor, "
-                    "is not possible within a GraphExecGroup.\n"
+                    f"{said} Performing two backward calls that overlap, because they need the same saved tensor, is "
+                    "not possible within a GraphExecGroup.\n"
                     "  What to do: leave the group away; each backward pass then runs the part again."
                 )
-            raise CheckpointError(
-                "checkpoint: Unpack is being triggered for a tensor that was already unpacked once.\n"
-                "  What to do: read ctx.saved_tensors only once in backward."
-            )
+            raise CheckpointError(f"{said}\n  What to do: read ctx.saved_tensors only once in backward.")
         self.given.add(number.n)
         if number.n not in self.found:
             self._run_again()
         if number.n not in self.found:
             raise CheckpointError(
-                "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
-                f"expected {len(self.numbers)}, found {len(self.found)}.\n"
-                "  What to do: let the function do the same each time; it must not depend on what changes in between."
+                f"{_DIFFERENT}.\nexpected {len(self.numbers)}, found {len(self.found)}.\n{_SAME}{_TIP}"
             )
         return self.found.pop(number.n)
 
+    @restoring
     def _run_again(self) -> None:
         saved = self.held if self.node is None else self.node.saved_tensors
         given = iter([t.detach().requires_grad_() if r else t for t, r in zip(saved, self.tracked, strict=True)])
         args, kwargs = rebuild(self.structure, iter([next(given) if v is _HERE else v for v in leaves(self.structure)]))
+        again = self.contexts[1]
         count, expected = 0, len(self.numbers)  # grows: a part may run a backward pass itself
 
         def pack(t: Tensor) -> Tensor:
@@ -326,28 +377,25 @@ class _Part:
                 raise _Stop
             return t
 
-        with _same_random_numbers(self.rng), autograd.enable_grad(), self.again:
+        with _same_random_numbers(self.rng), autograd.enable_grad(), again:
             try:
                 with saved_tensors_hooks(pack, lambda t: t):
-                    _run(self.again, self.function, args, kwargs)
+                    _run(again, self.function, args, kwargs)
             except _Stop:
                 return
         if self.check and self.whole and count != expected:
-            more = ": trying to save more tensors during recomputation" if count > expected else ""
-            raise CheckpointError(
-                "checkpoint: A different number of tensors was saved during the original forward and recomputation"
-                f"{more}: expected {expected}, found {count}.\n"
-                "  What to do: let the function do the same each time; it must not depend on what changes in between."
-            )
+            more = "trying to save more tensors during recomputation than during the original forward pass"
+            said = f"{_WHO}: {more}" if count > expected else _DIFFERENT
+            raise CheckpointError(f"{said}.\nexpected {expected}, found {count}.\n{_SAME}{_TIP}")
 
     def _check(self, number: _Number, t: Tensor) -> None:
         found = (tuple(t.shape), t.dtype)
         if self.check and found != number.kind:
             raise CheckpointError(
-                "checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                f"forward pass: tensor {number.n} that is saved was {number.kind[1]} of shape {list(number.kind[0])}, "
-                f"and is {found[1]} of shape {list(found[0])}.\n"
-                "  What to do: let the function do the same each time, or pass determinism_check='none'."
+                f"{_WHO}: Recomputed values for the following tensors have different metadata than during the forward "
+                f"pass.\ntensor at position {number.n}: saved as {number.kind[1]} of shape {list(number.kind[0])}, and "
+                f"is {found[1]} of shape {list(found[0])}.\n"
+                f"  What to do: let the function do the same each time, or pass determinism_check='none'.{_TIP}"
             )
 
 
@@ -361,11 +409,15 @@ def _same_random_numbers(state: Any) -> Iterator[None]:
         yield
         return
     before = default_generator.get_state()
-    default_generator.set_state(state)
     try:
-        yield
-    finally:
+        try:
+            default_generator.set_state(state)
+            yield
+        finally:
+            default_generator.set_state(before)
+    except BaseException:  # an interrupt may have come as it was put back
         default_generator.set_state(before)
+        raise
 
 
 class _Rest:
@@ -392,6 +444,7 @@ class CheckpointFunction(Function):
         return function(*rest.filled(tensors))
 
     @staticmethod
+    @restoring
     def backward(ctx: Any, *grads: Any) -> Any:
         """Run the part again, recorded, and send the gradients through it."""
         if thread.modes.needed is not None:
@@ -422,9 +475,12 @@ def checkpoint_sequential(
 
     >>> import pullback
     >>> x = pullback.ones(1, requires_grad=True)
-    >>> pullback.utils.checkpoint.checkpoint_sequential([pullback.sin, pullback.exp, pullback.cos], 2, x)
+    >>> steps = [pullback.sin, pullback.exp, pullback.cos]
+    >>> pullback.utils.checkpoint.checkpoint_sequential(steps, 2, x, use_reentrant=False)
     tensor([-0.6809], grad_fn=<CosBackward0>)
     """
+    if use_reentrant is None:
+        _warn_of_the_default(f"{_WHO}.checkpoint_sequential")
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ", ".join(kwargs))
@@ -442,5 +498,5 @@ def checkpoint_sequential(
     end = 0
     for start in range(0, size * (segments - 1), size):
         end = start + size
-        input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+        input = checkpoint(run(start, end), input, use_reentrant=bool(use_reentrant), preserve_rng_state=preserve)
     return run(end, len(steps))(input)

@@ -16,7 +16,7 @@ from ..autograd.node import Node, edge_of
 from ..autograd.roots import GradientEdge
 from ..autograd.saved import changed, unwatched
 from ..tensor.memory import KEEPERS
-from ..tensor.modes import thread
+from ..tensor.modes import Setting, thread
 from ..tensor.tensor import Tensor
 
 __all__ = [
@@ -58,7 +58,7 @@ def increment_version(tensor: Any) -> None:
         t._bump()
 
 
-class saved_tensors_hooks:  # noqa: N801 - torch's name
+class saved_tensors_hooks(Setting):  # noqa: N801 - torch's name
     """Within it, `pack_hook` packs the tensors that operations save for backward, and `unpack_hook` gives them back.
 
     ``pack_hook(tensor)`` may return anything; ``unpack_hook`` gets it when the backward pass needs the tensor, and must
@@ -80,19 +80,16 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
     See https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks.
     """
 
+    _mode, _follow = "pack_hooks", staticmethod(changed)
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        super().__init__()
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self) -> None:
-        modes = thread.modes
-        if modes.hooks_disabled is not None:
-            raise RuntimeError(modes.hooks_disabled)
-        modes.pack_hooks = (*modes.pack_hooks, (self.pack_hook, self.unpack_hook))
-        changed()
-
-    def __exit__(self, *exc: object) -> None:
-        thread.modes.pack_hooks = thread.modes.pack_hooks[:-1]
-        changed()
+    def _value(self, before: tuple[Any, ...]) -> tuple[Any, ...]:
+        if thread.modes.hooks_disabled is not None:
+            raise RuntimeError(thread.modes.hooks_disabled)
+        return (*before, (self.pack_hook, self.unpack_hook))
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
@@ -125,8 +122,7 @@ class _Kept:
     def keep(self) -> None:
         """Make the clone."""
         if self.saved is not None and self.saved._version == self.version:
-            with unwatched():
-                self.saved = self.saved.clone()
+            self.saved = unwatched(self.saved.clone)
             self.version, self.cloned = 0, True
 
 
@@ -220,22 +216,19 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutable]:
         saved.clear()
 
 
-class disable_saved_tensors_hooks:  # noqa: N801 - torch's name
+class disable_saved_tensors_hooks(Setting):  # noqa: N801 - torch's name
     """Within it, `saved_tensors_hooks` raises a RuntimeError with this message; so does this if one is active."""
 
+    _mode = "hooks_disabled"
+
     def __init__(self, error_message: str) -> None:
+        super().__init__()
         self._message = error_message
-        self._before: list[str | None] = []
 
-    def __enter__(self) -> None:
-        modes = thread.modes
-        if modes.pack_hooks:
+    def _value(self, before: str | None) -> str:
+        if thread.modes.pack_hooks:
             raise RuntimeError(self._message)
-        self._before.append(modes.hooks_disabled)
-        modes.hooks_disabled = self._message
-
-    def __exit__(self, *exc: object) -> None:
-        thread.modes.hooks_disabled = self._before.pop()
+        return self._message
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

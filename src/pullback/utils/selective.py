@@ -50,8 +50,11 @@ _AGAIN = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
 class SelectiveCheckpointContext:
-    """What a policy sees besides the operation. is_recompute: whether the part runs again: always False, because the
-    policy is asked in the first run and its answer holds; op_output: the result, except of a composite operation."""
+    """The information that a policy gets besides the operation.
+
+    is_recompute: whether the part runs again; always False, because the policy is asked in the first run and its answer
+    holds. op_output: the result, except of a composite operation.
+    """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute, self.op_output = is_recompute, op_output
@@ -162,9 +165,9 @@ class Watching(Level):
     @contextlib.contextmanager
     def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
         before = self.keeps_all
-        if not (before or self.again):
-            self.keeps_all = self._asked(op, mapped(self.lower, args), kwargs, None)
         try:
+            if not (before or self.again):
+                self.keeps_all = self._asked(op, mapped(self.lower, args), kwargs, None)
             yield
         finally:
             self.keeps_all = before

@@ -425,7 +425,7 @@ def tangents_are_not_shared_where_values_are_not(lib: Any) -> Any:
 
 @program
 def by_a_sparse_matrix(lib: Any) -> Any:
-    """With values, of which torch's gradient is sparse, too."""
+    """With values, too; torch's gradient of them is sparse."""
     places = lib.tensor([[0, 1, 1], [2, 0, 2]])
     values = constant(lib, [3.0, 4.0, 5.0])
     s = lib.sparse_coo_tensor(places, values, (2, 3), check_invariants=True).coalesce()

@@ -13,7 +13,7 @@ PROGRAMS, program = programs()
 
 
 def instrumented(lib: Any) -> tuple[Any, Any, Any, list[Any]]:
-    """A leaf x, y = 3 x, z = exp(y), with a hook of every kind, each of which writes down that it was called."""
+    """A leaf x, y = 3 x, z = exp(y), with a hook of every kind; each notes that it was called."""
     events: list[Any] = []
     x = leaf(lib, [0.5])
     y = x * 3

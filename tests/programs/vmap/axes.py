@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.programs.vmap.common import a_of, b_of
-from tests.side_by_side import constant, programs
+from tests.side_by_side import constant, programs, says
 
 PROGRAMS, program = programs()
 
@@ -293,3 +293,25 @@ def unpacking_inside(lib: Any) -> Any:
         return p * q - r
 
     return lib.vmap(f)(a_of(lib))
+
+
+@program
+def nothing_that_varies(lib: Any) -> Any:
+    x, none = constant(lib, [1.0]), "vmap(f)(<inputs>): got no inputs. Maybe you forgot to add inputs"
+
+    def f(*args: Any, **kwargs: Any) -> Any:
+        return x
+
+    return [
+        says(lambda: lib.vmap(f)(), none),
+        says(lambda: lib.vmap(f)(b=x), none),
+        says(lambda: lib.vmap(f, in_dims=())(b=x), none),
+        says(lambda: lib.vmap(f, in_dims=(None,))(x), "vmap: Expected at least one Tensor to vmap over"),
+        says(lambda: lib.vmap(f)({}), "vmap: Expected at least one Tensor to vmap over"),
+        says(lambda: lib.vmap(f)({}, b=x), "vmap: Expected at least one Tensor to vmap over"),
+    ]
+
+
+@program
+def keyword_arguments_do_not_vary(lib: Any) -> Any:
+    return lib.vmap(lambda x, *, b: (x * b).sum())(constant(lib, [[1.0, 2.0], [3.0, 4.0]]), b=constant(lib, [5.0, 6.0]))

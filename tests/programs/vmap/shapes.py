@@ -381,7 +381,7 @@ def strides_beyond_a_tensor(lib: Any) -> Any:
 
 @program
 def matrices_that_are_none(lib: Any) -> Any:
-    """The axis of the batch is none of a matrix."""
+    """The axis of the batch is not an axis of the matrix."""
     x, linalg = lib.eye(3, dtype=lib.float64), lib.linalg
     functions = (
         linalg.det,

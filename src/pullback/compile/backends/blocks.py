@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .loop import Loop, Step
+from ...tensor.adding import summed
+from .loop import Loop, Output, Step
 from .steps import fold
 
 Array = np.ndarray[Any, Any]
@@ -192,7 +193,7 @@ class _Blocks:
             full = self._full_shape(stop - start)
             value = np.broadcast_to(value, full)
             axes = tuple(a - self.axis for a in o.axes if a >= self.axis)
-            part = getattr(np, o.reduce).reduce(value, axis=axes, dtype=o.dtype) if axes else value
+            part = _reduced(o, value, axes) if axes else value
             if self.crossing[k]:
                 parts[k] = part if axes else part.copy()
             else:
@@ -209,7 +210,6 @@ class _Blocks:
             if o.reduce is None or not self.crossing[k]:
                 continue
             kept = tuple(i not in o.axes for i in range(len(self.loop.shape)))
-            ufunc = getattr(np, o.reduce)
             found: dict[Any, list[Any]] = {}
             where: dict[Any, Any] = {}
             for place, made in parts:
@@ -218,7 +218,7 @@ class _Blocks:
                 found.setdefault(key, []).append(made[k])
                 where[key] = place
             for key, values in found.items():
-                total = ufunc.reduce(np.stack(values), axis=0, dtype=o.dtype)
+                total = _reduced(o, np.stack(values), (0,))
                 _cut(outputs[k], kept, where[key], self.axis, dropped=True)[...] = total
 
 
@@ -238,6 +238,13 @@ def _cut(x: Array, varies: Sequence[bool], place: Any, axis: int, dropped: bool 
     elif not dropped:
         index.append(slice(None))
     return x[(*index, ...)]
+
+
+def _reduced(output: Output, value: Array, axes: tuple[int, ...]) -> Any:
+    """The reduction of one output over axes; sums are taken in blocks of rows, as in eager code."""
+    if (found := fold(output.reduce)) is not None and found.in_blocks:
+        return summed(value, axes, dtype=output.dtype)
+    return getattr(np, str(output.reduce)).reduce(value, axis=axes, dtype=output.dtype)
 
 
 def _steps_vary(loop: Loop) -> list[tuple[bool, ...]]:

@@ -170,7 +170,7 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
         flags = [str(flag) for flag in held["flags"]]
         if held["checksum"] == _digest(identity, *flags):
             return tuple(flags)
-    flags = list(BASE_FLAGS)  # nothing was tried yet, or what was noted is damaged
+    flags = list(BASE_FLAGS)  # nothing was tried yet, or the notes are damaged
     _probe(Compiler(command, tuple(flags), identity))
     for choices in OPTIONAL_FLAGS:
         for choice in choices:
@@ -210,7 +210,7 @@ def directory() -> Path:
     try:
         path = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pullback")
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # RuntimeError: nobody knows of a home
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         if chosen:
             raise
         return _temporary()
@@ -252,7 +252,7 @@ def _temporary() -> Path:
     if path is None or not path.is_dir():
         path = _temporaries[os.getpid()] = Path(tempfile.mkdtemp(prefix="pullback-"))
         atexit.register(_remove, path, os.getpid())
-        if "multiprocessing.util" in sys.modules:  # whose children do not come to `atexit`
+        if "multiprocessing.util" in sys.modules:  # its child processes do not run `atexit`
             sys.modules["multiprocessing.util"].Finalize(None, _remove, (path, os.getpid()), exitpriority=0)
     return path
 
@@ -409,7 +409,7 @@ def _compile(source: str, chosen: Compiler, folder: Path) -> Path:
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    """The exit status of a command and what it printed. It is stopped, with what it has started, at `TIME_LIMIT`."""
+    """The exit status and the output of a command. At `TIME_LIMIT` it is stopped, with its child processes."""
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
         process = subprocess.Popen(command, text=True, errors="replace", start_new_session=True, **pipes)

@@ -1,8 +1,9 @@
 """The table of the functions that programs are made of: the facts that `compile` knows, by NumPy's or SciPy's name.
 
 `STEPS` has the cost of each step of a loop, its C expression and its reduction; `FUNCTIONS` has the facts about
-functions that are called with whole arrays. The other files of `compile` ask this table for facts and never for a name.
-NumPy runs a function that is missing here, without any facts.
+functions that are called with whole arrays. The other files of `compile` ask this table for facts and never for a name;
+`HANDLERS` in `trace/symbols.py` has the functions that a trace turns into such steps. NumPy runs a function that is
+missing here, without any facts.
 
 In C expressions `a`, `b`, `c` stand for the operands, `s` for the suffix of the C library's float32 functions, `n` for
 the type's name in `arithmetic.h`. The functions that begin with `pb_` are those of `elementary.h` and `arithmetic.h`;
@@ -26,8 +27,8 @@ class Fold(NamedTuple):
     none: the result for no elements; None if NumPy refuses these. of_bools: the name, in `arithmetic.h`, of the same
     reduction of bytes that are 0 or 1. start: the C expression of an accumulator of floats before the first element.
     wide: whether floats are accumulated in float64. compensated: whether float64 is accumulated with its rounding
-    errors. lowest: for integers, whether the accumulator of one that is not `wide` starts at their smallest number, or
-    at their largest.
+    errors. in_blocks: whether rows are reduced in blocks, as in eager code (`tensor/adding.py`). lowest: for integers,
+    whether the accumulator of one that is not `wide` starts at their smallest number, or at their largest.
     """
 
     none: int | None
@@ -35,6 +36,7 @@ class Fold(NamedTuple):
     start: str
     wide: bool = False
     compensated: bool = False
+    in_blocks: bool = False
     lowest: bool = False
 
 
@@ -116,7 +118,7 @@ STEPS: dict[str, Facts] = {
     "isfinite": Facts("1", "1", "fabs{s}({a}) < INFINITY"),
     "signbit": Facts(floats="pb_signbit_{n}({a})"),
     # arithmetic
-    "add": _of_numbers("{a} + {b}", _OR, fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True)),
+    "add": _of_numbers("{a} + {b}", _OR, fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True, in_blocks=True)),
     "subtract": _of_numbers("{a} - {b}"),
     "multiply": _of_numbers("{a} * {b}", _AND, fold=Fold(1, "minimum", "1", wide=True), left=1, right=1),
     "divide": Facts(integers="(double){a} / (double){b}", floats="{a} / {b}", cost=4, right=1),
@@ -228,11 +230,11 @@ def folds(ufunc: Any) -> bool:
 
 
 class Called(NamedTuple):
-    """What is known of a function that a program calls.
+    """The facts about a function that a program calls.
 
     product: whether it is a product of matrices, which takes ``out=`` and may be laid out in any order of axes. view:
-    whether its result lies in the memory of its argument. order: for a view that reorders axes, the order in which the
-    result has the argument's, from the number of axes and the further arguments.
+    whether its result lies in the memory of its argument. order: for a view that reorders axes, the new order of the
+    argument's axes, computed from their number and the other arguments.
     """
 
     product: bool = False
@@ -265,7 +267,7 @@ _ANY = Called()
 
 
 def function(fn: Any) -> Called:
-    """What is known of a function that a program calls."""
+    """The facts about a function that a program calls."""
     return FUNCTIONS.get(fn, _ANY)
 
 

@@ -62,7 +62,7 @@ _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # without the interpr
 
 def contiguous(array: Any) -> Array:
     """The array in one piece of memory, in order."""
-    return array if type(array) is np.ndarray and array.flags.c_contiguous else np.ascontiguousarray(array)
+    return array if type(array) is np.ndarray and array.flags.c_contiguous else np.asarray(array, order="C")
 
 
 def owned(array: Any, *others: Array) -> Array:

@@ -1,9 +1,10 @@
 """The values that a function reaches besides its arguments: tensors that it uses, and values that must not change.
 
 Tensors become arguments of the program if they are in the function's closure, globals or defaults, in objects and
-containers there (such as a module with its parameters), or in functions that it calls by name. For a trace, a copy of
-the function is made with other tensors; no object of the caller is written to, so other threads see no difference.
-Numbers and the like are part of the program, which is valid for as long as they are unchanged.
+containers there (such as a module with its parameters), or in functions that it calls by name. For a trace the function
+is made again with other tensors instead; nothing of the caller's is written to, so other threads see no difference.
+Everything else that is found, and everything that code names while it runs, is part of the program, which is valid for
+as long as it is unchanged (`holders.py`).
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from __future__ import annotations
 import copy
 import functools
 import re
+import sys
 import types
+import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ...interpreters.traced import TraceError
+from ...diagnose.watch import is_python
+from ...interpreters.traced import TraceError, refused
 from ...tensor.tensor import Tensor
+from .holders import PLAIN, Guards, content, contents, is_object, restore, same_contents
 
-PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
-"""Types whose values are part of a program."""
 _DEEPEST = 24
 
 
@@ -30,28 +34,43 @@ class Environment:
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.tensors: list[Tensor] = []
-        self._items: list[tuple[Any, Any, Any]] = []  # (mapping, key, value)
-        self._cells: list[tuple[Any, Any]] = []
-        self._lists: list[tuple[Any, tuple[Any, ...]]] = []
-        self._holds: dict[int, bool] = {}  # by id: whether tensors can be reached from the object
+        self.guards = Guards()
+        self.codes: set[types.CodeType] = set()  # of the functions that were looked into
+        self.spaces: list[tuple[dict[str, Any], list[str]]] = []  # the names that code looked at later has, and where
+        self._names: set[tuple[int, str]] = set()  # guarded, by the id of their module's dict
+        self._fixed: list[tuple[Any, str]] = []  # no copy of what is in classes and modules is made
+        self._replaceable = True
+        self._holds: dict[int, bool] = {}  # by id: whether what a trace replaces can be reached from it
         self._kept: list[Any] = []  # kept alive, so that no id is given to another object
         self._labels: dict[int, str] = {}
+        self._in_place: set[int] = set()  # the ids of what was looked at where no copy is made
         self._roots = list(roots)
         for root in self._roots:
             self._scan(root, 0, "self")
+        self._scan_fixed()
+        self.guards.settle()
+
+    def _scan_fixed(self) -> None:
+        self._replaceable = False
+        while self._fixed:
+            value, label = self._fixed.pop()
+            self._scan(value, 0, label)
+
+    def visit(self, frame: types.FrameType) -> None:
+        """Look at what the function of a frame, which begins to run, names; its code was not looked into before."""
+        code = frame.f_code
+        self.codes.update(_codes_in(code))
+        self.spaces.append((frame.f_globals, _names_in(code)))
+        for name, value in self._named(code, frame.f_globals):
+            if is_iterator(value):
+                raise _of_iterator(name)
+            self._fixed.append((value, name))
+        self._scan_fixed()
+        self.guards.settle()
 
     def holds_still(self) -> bool:
-        """Whether all values are still the same, in the same places."""
-        for mapping, key, value in self._items:
-            if mapping.get(key) is not value and not equal(mapping.get(key), value):
-                return False
-        for cell, value in self._cells:
-            if content(cell) is not value and not equal(content(cell), value):
-                return False
-        return all(
-            len(values) == len(held) and all(a is b or equal(a, b) for a, b in zip(values, held, strict=True))
-            for values, held in self._lists
-        )
+        """Whether everything is still the same, in the same place."""
+        return self.guards.hold()
 
     def label(self, value: Any) -> str:
         """The function's own name for an object that it reaches; "" if it does not reach it."""
@@ -64,23 +83,26 @@ class Environment:
     # Scanning -------------------------------------------------------------------------------------------------------
 
     def _scan(self, value: Any, depth: int, label: str) -> bool:
-        """Whether tensors can be reached from a value. The tensors are noted, and so are the values to be guarded."""
+        """Whether what a trace replaces can be reached from a value: tensors, which are noted, and iterators."""
         if isinstance(value, Tensor):
-            if not any(t is value for t in self.tensors):
+            if self._replaceable and not any(t is value for t in self.tensors):
                 self.tensors.append(value)
                 self._labels[id(value)] = label
-            return True
-        if isinstance(value, PLAIN) or id(value) in self._holds or depth > _DEEPEST:
+            return self._replaceable
+        if isinstance(value, PLAIN) or id(value) in self._holds or depth > _DEEPEST or _is_private(value):
             return self._holds.get(id(value), False)
         self._holds[id(value)] = False  # while it is being scanned: a reference back to it adds nothing
         self._kept.append(value)
+        if not self._replaceable:
+            self._in_place.add(id(value))
         self._labels[id(value)] = label
+        if is_iterator(value):
+            self._holds[id(value)] = self._replaceable
+            return self._replaceable
         found = False
         for name, part in self._parts(value, label):
             found = self._scan(part, depth + 1, name) or found
         self._holds[id(value)] = found
-        if isinstance(value, list) and (found or (value and all(isinstance(part, PLAIN) for part in value))):
-            self._lists.append((value, tuple(value)))
         return found
 
     def _parts(self, value: Any, label: str) -> Iterator[tuple[str, Any]]:
@@ -89,108 +111,229 @@ class Environment:
             yield from self._parts_of_function(value)
         elif isinstance(value, types.MethodType):
             yield from ((label, value.__self__), (label, value.__func__))
-        elif hasattr(value, "traced_function"):
+        elif is_compiled(value):
             yield label, value.traced_function
         elif isinstance(value, functools.partial):
             yield from ((label, value.func), (label, value.args), (label, value.keywords))
-        elif isinstance(value, dict):
-            self._items += [(value, k, v) for k, v in value.items() if _guarded(v)]
-            yield from [(f"{label}[{k!r}]", v) for k, v in value.items()]
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (staticmethod, classmethod)):
+            yield label, value.__func__
+        elif isinstance(value, property):
+            yield from ((label, f) for f in (value.fget, value.fset) if f is not None)
+        elif isinstance(value, (tuple, frozenset)):
             yield from [(f"{label}[{i}]", v) for i, v in enumerate(value)]
-        elif is_object(value):
-            found = vars(value)
-            self._items += [(found, k, v) for k, v in found.items() if _guarded(v)]
-            yield from [(f"{label}.{k}", v) for k, v in found.items()]
+        elif isinstance(value, types.ModuleType):
+            return
+        elif isinstance(value, weakref.ref):
+            yield label, value()
+        else:
+            if isinstance(value, functools._lru_cache_wrapper):
+                yield label, value.__wrapped__
+            elif isinstance(value, functools.cached_property):
+                yield label, value.func
+            self.guards.add(value)
+            form = "{0}.{1}" if is_object(value) or isinstance(value, type) else "{0}[{1!r}]"
+            for key, part in (contents(value) or {}).items():
+                if isinstance(value, set):
+                    key, part = "", key
+                yield form.format(label, key), part
+            if isinstance(value, (dict, list, set, deque)) and getattr(value, "__dict__", None):
+                yield label, vars(value)
+            kind = value if isinstance(value, type) else type(value)
+            self._fixed += [(base, base.__name__) for base in kind.__mro__ if not _is_private(base)]
 
     def _parts_of_function(self, fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        self.codes.update(_codes_in(fn.__code__))
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-            value = content(cell)
-            if _guarded(value):
-                self._cells.append((cell, value))
-            yield name, value
-        for name in _globals_of(fn):
-            value = fn.__globals__[name]
-            if _guarded(value):
-                self._items.append((fn.__globals__, name, value))
-            yield name, value
+            self._kept.append(cell)
+            self._labels[id(cell)] = name
+            self.guards.add(cell)
+            yield name, content(cell)
+        if _is_users(fn):
+            yield from self._named(fn.__code__, fn.__globals__)
         yield from [("a default", v) for v in fn.__defaults__ or ()]
         yield from (fn.__kwdefaults__ or {}).items()
-        wrapped = fn.__dict__.get("__wrapped__")
-        if wrapped is not None:
-            yield "self", wrapped
+        if fn.__dict__ and _is_users(fn):
+            self.guards.add(fn.__dict__)
+            yield from ((f"{fn.__name__}.{k}", v) for k, v in fn.__dict__.items())
+
+    def _named(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """The globals that code names, and the attributes of modules that it names."""
+        names = _names_in(code)
+        modules = [(name, sys.modules[name]) for name in names if name in sys.modules and name not in space]
+        for name in names:
+            if name in space:
+                value = space[name]
+                if not (isinstance(value, (types.ModuleType, type)) and is_library(value.__name__)):
+                    self._guard_name(space, name)
+                if isinstance(value, types.ModuleType):
+                    modules.append((name, value))
+                else:
+                    yield name, value
+        seen = set()
+        while modules:
+            label, module = modules.pop()
+            if is_library(module.__name__) or id(module) in seen:
+                continue
+            seen.add(id(module))
+            for name in names:
+                if name in vars(module):
+                    self._guard_name(vars(module), name)
+                    value = vars(module)[name]
+                    if isinstance(value, types.ModuleType):
+                        modules.append((f"{label}.{name}", value))
+                    else:
+                        self._fixed.append((value, f"{label}.{name}"))
+
+    def _guard_name(self, space: dict[str, Any], name: str) -> None:
+        if (id(space), name) not in self._names:
+            self._names.add((id(space), name))
+            self._kept.append(space)
+            self.guards.add_name(space, name)
 
     # Copying -------------------------------------------------------------------------------------------------
 
-    def replaced(self, value: Any, by: dict[int, Tensor], made: dict[int, Any] | None = None) -> Any:
-        """A copy of this value with other tensors instead of its own (found by the ids of its own)."""
+    def replaced(
+        self, value: Any, by: dict[int, Tensor], made: dict[int, Any] | None = None, frozen: bool = False
+    ) -> Any:
+        """A copy of this value that reaches other tensors instead of its own (found by the ids of its own).
+
+        frozen: and everything else as it was when it was looked at.
+        """
         made = {} if made is None else made
         if isinstance(value, Tensor):
             return by.get(id(value), value)
-        if not self._holds.get(id(value), False):
+        known = frozen and id(value) in self._holds and not isinstance(value, (type, types.ModuleType))
+        if not known and not self._holds.get(id(value), False):
             return value
         if id(value) not in made:
-            made[id(value)] = value  # a reference back to this value while its copy is being made
-            made[id(value)] = self._made_again(value, by, made)
+            made[id(value)] = value  # a way back to this value while its copy is being made
+            made[id(value)] = self._made_again(value, by, made, frozen)
         return made[id(value)]
 
-    def _made_again(self, value: Any, by: dict[int, Tensor], made: dict[int, Any]) -> Any:
+    def _made_again(self, value: Any, by: dict[int, Tensor], made: dict[int, Any], frozen: bool) -> Any:
         def again(part: Any) -> Any:
-            return self.replaced(part, by, made)
+            return self.replaced(part, by, made, frozen)
 
+        if is_iterator(value):
+            return Consumed(self.label(value))
         if isinstance(value, types.FunctionType):
-            names = _globals_of(value)
-            space = value.__globals__
-            if names:
-                space = {**space, **{n: again(space[n]) for n in names}}
-            defaults = value.__defaults__ and tuple(again(v) for v in value.__defaults__)
-            cells = value.__closure__ and tuple(_cell(again(content(c)), c) for c in value.__closure__)
-            found = types.FunctionType(value.__code__, space, value.__name__, defaults, cells)
-            found.__kwdefaults__ = value.__kwdefaults__ and {k: again(v) for k, v in value.__kwdefaults__.items()}
-            found.__dict__.update(value.__dict__)
-            return found
+            return self._function_again(value, again)
         if isinstance(value, types.MethodType):
             return types.MethodType(again(value.__func__), again(value.__self__))
-        if hasattr(value, "traced_function"):
+        if is_compiled(value):
             return again(value.traced_function)
         if isinstance(value, functools.partial):
             return functools.partial(again(value.func), *again(value.args), **again(value.keywords))
-        if isinstance(value, dict):
-            mapping = copy.copy(value)  # of any class of dict
-            for key, part in value.items():
-                mapping[key] = again(part)
-            return mapping
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(again, value))
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (tuple, frozenset)):
             return type(value)(map(again, value))
-        if isinstance(value, functools._lru_cache_wrapper):
+        if isinstance(value, functools._lru_cache_wrapper) and self._holds[id(value)]:
             raise TraceError(
                 f"compile: {self.label(value)}() keeps what it gave (functools.cache) and is made of tensors: what is "
                 "traced would be kept as well.\n"
                 "  What to do: call it outside, and pass what it gives; or let such a function run as it is written, "
                 "with fallback=True."
             )
-        instance = made[id(value)] = object.__new__(type(value))
-        instance.__dict__.update({k: again(v) for k, v in vars(value).items()})
+        held = self.guards.before.get(id(value)) if frozen else contents(value)
+        if held is None:
+            return value
+        if isinstance(value, dict):
+            found = copy.copy(value)  # of any class of dict
+            dict.clear(found)
+            dict.update(found, {key: again(part) for key, part in held.items()})
+            return found
+        if isinstance(value, set):
+            return type(value)(map(again, held))
+        if isinstance(value, deque):
+            return type(value)(map(again, held.values()), value.maxlen)
+        if isinstance(value, list):
+            return type(value)(map(again, held.values()))
+        if isinstance(value, weakref.ref):
+            return value
+        if not is_object(value):  # an array, bytes
+            return self._frozen_copy(value, held) if frozen else value
+        kind: Any = type(value)
+        instance = made[id(value)] = kind() if kind is types.SimpleNamespace else object.__new__(kind)
+        for name, part in held.items():
+            if name in getattr(value, "__dict__", ()):
+                instance.__dict__[name] = again(part)
+            else:
+                object.__setattr__(instance, name, again(part))
         return instance
+
+    def _function_again(self, value: Any, again: Any) -> Any:
+        space = value.__globals__
+        if _is_users(value):
+            names = [n for n in _names_in(value.__code__) if n in space]
+            changed = {n: again(self.guards.named(space, n)) for n in names}
+            if any(changed[n] is not space[n] for n in names):
+                space = {**space, **changed}
+        defaults = value.__defaults__ and tuple(again(v) for v in value.__defaults__)
+        cells = value.__closure__ and tuple(self._cell(c, again) for c in value.__closure__)
+        found = types.FunctionType(value.__code__, space, value.__name__, defaults, cells)
+        found.__kwdefaults__ = value.__kwdefaults__ and {k: again(v) for k, v in value.__kwdefaults__.items()}
+        found.__dict__.update(value.__dict__)
+        return found
+
+    def _cell(self, cell: Any, again: Any) -> Any:
+        made = again(self.guards.before.get(id(cell), {"": content(cell)})[""])
+        return cell if made is content(cell) else types.CellType(made)
+
+    def _frozen_copy(self, value: Any, held: dict[Any, Any]) -> Any:
+        """An array as it was; it is copied only if it has changed."""
+        if same_contents(held, contents(value)):
+            return value
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            return value
+        made = copy.copy(value)
+        restore(made, held)
+        return made
+
+    def changed_for_good(self) -> str:
+        """The name of something that has changed and that no copy can be made of; "" if there is nothing."""
+        for holder in self.guards.holders:
+            fixed = isinstance(holder, type) or id(holder) in self._in_place
+            if fixed and not same_contents(self.guards.before[id(holder)], contents(holder)):
+                return self.label(holder) or type(holder).__name__
+        return ""
+
+
+def is_compiled(value: Any) -> bool:
+    """Whether it is a compiled function or module. Other classes may answer for any attribute, so none is asked."""
+    return is_object(value) and "traced_function" in {*vars(type(value)), *getattr(value, "__dict__", ())}
+
+
+class Consumed:
+    """Stands for an iterator from outside while a function is traced: what it gives depends on who asked before."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def _refuse(self, *args: Any) -> Any:
+        raise _of_iterator(self._label)
+
+    __iter__ = __next__ = __len__ = __getitem__ = __call__ = __enter__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        raise _of_iterator(self._label)
+
+
+def _of_iterator(label: str) -> TraceError:
+    return refused(
+        f"{label or 'an iterator from outside'} is an iterator: what it gives next would be the same in every call",
+        "call next() outside, and pass what it gives",
+    )
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether it is one: what it gives is not to be had twice."""
+    return hasattr(type(value), "__next__")
 
 
 def as_written(label: str) -> str:
     """The name of a parameter, buffer or module of a module as a user writes it."""
     return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", label)
-
-
-def content(cell: Any) -> Any:
-    """The value in a cell of a closure; None if it is not bound yet."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _cell(value: Any, old: Any) -> Any:
-    return old if value is content(old) else types.CellType(value)
 
 
 def _names_in(code: types.CodeType) -> list[str]:
@@ -202,32 +345,40 @@ def _names_in(code: types.CodeType) -> list[str]:
     return list(found)
 
 
-def _globals_of(fn: types.FunctionType) -> list[str]:
-    """The globals that a function written by the user reads."""
-    return [n for n in names_of(fn) if n in fn.__globals__]
+def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes_in(constant)
 
 
 def names_of(fn: types.FunctionType) -> list[str]:
-    """The global names that a function written by the user mentions; library functions are not scanned."""
-    return [] if _is_library(fn.__module__) else _names_in(fn.__code__)
+    """The global names that a function written by the user mentions; library functions are not looked into."""
+    return _names_in(fn.__code__) if _is_users(fn) else []
 
 
-def _is_library(module: Any) -> bool:
+def _is_users(fn: types.FunctionType) -> bool:
+    # where its code stands: a decorator gives its function the module of what it wraps
+    return not is_library(fn.__globals__.get("__name__")) and not is_python(fn.__code__)
+
+
+def is_library(module: Any) -> bool:
+    """Whether a module belongs to this library, or to what it computes with."""
     return str(module).partition(".")[0] in ("pullback", "numpy", "scipy", "builtins")
 
 
-def is_object(value: Any) -> bool:
-    """Whether its attributes are scanned: an instance of a class written in Python."""
-    if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType, np.generic)):
-        return False
-    return hasattr(value, "__dict__") and type(value).__flags__ & (1 << 9) != 0
+_NOT_READ = (
+    *("logging", "threading", "_thread"),
+    *("pullback.autograd", "pullback.compile", "pullback.interpreters", "pullback.ops", "pullback.table"),
+)
+"""Modules whose objects are not looked into: what loggers and locks keep decides nothing that is computed, and this
+library's own objects are read as arguments of the functions that use them."""
 
 
-def _guarded(value: Any) -> bool:
-    """Whether the program is valid for this value only."""
-    return not isinstance(value, (types.ModuleType, type))
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Whether two numbers, strings and the like are the same."""
-    return type(a) is type(b) and isinstance(a, PLAIN) and a == b
+def _is_private(value: Any) -> bool:
+    """Whether it is not looked into: classes of libraries and of Python, loggers and locks."""
+    if isinstance(value, type):
+        root = str(value.__module__).partition(".")[0]
+        return is_library(root) or root in sys.stdlib_module_names
+    return str(type(value).__module__).startswith(_NOT_READ)

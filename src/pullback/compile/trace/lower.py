@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ... import errors
-from ...interpreters.functions import recording
 from ...interpreters.traced import Entry, Ref, Trace
 from ...tensor import dtypes
+from ...tensor.modes import thread, within
 from ...tensor.tensor import wrap
 from ..backends.steps import ASKED
 from .program import Program, Value
@@ -160,8 +160,7 @@ def whole(op: Op) -> Any:
     """A function of arrays that calls an operation."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        with recording(False):
-            found = op.unchecked(*_tensors(args), **_tensors(kwargs))
+        found = within(thread.modes, {"grad_enabled": False}, op.unchecked, *_tensors(args), **_tensors(kwargs))
         parts = found if isinstance(found, (tuple, list)) else (found,)
         return tuple(t._data for t in parts) if len(parts) > 1 else parts[0]._data
 

@@ -1,8 +1,8 @@
 """Refuses forbidden changes while a function is traced: setting variables, attributes and items that outlive the call.
 
 A program has arguments and results, and writes to tensors in place; it sets no name. A value set in the traced call
-would keep that value in every further call, so setting it is refused. Most such values were set in copies, which the
-trace works on (`closure.py`); the others are put back.
+would keep that value in every further call, so setting it is refused. Whatever holds values is compared with what it
+held before, and put back. Most such values were set in copies, which the trace works on (`closure.py`).
 
 The first use of a `functools.cached_property` is allowed: its value does not depend on the caller. It is computed
 first, uncompiled, and the trace begins again.
@@ -15,10 +15,12 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from ...diagnose.places import formatted
-from ...interpreters.traced import TracedTensor, TraceError
-from ...tensor.nested import leaves
-from .closure import PLAIN, Environment, as_written, content, equal, is_object, names_of
+from ...interpreters.traced import TraceError
+from .closure import Consumed, Environment, as_written, is_compiled, names_of
+from .holders import contents, equal, is_object, restore
 
 _MISSING = object()
 
@@ -42,82 +44,97 @@ class FirstUseError(TraceError):
 
 
 class _Place:
-    """A container of values by their names, as it was before the call."""
+    """Something that holds values, as it was before the call."""
 
-    def __init__(self, label: str, holder: Any, form: str, copied: bool, names: Any = None, owner: Any = None) -> None:
-        """label: the user's name for the holder. form: the format of a value's name. copied: the trace works on a copy.
-        names: the names to check; None: all. owner: the object with these attributes."""
-        self.label, self.holder, self.form, self.copied, self.names = label, holder, form, copied, names
-        self.owner = owner
+    def __init__(self, label: str, holder: Any, owner: Any = None, names: list[str] | None = None) -> None:
+        """label: the user's name for it. owner: the original, if it is an object. names: of a module's dict, those
+        that are looked at."""
+        self.label, self.holder, self.owner, self.names = label, holder, owner, names
         self.before = self._contents()
 
     def _contents(self) -> dict[Any, Any]:
-        if isinstance(self.holder, types.CellType):
-            return {"": content(self.holder)}
-        found = dict(enumerate(self.holder)) if isinstance(self.holder, list) else dict(self.holder)
-        return found if self.names is None else {k: found[k] for k in self.names if k in found}
+        if self.names is not None:
+            return {k: self.holder[k] for k in self.names if k in self.holder}
+        return contents(self.holder) or {}
 
     def first_uses(self) -> list[Use]:
         """The cached properties that have a value now and had none before."""
+        if self.owner is None:
+            return []
         kind = type(self.owner)
-        new = [] if self.owner is None else [name for name in self._contents() if name not in self.before]
+        new = [name for name in self._contents() if name not in self.before]
         return [(self.owner, n) for n in new if isinstance(getattr(kind, n, None), functools.cached_property)]
 
     def changes(self) -> Iterator[str]:
-        """The names of changed values. A container that is not a copy may have grown, but not by traced tensors."""
+        """The names of changed values."""
         now = self._contents()
         cached = {name for _, name in self.first_uses()}
         for name in {**self.before, **now}:
             old, new = self.before.get(name, _MISSING), now.get(name, _MISSING)
-            if old is new or name in cached or equal(old, new):
-                continue
-            counted = isinstance(old, PLAIN) and isinstance(new, PLAIN)
-            if self.copied or counted or any(isinstance(v, TracedTensor) for v in leaves(new)):
-                yield as_written(self.form.format(self.label, name))
+            if old is not new and name not in cached and not equal(old, new):
+                yield as_written(self._named(name))
+
+    def _named(self, name: Any) -> str:
+        if self.names is not None:
+            return str(name)
+        if isinstance(self.holder, (types.CellType, np.ndarray, set, bytearray)) or name == "":
+            return self.label
+        attribute = is_object(self.holder) and not isinstance(self.holder, (dict, list, tuple))
+        return f"{self.label}.{name}" if attribute or isinstance(self.holder, type) else f"{self.label}[{name!r}]"
 
     def put_back(self) -> None:
         """Restore the earlier values."""
-        if isinstance(self.holder, types.CellType):
-            self.holder.cell_contents = self.before[""]
-        elif isinstance(self.holder, list):
-            self.holder[:] = self.before.values()
-        else:
-            for name in self.names or [*self.holder]:
-                if name not in self.before:
-                    self.holder.pop(name, None)
-            self.holder.update(self.before)
+        if self.names is None:
+            restore(self.holder, self.before)
+            return
+        for name in self.names:
+            if name not in self.before:
+                self.holder.pop(name, None)
+        self.holder.update(self.before)
 
 
 class State:
-    """The containers that can be reached from a function about to be traced, and from its arguments."""
+    """Everything that holds values and can be reached from a function about to be traced, and from its arguments."""
 
     def __init__(self, fn: Any, environment: Environment, made: dict[int, Any], arguments: Any) -> None:
         """made: the copies that the trace uses, by the ids of the originals."""
         self._code = getattr(getattr(fn, "__func__", fn), "__code__", None)
         self._places: list[_Place] = []
         self._owners: dict[int, Any] = {}  # the original, by the id of its copy
-        for value in environment.reached():
-            used = made.get(id(value), value)
-            self._owners[id(used)] = value
-            self._note(environment.label(value), used, used is not value)
+        self._environment, self._made = environment, made
+        self._noted = self._spaces = 0
+        self.note_reached()
         self._note_arguments(arguments)
+        self._places.append(_Place("the state of np.random", np.random.mtrand._rand))
 
-    def _note(self, label: str, value: Any, copied: bool) -> None:
+    def note_reached(self) -> None:
+        """Note what has been reached since this was last called, as it is now."""
+        reached = self._environment.reached()
+        for value in reached[self._noted :]:
+            used = self._made.get(id(value), value)
+            self._owners[id(used)] = value
+            if type(used) is not Consumed:
+                self._note(self._environment.label(value), used)
+        self._noted = len(reached)
+        for space, names in self._environment.spaces[self._spaces :]:
+            self._places.append(_Place("", space, names=names))
+        self._spaces = len(self._environment.spaces)
+
+    def _note(self, label: str, value: Any) -> None:
         add = self._places.append
         if isinstance(value, types.FunctionType):
             for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
-                add(_Place(name, cell, "{0}", copied))
+                add(_Place(name, cell))
             if names := names_of(value):
-                add(_Place("", value.__globals__, "{1}", copied, names))
-        elif isinstance(value, (dict, list)):
-            add(_Place(label, value, "{0}[{1!r}]", copied))
-        elif is_object(value) and not (isinstance(value, tuple) or hasattr(value, "traced_function")):
-            add(_Place(label, vars(value), "{0}.{1}", copied, owner=self._owners.get(id(value), value)))
+                add(_Place("", value.__globals__, names=names))
+        elif not (isinstance(value, tuple) or is_compiled(value)) and contents(value) is not None:
+            owner = self._owners.get(id(value), value)
+            add(_Place(label, value, owner if is_object(owner) else None))
 
     def _note_arguments(self, part: Any, label: str = "") -> None:
         """Lists and dicts among the arguments: `part` of them."""
         if isinstance(part, (dict, list)) and label:
-            self._note(label, part, True)
+            self._note(label, part)
         if isinstance(part, (dict, list, tuple)):
             for value in part.values() if isinstance(part, dict) else part:
                 self._note_arguments(value, label or "an argument")

@@ -200,7 +200,7 @@ def _key_of(tree: Any) -> Any:
         return (slice, tree.start, tree.stop, tree.step)
     if isinstance(tree, (np.ndarray, np.generic)):
         return (np.ndarray, id(tree)) if np.size(tree) > 64 else (tree.dtype, np.shape(tree), tree.tobytes())
-    return (type(tree), repr(tree) if isinstance(tree, float) else tree)
+    return (type(tree), repr(tree) if isinstance(tree, (float, complex)) else tree)
 
 
 def _source(value: Value) -> Value:

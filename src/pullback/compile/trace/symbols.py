@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ...tensor.adding import summed
 from ..backends.steps import folds
 from .program import Program, Value
 
@@ -208,10 +209,12 @@ def _reduce(
     if not folds(ufunc) or where is not True or not isinstance(array, Symbol):
         raise Opaque
     how = {} if initial is None else {"initial": initial}
-    example = ufunc.reduce(array.example, axis=axis, dtype=dtype, keepdims=keepdims, **how)
+    dtype = None if dtype is None else np.dtype(dtype)
+    fold = summed if ufunc is np.add and not how else ufunc.reduce
+    example = np.asarray(fold(array.example, axis, dtype=dtype, keepdims=keepdims, **how))
     # a sum in half precision is computed in a wider one
     if array.dtype == np.float16 or example.dtype.kind not in "biufc" or not array.size or array.dtype == object:
-        return called(ufunc.reduce, (array,), {"axis": axis, "dtype": dtype, "keepdims": keepdims, **how})
+        return called(fold, (array, axis), {"dtype": dtype, "keepdims": keepdims, **how})
     program, ndim = array.program, array.ndim
     axes = tuple(range(ndim)) if axis is None else tuple(a % ndim for a in np.atleast_1d(axis)) if ndim else ()
     value = program.reduce(ufunc.__name__, program.cast(array.value, example.dtype), axes)

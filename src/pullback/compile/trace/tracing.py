@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import sys
+import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,11 +15,13 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...interpreters.functions import recording
-from ...interpreters.traced import Trace, TraceError
+from ...interpreters.traced import Trace, TracedTensor, TraceError
 from ...table.levels import inner
-from ...tensor.modes import thread
+from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
+from .closure import is_iterator
+from .holders import PLAIN, content, contents
 from .lower import Lowered
 from .program import Value
 
@@ -45,7 +49,8 @@ class Traced(NamedTuple):
     `tracked` lists the numbers of the results that require grad. cotangents: the values of their cotangents; gradients:
     the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. written: the
     arguments that are written to, with the written values. lines: the places in the user's code.
-    tree: the nesting of the results.
+    tree: the nesting of the results. layouts: whether it holds only for tensors of the same strides as the given ones;
+    whole: and only if these are all of their memory.
     """
 
     arguments: list[Value]
@@ -61,6 +66,8 @@ class Traced(NamedTuple):
     tree: Any
     lowered: Lowered
     problem: str
+    layouts: bool
+    whole: bool
 
 
 def trace(
@@ -107,6 +114,8 @@ def trace(
         found.tree,
         lowered,
         found.problem,
+        level.layouts,
+        level.whole,
     )
 
 
@@ -151,6 +160,7 @@ class _Numbers(NamedTuple):
     problem: str
 
 
+@restoring
 def _written_down(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
@@ -169,6 +179,8 @@ def _written_down(
             raise NotTracedError from error
         flat = list(leaves(result))
         outs = [t for t in flat if isinstance(t, Tensor)]
+        for leaf in flat:
+            _refuse_hidden(leaf)
         found = [level.number_of(t) for t in outs]
         after = [level.number_of(t) for t in given]
         places = iter(range(len(outs)))
@@ -188,10 +200,11 @@ def _written_down(
 
 @contextlib.contextmanager
 def _without_hooks() -> Iterator[None]:
-    """Do not pack what a trace saves: hooks need values."""
+    """Do not pack the values that a trace saves: hooks need numbers."""
     modes = thread.modes
-    before, modes.pack_hooks = modes.pack_hooks, ()
+    before = modes.pack_hooks
     try:
+        modes.pack_hooks = ()
         yield
     finally:
         modes.pack_hooks = before
@@ -246,6 +259,32 @@ def _gradients(
     except Exception as error:  # an error of a rule, or of the user's hook or Function: backward will raise it
         return numbers, [], f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return numbers, [(n, level.number_of(g)) for (n, _), g in zip(wanted, found, strict=True) if g is not None], ""
+
+
+def _refuse_hidden(result: Any) -> None:
+    """Raise if a result that is no tensor holds traced tensors, or is an iterator, which may."""
+    stack, seen = [result], set()
+    while stack:
+        part = stack.pop()
+        if id(part) in seen or isinstance(part, PLAIN):
+            continue
+        seen.add(id(part))
+        if (isinstance(part, TracedTensor) and part is not result) or is_iterator(part):
+            raise TraceError(
+                f"compile: the function returns a {type(result).__name__}, in which tensors leave that are only "
+                "traced.\n  What to do: return tensors, or dicts, lists and tuples of them, and make the "
+                f"{type(result).__name__} outside."
+            )
+        if isinstance(part, (tuple, set, frozenset)):
+            stack += part
+        elif isinstance(part, types.FunctionType):
+            stack += [*map(content, part.__closure__ or ()), *(part.__defaults__ or ())]
+        elif isinstance(part, types.MethodType):
+            stack.append(part.__self__)
+        elif isinstance(part, functools.partial):
+            stack += [part.func, part.args, part.keywords]
+        elif not isinstance(part, (Tensor, type)):
+            stack += (contents(part) or {}).values()
 
 
 def _refuse_changes(level: Trace, given: Sequence[Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""Properties of every correct backward, whatever its function, which `gradcheck` therefore checks.
+"""Properties that every correct backward has, of any function; `gradcheck` checks them.
 
 It gives the same result twice, is linear in grad_output, leaves it unchanged, and takes None for an unused output. A
 backward that breaks one of these rules can have the right Jacobian and still give wrong gradients in a larger graph.

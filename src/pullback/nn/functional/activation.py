@@ -179,6 +179,9 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     need_numbers("softshrink", lambd=lambd)
     if lambd < 0:
         raise refuse("softshrink", "lambd to be at least 0", lambd)
+    if input.dtype.char == "e":  # lambd keeps its digits
+        wide = input.astype(np.float32)
+        return np.subtract(wide, wide.clip(-lambd, lambd)).astype(input.dtype)
     return np.subtract(input, input.clip(-lambd, lambd))
 
 
@@ -210,7 +213,7 @@ def _check_threshold(input: Tensor, threshold: float, value: float, inplace: boo
     home="nn.functional",
     also="threshold",
     checks=_check_threshold,
-    input=lambda g, input, threshold: only(np.logical_not(np.less_equal(plain(input), threshold)), g),
+    input=lambda g, input, threshold: only(_above(plain(input), threshold), g),
     samples=lambda: [S(A(2, 3), 0.1, 20.0), S(A(3), threshold=-1, value=2), S(A(), 0.0, 0.0), S(A(0), 1, 1)],
     kinks=lambda: [S(CORNERS[0].args[0], 0.5, -2.0)],
     refused=lambda: [S(A(2)), S(A(2), 1.0), S([1.0], 1.0, 1.0), S(A(2), "x", 1.0)],
@@ -219,7 +222,12 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
     """`input` where it is above `threshold`, else `value`."""
     if input.dtype.kind not in "iuf":
         raise refuse("threshold", "real numbers", errors.describe(input), error=NotImplementedError)
-    return either(np.logical_not(np.less_equal(input, threshold)), input, np.asarray(value, input.dtype))
+    return either(_above(input, threshold), input, np.asarray(value, input.dtype))
+
+
+def _above(input: Any, threshold: float) -> Any:
+    """Where `input` is above a number, which keeps its digits beside half precision; also where it is NaN."""
+    return np.logical_not(np.less_equal(input, np.float32(threshold) if input.dtype.char == "e" else threshold))
 
 
 # Leaks ----------------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ def _turned(pad: Any) -> Any:
 
 
 @special(
+    contiguous=False,
     home="nn.functional",
     node="ConstantPadNdBackward0",
     batch="leading",
@@ -97,6 +98,66 @@ def _repeated(input: Tensor, pad: tuple[int, ...], mode: str) -> Tensor:
     return call(input, tuple(maps))
 
 
+def _lengths(name: str, input: Tensor, pad: Any, value: Any) -> tuple[int, ...]:
+    """The lengths of the borders, for a call whose arguments are right."""
+    tensors(name, input=input)
+    try:
+        if not isinstance(pad, (tuple, list)):
+            raise TypeError
+        numbers = tuple(operator.index(n) for n in pad)
+    except TypeError:
+        raise refuse(name, "pad to be a tuple of integers", errors.describe(pad), error=TypeError) from None
+    if value is not None and not isinstance(value, (bool, int, float)):
+        raise refuse(name, "value to be a number", errors.describe(value), error=TypeError)
+    if len(numbers) % 2 or len(numbers) > 2 * input._data.ndim:
+        raise refuse(name, "two numbers for each of the last axes", f"{len(numbers)} for {input._data.ndim} axes")
+    return numbers
+
+
+def _filled(input: Tensor, numbers: tuple[int, ...], value: Any) -> Tensor:
+    """The tensor with borders of one value."""
+    if value:
+        dtypes.refuse_overflow(value, input._data.dtype)
+    found: Tensor = _pad(input, numbers, value or 0)
+    return found
+
+
+@composite(
+    method=False,
+    samples=lambda: [
+        S(A(2, 3), (1, 2)),
+        S(A(2, 3), [1, 0, 2, 1], 2),
+        S(A(2, 3, layout="T"), (-1, 2), value=1.5),
+        S(A(2, 1, 3, layout="step"), (0, 1, 1, 0, -1, 1), True),
+        S(A(0, 2), (1, 0, 0, 1)),
+        S(A(), []),
+    ],
+    refused=lambda: [
+        S(A(3)),
+        S(A(3), 1),
+        S(A(3), (1,)),
+        S(A(3), (1, 2, 3, 4)),
+        S(A(3), (0.5, 1)),
+        S(A(3), (-2, -2)),
+        S(A(3), (1, 1), "x"),
+        S(A(3), (1, 1), None),
+        S([1.0], (1, 1)),
+    ],
+)
+def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """`input` with borders of `value`: `pad` holds their lengths, the last axis first; negative ones cut off.
+
+    It is ``nn.functional.pad(input, pad, "constant", value)``.
+
+    >>> import pullback
+    >>> pullback.constant_pad_nd(pullback.tensor([[1.0, 2.0, 3.0]]), (1, -1), 9.0)
+    tensor([[9., 1., 2.]])
+    """
+    if value is None:
+        raise refuse("constant_pad_nd", "value to be a number", "None", error=TypeError)
+    return _filled(input, _lengths("constant_pad_nd", input, pad, value), value)
+
+
 @composite(
     home="nn.functional",
     samples=lambda: _samples(),
@@ -114,21 +175,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     >>> pullback.nn.functional.pad(x, (2, 1), mode="reflect")
     tensor([[3., 2., 1., 2., 3., 2.]])
     """
-    tensors("pad", input=input)
-    try:
-        if not isinstance(pad, (tuple, list)):
-            raise TypeError
-        numbers = tuple(operator.index(n) for n in pad)
-    except TypeError:
-        raise refuse("pad", "pad to be a tuple of integers", errors.describe(pad), error=TypeError) from None
-    if value is not None and not isinstance(value, (bool, int, float)):
-        raise refuse("pad", "value to be a number", errors.describe(value), error=TypeError)
-    if len(numbers) % 2 or len(numbers) > 2 * input._data.ndim:
-        raise refuse("pad", "two numbers for each of the last axes", f"{len(numbers)} for {input._data.ndim} axes")
+    numbers = _lengths("pad", input, pad, value)
     if mode == "constant":
-        if value:
-            dtypes.refuse_overflow(value, input._data.dtype)
-        return _pad(input, numbers, value or 0)
+        return _filled(input, numbers, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise refuse(
             "pad", "mode 'constant', 'reflect', 'replicate' or 'circular'", repr(mode), error=NotImplementedError

@@ -25,7 +25,7 @@ from ...ops.sparse.coo import Pattern, sparse_at
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V
-from ...tensor.arrays import summing
+from ...tensor.adding import summing
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
 from .primitives import picked_from_planes

@@ -14,23 +14,42 @@ import numpy as np
 from ...kernels.sliding import Array
 from ...table.calls import on
 from ...table.entry import bilinear, special
-from ...tensor.arrays import added, summing
+from ...tensor import adding
+from ...tensor.adding import summed, summing
 
 # Sums over a and b ----------------------------------------------------------------------------------------------------
 
 
 def _total(x: Array) -> Array:
     """The sum over a and b, ``(..., 1, c, 1)``."""
-    rows = added(x, -1, True) if x.shape[-1] != 1 else x
-    return added(rows, -3, True) if x.shape[-3] != 1 else rows
+    rows = summed(x, -1, True) if x.shape[-1] != 1 else x
+    return summed(rows, -3, True) if x.shape[-3] != 1 else rows
 
 
 def _total_product(x: Array, y: Array) -> Array:
     """The sum of products over a and b."""
     if x.shape[-1] == 1:
-        return np.einsum("...acb,...acb->...c", x, y)[..., None, :, None]
+        return _products(x, y, "c")[..., None, :, None]
     rows = np.vecdot(x, y)[..., None]
-    return np.add.reduce(rows, axis=-3, keepdims=True) if x.shape[-3] != 1 else rows
+    return summed(rows, -3, True) if x.shape[-3] != 1 else rows
+
+
+def _products(x: Array, y: Array, kept: str) -> Array:
+    """The sum of products over those of the axes a, c and b that are not kept; many rows in blocks, as in `summed`."""
+    axis = max((i for i in (-3, -2) if "acb"[i] not in kept), key=x.shape.__getitem__, default=-1)
+    n = x.shape[axis]
+    if axis == -1 or n <= adding.FEW or x.shape != y.shape:
+        return np.einsum(f"...acb,...acb->...{kept}", x, y)
+    blocks = "acb".replace("acb"[axis], f"z{'acb'[axis]}")
+    before, after = x.shape[:axis], x.shape[x.ndim + axis + 1 :]
+    parts = []
+    block = adding.BLOCK
+    for start, height in ((0, block), (n // block * block, n % block)):  # whole blocks, and an incomplete one
+        if height:
+            some: Any = (..., slice(start, n - (n - start) % height), *(slice(None),) * len(after))
+            u, v = (t[some].reshape(*before, -1, height, *after) for t in (x, y))
+            parts.append(np.einsum(f"...{blocks},...{blocks}->z...{kept}", u, v))
+    return summed(np.concatenate(parts), 0)
 
 
 def _mean(x: Any) -> Any:
@@ -151,7 +170,7 @@ def _sum_product(input: Any, other: Any, shape: Any) -> Any:
     if shape[0] == 1 == shape[2] and input.shape == other.shape:
         return _total_product(input, other)
     kept = "".join(axis for axis, n in zip("acb", shape, strict=True) if n != 1)
-    found = np.einsum(f"...acb,...acb->...{kept}", input, other)
+    found = _products(input, other, kept)
     return found.reshape(*found.shape[: found.ndim - len(kept)], *shape)
 
 

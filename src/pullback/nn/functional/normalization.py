@@ -54,6 +54,12 @@ _STATISTICS = Differs("the running statistics have no derivative, as in torch", 
 # The functions --------------------------------------------------------------------------------------------------------
 
 
+def _in_single(input: Tensor, *given: Tensor | None) -> bool:
+    """Whether the input is of half precision and all else of single: all is computed in single then, and rounded."""
+    others = {t._data.dtype.char for t in given if isinstance(t, Tensor)}
+    return isinstance(input, Tensor) and input._data.dtype.char == "e" and others == {"f"}
+
+
 def _check_channels(name: str, input: Tensor, channels: int, **given: Tensor | None) -> None:
     """Refuse weights, biases and statistics that do not have one element for each channel."""
     for argument, value in given.items():
@@ -81,6 +87,7 @@ def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     samples=lambda: _batch_samples(),
     kinks=lambda: [S(V(x), None, None, training=True) for x in ([[inf, 1.0], [1.0, nan]], [[1.0], [1.0]])],
     refused=lambda: _batch_refused(),
@@ -108,11 +115,16 @@ def batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
+    if _in_single(input, running_mean, running_var, weight, bias):
+        wide = batch_norm(input.float(), running_mean, running_var, weight, bias, training, momentum, eps)
+        return wide.to(input.dtype)
     tensors("batch_norm", input=input)
     floating("batch_norm", input)
     if not isinstance(momentum, (int, float)):
         raise refuse("batch_norm", "momentum to be a number", repr(momentum), error=TypeError)
     shape = input._data.shape
+    if shape == (0,):
+        return input.clone()
     if len(shape) < 2:
         raise refuse("batch_norm", "an input (N, C, ...)", f"size {list(shape)}", error=IndexError)
     count = math.prod(shape) // shape[1] if shape[1] else 0
@@ -157,6 +169,7 @@ def _by_statistics(
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     samples=lambda: _instance_samples(),
     refused=lambda: _instance_refused(),
     differs=[_STATISTICS, _fails_with_a_bias("second", "momentum"), *_EMPTY],
@@ -175,6 +188,9 @@ def instance_norm(
 
     use_input_stats: as ``training`` of `batch_norm`; the running statistics move towards the average over the batch.
     """
+    if _in_single(input, running_mean, running_var, weight, bias):
+        wide = instance_norm(input.float(), running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+        return wide.to(input.dtype)
     tensors("instance_norm", input=input)
     floating("instance_norm", input)
     shape = input._data.shape
@@ -214,6 +230,7 @@ def _inner(name: str, input: Tensor, normalized_shape: Any, **given: Tensor | No
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     also="layer_norm",
     samples=lambda: _layer_samples(True),
     kinks=lambda: [S(V([[inf, 1.0], [2.0, 2.0], [nan, 0.0]]), (2,))],
@@ -230,6 +247,8 @@ def layer_norm(
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
+    if _in_single(input, weight, bias):
+        return layer_norm(input.float(), normalized_shape, weight, bias, eps).to(input.dtype)
     outer, inner = _inner("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     floating("layer_norm", input)
     for argument, value in (("weight", weight), ("bias", bias)):
@@ -241,6 +260,7 @@ def layer_norm(
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     also="rms_norm",
     samples=lambda: _layer_samples(False),
     refused=lambda: [*_layer_refused()],
@@ -256,6 +276,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     tensor([[ 1., -1.],
             [ 1.,  1.]])
     """
+    if _in_single(input, weight):
+        eps = float(np.finfo(np.float32).eps) if eps is None else eps
+        return rms_norm(input.float(), normalized_shape, weight, eps).to(input.dtype)
     outer, inner = _inner("rms_norm", input, normalized_shape, weight=weight)
     floating("rms_norm", input, also="c")
     rows = input.reshape(1, outer, inner)
@@ -269,6 +292,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     also="group_norm",
     samples=lambda: _group_samples(),
     refused=lambda: _group_refused(),
@@ -281,6 +305,8 @@ def group_norm(
 
     weight, bias: ``(C)``.
     """
+    if _in_single(input, weight, bias):
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(input.dtype)
     tensors("group_norm", input=input)
     floating("group_norm", input)
     shape = input._data.shape

@@ -46,6 +46,12 @@ class _Cache(threading.local):
     def __init__(self) -> None:
         self.found: dict[tuple[int, str], Tensor] = {}
 
+    def leave(self, depth: int) -> None:
+        """Go back to this depth of blocks; outside all of them nothing is kept."""
+        self.depth = depth
+        if not depth:
+            self.found.clear()
+
 
 _cache = _Cache()
 
@@ -60,13 +66,16 @@ def cached() -> Iterator[None]:
     ...     layer.weight is layer.weight
     True
     """
-    _cache.depth += 1
+    before = _cache.depth
     try:
-        yield
-    finally:
-        _cache.depth -= 1
-        if not _cache.depth:
-            _cache.found.clear()
+        try:
+            _cache.depth = before + 1
+            yield
+        finally:
+            _cache.leave(before)
+    except BaseException:  # an interrupt may have come as it was put back
+        _cache.leave(before)
+        raise
 
 
 class ParametrizationList(ModuleList):

@@ -237,8 +237,10 @@ sinc: Operation = elementwise(
     also="special.sinc",
     floats=True,
     numpy={np.sinc: lambda x: sinc(x)},
-    input=lambda g, input: g * (np.pi * _slope(np.pi * input, "spherical", 0)),
-    kinks=[S(V([0.0, -0.0, 1.0, -1.0, 0.5, 30.0, 1e-30, np.nan]))],
+    input=lambda g, input: (
+        g * (np.pi * _slope(np.pi * np.where(np.isinf(plain(input)), np.nan, input), "spherical", 0))
+    ),
+    kinks=[S(V([0.0, -0.0, 1.0, -1.0, 0.5, 30.0, 1e-30, np.nan, np.inf, -np.inf]))],
 )
 deg2rad: Operation = elementwise(
     "deg2rad",

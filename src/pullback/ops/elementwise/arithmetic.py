@@ -144,6 +144,7 @@ _div = elementwise(
         *(S(V([1, 2], "int64"), V([1, 0], "int64"), rounding_mode=m) for m in ("floor", "trunc")),
     ],
 )
+METHODS["__rdiv__"] = METHODS["__rtruediv__"]
 
 
 _BLOCK = 1 << 13  # elements; their intermediate results fit in the processor's cache
@@ -227,7 +228,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     >>> x.div(2), x.div(2, rounding_mode="trunc")
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
     """
-    if rounding_mode not in _ROUNDED:
+    if not isinstance(rounding_mode, (str, type(None))) or rounding_mode not in _ROUNDED:
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}."
         )
@@ -343,6 +344,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @special(
+    contiguous=False,
     inplace=True,
     batch="leading",
     numbers="weight",

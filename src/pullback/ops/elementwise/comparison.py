@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...table.entry import constant
+from ...table.entry import TABLE, constant, titled
 from ...table.operands import INTEGERS, REAL, Operation, need, need_both
 from ...table.samples import EDGE_PAIRS, NO_PAIR, S, Sample, V, inf, integers, nan, pairs, unary
+from ...tensor.tensor import Tensor, wrap
+from ..make.conversion import to
+from .limits import where
 
 
 def _compared() -> list[Sample]:
@@ -28,12 +31,26 @@ def _bits() -> list[Sample]:
     return [*pairs("real", None, 1, True), S(1, V([1, 2], "int64"))]
 
 
+def _in_numbers(name: str) -> Callable[..., Tensor]:
+    """What the in-place form of a comparison computes: 0 and 1 in the tensor's dtype, with the gradient 0 in torch."""
+
+    def compare(input: Tensor, other: Any) -> Tensor:
+        apart = other.detach() if isinstance(other, Tensor) else other
+        found: Tensor = to(TABLE[name].call(input.detach(), apart), input.dtype)
+        for t in (other, input):
+            if isinstance(t, Tensor) and t._requires_grad:
+                found = titled(where, f"{name.capitalize()}Backward0")(wrap(np.ones((), bool)), found, t)
+        return found
+
+    return compare
+
+
 eq = constant(
     "eq",
     np.equal,
     "``input == other``, elementwise.",
     dunder="eq",
-    inplace=True,
+    inplace=_in_numbers("eq"),
     samples=_compared,
     kinks=_edges,
 )
@@ -43,7 +60,7 @@ ne = constant(
     "``input != other``, elementwise.",
     also="not_equal",
     dunder="ne",
-    inplace=True,
+    inplace=_in_numbers("ne"),
     samples=_compared,
     kinks=_edges,
 )
@@ -53,7 +70,7 @@ lt: Operation = constant(
     "``input < other``, elementwise.",
     also="less",
     dunder="lt",
-    inplace=True,
+    inplace=_in_numbers("lt"),
     numpy={np.less: lambda x1, x2: lt(x1, x2)},
     samples=_compared,
     kinks=_edges,
@@ -64,7 +81,7 @@ le: Operation = constant(
     "``input <= other``, elementwise.",
     also="less_equal",
     dunder="le",
-    inplace=True,
+    inplace=_in_numbers("le"),
     numpy={np.less_equal: lambda x1, x2: le(x1, x2)},
     samples=_compared,
     kinks=_edges,
@@ -75,7 +92,7 @@ gt: Operation = constant(
     "``input > other``, elementwise.",
     also="greater",
     dunder="gt",
-    inplace=True,
+    inplace=_in_numbers("gt"),
     numpy={np.greater: lambda x1, x2: gt(x1, x2)},
     samples=_compared,
     kinks=_edges,
@@ -86,7 +103,7 @@ ge: Operation = constant(
     "``input >= other``, elementwise.",
     also="greater_equal",
     dunder="ge",
-    inplace=True,
+    inplace=_in_numbers("ge"),
     numpy={np.greater_equal: lambda x1, x2: ge(x1, x2)},
     samples=_compared,
     kinks=_edges,

@@ -178,8 +178,8 @@ def _check_parts(name: str, *parts: Any) -> None:
         one = {first.char, second.char} <= {"f", "d"}
         raise RuntimeError(
             errors.message(
-                f"{name}()" if one else f"{name}(): Expected both inputs to be Half, Float or Double tensors",
-                expected="two tensors, both of float32 or both of float64",
+                f"{name}()" if one else f"{name}(): Expected both inputs to be Float or Double tensors",
+                expected="two tensors, both of float32 or both of float64 (NumPy has no complex32)",
                 found=f"{first} and {second}",
                 do="convert them with .to(dtype)",
             )
@@ -274,6 +274,8 @@ def view_as_complex(input: Any) -> Any:
             )
         )
     whole = 2 * input.itemsize
+    if not input.size:  # an empty array has no strides to speak of
+        return np.ndarray(input.shape[:-1], dtypes.complex_of(input.dtype), input)
     if input.strides[-1] != input.itemsize or any(
         s % whole for s, n in zip(input.strides[:-1], input.shape, strict=False) if n > 1
     ):

@@ -14,7 +14,19 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import METHODS, composite, elementwise, pointwise
-from ...table.operands import FLOATS, NUMBERS, REAL, Operation, floating, index_of, is_number, need, need_both, plain
+from ...table.operands import (
+    FLOATS,
+    NUMBERS,
+    REAL,
+    Operation,
+    floating,
+    index_of,
+    is_number,
+    need,
+    need_both,
+    one_beside,
+    plain,
+)
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from ...tensor.tensor import Tensor
 from .bessel import by_scipy, scipy_special
@@ -55,7 +67,7 @@ def _by_factor(g: Any, input: Any, other: Any, logarithm: Any, edge: int) -> Any
     corner = np.logical_and(np.equal(plain(input), 0), np.less_equal(plain(other), edge))
     if is_number(other):
         return np.where(corner, 0, g * _of(logarithm, other))
-    return g * logarithm(np.where(corner, edge + 1, other))
+    return g * logarithm(np.where(corner, (edge + 1) * one_beside(other, g), other))
 
 
 def _entr(input: Any) -> Any:
@@ -172,6 +184,9 @@ def polygamma(input: Any, n: int) -> Any:
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)
 
 
+_DIMENSIONS = 10**6  # of mvlgamma, a summand for each
+
+
 @composite(
     also="special.multigammaln",
     inplace=True,
@@ -185,8 +200,8 @@ METHODS["polygamma"] = lambda self, n: polygamma(n, self)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate `lgamma`: ``p (p - 1) / 4 log(pi) + sum of lgamma(input - j / 2)`` over j from 0 to p - 1."""
     p = index_of("mvlgamma", "p", p)
-    if p < 1:
-        raise RuntimeError(errors.message("mvlgamma()", expected="p of at least 1", found=str(p)))
+    if not 1 <= p <= _DIMENSIONS:
+        raise RuntimeError(errors.message("mvlgamma()", expected=f"p from 1 to {_DIMENSIONS}", found=str(p)))
     need("mvlgamma", NUMBERS, input._data)
     total = lgamma(input)
     for j in range(1, p):

@@ -90,6 +90,7 @@ def _sgn_rule(g: Any, input: Any, out: Any) -> Any:
 
 
 @special(
+    contiguous=False,
     inplace=True,
     conjugate=False,
     batch="leading",
@@ -251,6 +252,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
     fits=in_range,
     also="clip",
     inplace=True,
+    rounds=True,
     input=_bounded,
     min=_below,
     max=_above,
@@ -294,6 +296,7 @@ _LIMITS = [S(A(2), A(3)), S(A(2), "x"), S([1.0], 0), S(A(2), 0, 1), S(A(2)), S(A
 @pointwise(
     fits=in_range,
     inplace=True,
+    rounds=True,
     input=lambda g, input, min: only(np.greater_equal(plain(input), plain(min)), g),
     min=lambda g, input, min: only(np.less(plain(input), plain(min)), g),
     samples=lambda: [*pairs("real", None, 0, 0.5), S(A(3), min=A(2, 3))],
@@ -309,6 +312,7 @@ def clamp_min(input: Any, min: Any) -> Any:
 @pointwise(
     fits=in_range,
     inplace=True,
+    rounds=True,
     input=lambda g, input, max: only(np.less_equal(plain(input), plain(max)), g),
     max=lambda g, input, max: only(np.greater(plain(input), plain(max)), g),
     samples=lambda: [*pairs("real", None, 0, 0.5), S(A(3), max=A(2, 3))],

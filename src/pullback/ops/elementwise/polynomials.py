@@ -38,6 +38,9 @@ _FAMILIES: dict[str, tuple[tuple[float, float], _Step]] = {
 }
 
 
+_HIGHEST = 10**6  # a larger degree takes minutes and more, and its rounding errors are larger than the result
+
+
 def _no_derivative(name: str) -> Any:
     raise NotImplementedError(
         errors.message(f"the derivative for {name}() by n is not implemented", do="call .detach() on n")
@@ -58,13 +61,18 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
     x = given.astype(np.float64)  # rounding errors grow with degree
     degree = np.trunc(floating(np.asarray(n)))
     degree = np.where(np.isfinite(degree), degree, -1)
+    highest = int(degree.max(initial=-1))
+    if highest > _HIGHEST:
+        raise RuntimeError(
+            errors.message(f"{family}()", expected=f"degrees up to {_HIGHEST}, a step for each", found=str(highest))
+        )
     found = np.zeros(np.broadcast_shapes(x.shape, degree.shape), x.dtype)
     (factor, summand), step = _FAMILIES[family]
     one, zero = np.ones_like(x), np.zeros_like(x)
     # the polynomials of two neighbouring degrees, each with its derivatives up to the order
     before: list[Any] = [zero] * (order + 1)
     now: list[Any] = [one, *[zero] * order]
-    for k in range(int(degree.max(initial=-1)) + 1):
+    for k in range(highest + 1):
         np.copyto(found, now[order], where=np.equal(degree, k))
         a, b, c = step(k) if k else (factor, summand, 0)
         line = a * x + b

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...table.entry import composite, elementwise, front
-from ...table.operands import NUMBERS, Operation, is_number, need, plain
+from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
@@ -106,10 +106,13 @@ def _power(input: Any, other: Any) -> Any:
 
 
 def _pow_by_base(g: Any, input: Any, other: Any) -> Any:
-    # d/dx x**n = n x**(n-1), and 0 where n is 0, also at x = 0, where the expression would be 0 * inf
+    # d/dx x**n = n x**(n-1), and 0 where n is 0, also where 1 / x is infinite, and the expression would be 0 * inf
     if is_number(other):
         return g * (other * _raised(input, other - 1)) if other != 0 else np.zeros_like(g)
-    degenerate = np.logical_and(np.equal(plain(other), 0), np.logical_not(np.greater(np.abs(plain(input)), 0)))
+    dtype = plain(input).dtype
+    exact = dtypes.real_of(getattr(dtype, "numpy", dtype)) if dtype.kind in "fc" else np.dtype(np.float64)
+    invertible = np.greater(np.abs(plain(input)), 1 / np.finfo(exact).max)
+    degenerate = np.logical_and(np.equal(plain(other), 0), np.logical_not(invertible))
     return g * (other * np.power(np.where(degenerate, 1, input), np.subtract(other, 1.0)))
 
 
@@ -120,13 +123,13 @@ def _is_complex(value: Any) -> bool:
 def _pow_by_exponent(g: Any, input: Any, other: Any, out: Any) -> Any:
     # d/dn x**n = x**n log x, and 0 at x = 0 where n >= 0, the limit
     if out.dtype.kind == "c" and not _is_complex(input):  # the logarithm of a negative number is complex
-        input = np.add(input, 0j)
+        input = np.add(input, 0j if is_number(input) else np.zeros_like(out))
     if is_number(input) and input != 0:
         return g * (out * np.log(input).item())
     zero = np.logical_and(np.equal(plain(input), 0), np.greater_equal(np.real(plain(other)), 0))
     if is_number(input):  # it is 0
         input = np.zeros_like(plain(out))
-    return g * (out * np.log(np.where(zero, 1, input)))
+    return g * (out * np.log(np.where(zero, one_beside(input, out), input)))
 
 
 _pow = elementwise(

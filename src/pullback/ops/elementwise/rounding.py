@@ -114,6 +114,7 @@ Frexp = result_type("frexp", "mantissa", "exponent")
 
 
 @special(
+    contiguous=False,
     batch="leading",
     input=lambda g, out1: np.true_divide(g[0], np.exp2(plain(out1) + np.zeros_like(plain(g[0])))),
     numpy={np.frexp: lambda x: tuple(frexp(x))},

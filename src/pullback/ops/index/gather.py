@@ -18,7 +18,8 @@ from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask
 from ...tensor import dtypes
-from ...tensor.arrays import sizes, summing, wrap_axis
+from ...tensor.adding import summing
+from ...tensor.arrays import sizes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
@@ -36,6 +37,8 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
     RuntimeError if the numbers of axes differ, or if the index is longer than the shape along another axis.
     """
     axis = wrap_axis(dim, len(shape))
+    if isinstance(index, np.ndarray) and not index.size:  # torch does not ask what nothing is
+        index = index.astype(np.int64)
     found = positions(name, index, shape[axis] if shape else 1, RuntimeError)
     if not found.size:
         return shape, axis, found

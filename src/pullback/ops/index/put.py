@@ -77,6 +77,7 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = 
 
 
 @linear(
+    contiguous=False,
     checks=_check_put,
     batch=_put_of_each,
     numbers="",

@@ -22,7 +22,8 @@ from ...table.calls import apply, on, record
 from ...table.entry import linear, method
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to, summing
+from ...tensor.adding import summing
+from ...tensor.arrays import broadcasts_to
 from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
@@ -348,6 +349,8 @@ def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dic
     name="_put_through",
     method=False,
     node="CopySlices",
+    contiguous=False,
+    narrow="as the first",
     batch=_put_through_of_each,
     numbers="",
     input=lambda g, steps: on(put_into_base, g, 0.0, steps),
@@ -400,6 +403,7 @@ def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 @linear(
+    contiguous=False,
     method=False,
     saved={"indices": lambda second: tensors_of(second), "accumulate": lambda: False},
     batch=put_of_each,
@@ -453,8 +457,10 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
             errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
         )
     if second is not None and isinstance(value, Tensor) and dtype != t._data.dtype:
-        masks = [p for p in (index if isinstance(index, tuple) else (index,)) if isinstance(p, (Tensor, np.ndarray))]
-        if value._data.size != 1 or len(masks) != 1 or not _is_mask(masks[0]):
+        parts = index if isinstance(index, tuple) else (index,)
+        masks = [p for p in parts if isinstance(p, (Tensor, np.ndarray))]
+        of_arrays = bool(masks) or any(isinstance(p, (list, tuple)) for p in parts)  # True and False alone are no index
+        if of_arrays and (value._data.size != 1 or len(masks) != 1 or not _is_mask(masks[0])):
             raise RuntimeError(
                 errors.message(
                     "Index put requires the source and destination dtypes match",

@@ -16,6 +16,7 @@ from ...table.entry import constant, special
 from ...table.operands import check_matrix, data_of, plain, somewhere
 from ...table.results import result_type
 from ...table.samples import Differs, S, V
+from ...tensor.adding import summed
 from ...tensor.arrays import quiet
 from .last_axes import adjoint, as_matrix, conj, diagonal_of, identity, is_complex, transpose, with_diagonal
 from .solving import NO_SQUARE, _inverse_or_nan, squares
@@ -78,7 +79,7 @@ def _regular_rule(g: Any, A: Any) -> Any:
     left = transpose(inverse)
     # c is <C, g>
     terms = np.multiply(g, np.multiply(d, left))
-    c = as_matrix(quiet(np.add.reduce, np.sum, terms, axis=(-2, -1)))
+    c = as_matrix(summed(terms, axis=(-2, -1)))
     return np.subtract(np.multiply(c, left), np.multiply(d, np.matmul(left, np.matmul(transpose(g), left))))
 
 

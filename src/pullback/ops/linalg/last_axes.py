@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...table.operands import data_of
-from ...tensor.arrays import quiet
+from ...tensor.adding import summed
 
 
 def is_complex(x: Any) -> bool:
@@ -56,7 +56,7 @@ def identity(n: int) -> np.ndarray[Any, Any]:
 
 def diagonal_of(x: Any) -> Any:
     """The diagonal of square matrices, as vectors."""
-    return quiet(np.add.reduce, np.sum, np.where(identity(np.shape(x)[-1]), x, 0), axis=-1)
+    return summed(np.where(identity(np.shape(x)[-1]), x, 0), axis=-1)
 
 
 def diagonal_matrix(v: Any) -> Any:

@@ -17,7 +17,7 @@ from ...table.operands import check_matrix, check_same_dtype, data_of
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
-from ...tensor.arrays import quiet
+from ...tensor.adding import summed
 from ...tensor.tensor import Tensor
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
@@ -229,7 +229,7 @@ def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
     solution, rank = np.matmul(adjoint(vh), coordinates), keep.sum(-1)
     residuals = np.empty((0,), s.dtype)
     if squares and m > n and np.all(rank == n):
-        residuals = quiet(np.add.reduce, np.sum, np.square(np.abs(B - np.matmul(A, solution))), axis=-2)
+        residuals = summed(np.square(np.abs(B - np.matmul(A, solution))), axis=-2)
     return LstsqResult(solution, residuals, rank, s)
 
 
@@ -313,7 +313,7 @@ def lstsq(
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks.
 
     Returns a named tuple of ``solution``, ``residuals`` (empty if a matrix has dependent columns, or driver is "gelsy",
-    the default), ``rank`` (empty for "gels") and ``singular_values`` (empty but for "gelsd" and "gelss"). All drivers
+    the default), ``rank`` (empty for "gels") and ``singular_values`` (empty except for "gelsd", "gelss"). All drivers
     compute with singular values; those up to `rcond` times the largest count as 0. B may be a vector.
 
     >>> import pullback

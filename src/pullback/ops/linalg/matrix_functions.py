@@ -104,7 +104,9 @@ def matrix_exp(A: Any) -> Any:
     tensor([[1., 1.],
             [0., 1.]])
     """
-    check_matrix("linalg.matrix_exp", A, square=True)
+    check_matrix("linalg.matrix_exp", A, square=True, half=True)
+    if A.dtype.char == "e":
+        return kernels.exponential(A.astype(np.float32)).astype(A.dtype)
     return kernels.exponential(A)
 
 
@@ -215,6 +217,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 @composite(
     home="linalg",
+    narrow="",
     numpy={
         np.linalg.diagonal: lambda x, *, offset=0: diagonal(x, offset=offset),
         np.linalg.matrix_transpose: transpose,

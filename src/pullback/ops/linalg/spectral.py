@@ -42,7 +42,7 @@ def _differences(values: Any) -> Any:
 
 
 def _check_vanishing(change: Any, name: str, what: str) -> None:
-    """Refuse the change of a loss with the choice of vectors, where that is not 0."""
+    """Refuse a loss that changes with the choice of the vectors."""
     if change.size and np.max(np.abs(change)) > 1e-2:
         raise RuntimeError(
             f"{name}: {what}. The specified loss function depends on this choice: it is ill-defined.\n"

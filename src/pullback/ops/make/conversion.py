@@ -94,6 +94,7 @@ def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
     method=False,
     batch=by(_same_order),
     narrow="itself",
+    contiguous=False,
     input=lambda g: g,
     numpy={np.astype: lambda x, dtype, *, copy=True: to(x, dtype, copy=copy)} if hasattr(np, "astype") else {},
 )

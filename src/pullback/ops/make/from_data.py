@@ -69,7 +69,7 @@ def _plain(data: Any, found: set[Any]) -> Any:
         found.add(data._data.dtype)
         return data.item()
     if isinstance(data, (np.ndarray, np.generic)):
-        found.add(_checked(np.asarray(data)).dtype)
+        found.add(dtypes.known(np.asarray(data)).dtype)
         return data
     if not _is_sequence(data):
         found.add(type(data))
@@ -199,25 +199,11 @@ def fitting(given: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[An
 # Arrays ---------------------------------------------------------------------------------------------------------------
 
 
-def _checked(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array, if tensors can have its dtype; else an error."""
-    if array.dtype.isnative and dtypes.is_known(array.dtype):
-        return array
-    raise (TypeError if array.dtype.isnative else ValueError)(
-        errors.message(
-            "can't convert the array",
-            expected="one of bool, integer, floating point or complex native dtype",
-            found=str(array.dtype),
-            do="convert it with astype() first",
-        )
-    )
-
-
 def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """A new array from numbers, nested sequences or arrays, of the dtype torch would give it."""
     if not isinstance(data, (np.ndarray, np.generic)):
         return _from_numbers(data, dtype)
-    array = _checked(np.asarray(data))
+    array = dtypes.known(np.asarray(data))
     wanted = array.dtype if dtype is None else dtypes.to_numpy(dtype)
     return np.array(array) if array.dtype == wanted else cast(array, wanted)
 
@@ -303,7 +289,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return wrap(_checked(ndarray))
+    return wrap(dtypes.known(ndarray))
 
 
 # Buffers, and other libraries' tensors --------------------------------------------------------------------------------

@@ -336,7 +336,7 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
     >>> pullback.arange(1, 2, 0.25)
     tensor([1.0000, 1.2500, 1.5000, 1.7500])
     """
-    if len(bounds) == 1 and type(bounds[0]) is int and bounds[0] >= 0 and dtype is None and not named:
+    if len(bounds) == 1 and type(bounds[0]) is int and 0 <= bounds[0] < 2**40 and dtype is None and not named:
         return np.arange(bounds[0], dtype=np.int64)
     only_end = len(bounds) == 1 and "end" not in named
     values = dict(zip(("start", "end", "step"), (0, *bounds) if only_end else bounds, strict=False))
@@ -348,6 +348,15 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
     start, end, step = (_bound("arange", values.get(n, d)) for n, d in (("start", 0), ("end", None), ("step", 1)))
     _check_bounds("arange", start, end, step)
     integral = all(isinstance(v, int) for v in (start, end, step))
+    for value in (start, end, step):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise RuntimeError(
+                errors.message(
+                    "arange(): value cannot be converted to type int64_t without overflow",
+                    found=str(value),
+                    do="pass a floating point number",
+                )
+            )
     found = np.dtype(np.int64) if integral and dtype is None else or_default(dtype)
     _check_kind("arange", found, "bc")
     if found.kind in "iu" and not int(step):

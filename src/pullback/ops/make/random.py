@@ -176,9 +176,13 @@ def fork_rng(
         return
     before = get_rng_state()
     try:
-        yield
-    finally:
+        try:
+            yield
+        finally:
+            set_rng_state(before)
+    except BaseException:  # an interrupt may have come as it was put back
         set_rng_state(before)
+        raise
 
 
 # The one place where random numbers are drawn -------------------------------------------------------------------------

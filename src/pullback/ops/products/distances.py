@@ -14,7 +14,8 @@ from ... import errors
 from ...table.entry import composite, linear, special
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, inf
-from ...tensor.arrays import quiet
+from ...tensor import adding
+from ...tensor.adding import summed
 from ...tensor.tensor import Tensor
 from ..shape.joining import cat
 
@@ -30,9 +31,8 @@ _MODES = (
 @linear(
     method=False,
     batch="leading",
-    # einsum is several times faster than sum where the last axis is short
-    x1=lambda g: np.einsum("...jm->...m", g),
-    x2=lambda g: np.negative(np.einsum("...ijm->...jm", g)),
+    x1=lambda g: _in_rows("...jm->...m", g, -2),
+    x2=lambda g: np.negative(_in_rows("...ijm->...jm", g, -3)),
 )
 def _differences(x1: Any, x2: Any) -> Any:
     """The differences of every row of `x1` and every row of `x2`."""
@@ -62,20 +62,25 @@ def _length_rule(g: Any, input: Any, out: Any, p: float) -> Any:
 def _length(input: Any, p: float) -> Any:
     """The p-norm over the last axis; where it has no gradient, it gets torch's gradient of distances."""
     if p == 2:
-        return np.sqrt(np.einsum("...i,...i->...", input, input))
+        return np.sqrt(_in_rows("...i->...", np.square(input), -1))
     size = np.abs(input)
     if p == inf:
         return size.max(-1, initial=0)
     if p in (0, 1):
-        return np.einsum("...i->...", size if p else (size != 0).astype(size.dtype))
-    return np.power(np.einsum("...i->...", np.power(size, p)), 1 / p)
+        return _in_rows("...i->...", size if p else (size != 0).astype(size.dtype), -1)
+    return np.power(_in_rows("...i->...", np.power(size, p), -1), 1 / p)
+
+
+def _in_rows(spelled: str, x: Any, axis: int) -> Any:
+    """The sum over an axis; over a short one as einsum spells it, which is several times faster there."""
+    return np.einsum(spelled, x) if np.shape(x)[axis] <= adding.FEW else summed(x, axis)
 
 
 def _pulled(g: Any, x: Any, y: Any, out: Any) -> Any:
     """``sum_j g_ij (x_i - y_j) / d_ij``, without the points at distance 0."""
     zero = np.equal(plain(out), 0)
     share = np.where(zero, 0, np.true_divide(g, np.where(zero, 1, out)))
-    total = quiet(np.add.reduce, np.sum, share, axis=-1, keepdims=True)
+    total = summed(share, axis=-1, keepdims=True)
     return np.subtract(np.multiply(total, x), np.matmul(share, y))
 
 
@@ -86,7 +91,7 @@ def _pulled(g: Any, x: Any, y: Any, out: Any) -> Any:
     x2=lambda g, x1, x2, out: _pulled(np.swapaxes(g, -1, -2), x2, x1, np.swapaxes(out, -1, -2)),
 )
 def _euclidean_by_products(x1: Any, x2: Any) -> Any:
-    squares = [np.add.reduce(np.square(x), axis=-1) for x in (x1, x2)]
+    squares = [summed(np.square(x), -1) for x in (x1, x2)]
     found = squares[0][..., :, None] + squares[1][..., None, :]
     found -= 2 * np.matmul(x1, np.swapaxes(x2, -1, -2))
     return np.sqrt(np.maximum(found, 0))

@@ -503,4 +503,6 @@ def _operator(self: Tensor, other: Any) -> Any:
 
 @method("__rmatmul__")
 def _reflected(self: Tensor, other: Any) -> Any:
+    if isinstance(other, Tensor):
+        return matmul(other, self)
     return matmul(wrap(other), self) if isinstance(other, np.ndarray) else NotImplemented

@@ -15,6 +15,7 @@ from ... import errors
 from ...table.entry import composite, constant, linear, special
 from ...table.results import result_type
 from ...table.samples import A, Differs, S, Sample, V, index, nan
+from ...tensor.adding import summed
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import reshape
 from ..shape.splitting import unbind
@@ -106,8 +107,8 @@ def _bin_edges_rule(g: Any, input: Any, bins: Any) -> Any:
         return np.zeros_like(input)
     # the edges lie between the smallest element and the largest, in fixed proportions
     part = np.linspace(0, 1, bins + 1)
-    low = shared_rule(np.sum(np.multiply(g, 1 - part)), input, np.min(input), None, False)
-    return np.add(low, shared_rule(np.sum(np.multiply(g, part)), input, np.max(input), None, False))
+    low = shared_rule(summed(np.multiply(g, 1 - part)), input, np.min(input), None, False)
+    return np.add(low, shared_rule(summed(np.multiply(g, part)), input, np.max(input), None, False))
 
 
 @special(method=False, input=_bin_edges_rule)

@@ -81,7 +81,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     parts = [part for part in (prepend, input, append) if part is not None]
     if n and len(parts) > 1:
         input = cat(parts, axis)
-    for _ in range(n):
+    for _ in range(min(n, input._data.shape[axis])):  # then there is nothing left
         ahead, behind = _cut(input, axis, 1, None), _cut(input, axis, None, -1)
         input = np.not_equal(ahead, behind) if input._data.dtype.kind == "b" else ahead - behind  # type: ignore[assignment]
     return input if n else input.clone()
@@ -245,12 +245,11 @@ def _integrand(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Tensor,
     axis = wrap_axis(dim, y._data.ndim)
     if y._data.dtype.kind == "b":
         raise RuntimeError(errors.message(f"{name}()", expected="numbers", found=errors.describe(y)))
-    fits = x is None or (x._data.shape == (y._data.shape[axis],) if x._data.ndim == 1 else x._data.ndim == y._data.ndim)
-    if not fits:
+    if x is not None and x._data.ndim == 1 and x._data.shape != (y._data.shape[axis],):
         raise RuntimeError(
             errors.message(
                 f"{name}(): There must be one `x` value for each sample point",
-                expected=f"{y._data.shape[axis]} of them, or x with the dimensions of y",
+                expected=f"{y._data.shape[axis]} of them, or x with several dimensions, which are those of y",
                 found=errors.describe(x),
             )
         )
@@ -262,7 +261,10 @@ def _strips(y: Tensor, x: Any, dx: Any, axis: int) -> Tensor:
     pairs = _cut(y, axis, 1, None) + _cut(y, axis, None, -1)
     if x is None:
         return pairs * (0.5 * (1 if dx is None else dx))
-    return pairs * (widths(x, y._data.ndim, axis) if x._data.ndim == 1 else diff(x, 1, axis)) / 2
+    if x._data.ndim == 1:
+        return pairs * widths(x, y._data.ndim, axis) / 2
+    missing = y._data.ndim - x._data.ndim
+    return pairs * diff(x.reshape((1,) * missing + x._data.shape) if missing > 0 else x, 1, axis) / 2
 
 
 def _strip_samples() -> list[Sample]:
@@ -276,6 +278,10 @@ def _strip_samples() -> list[Sample]:
         S(A(2, 3), A(2, dtype="float64"), dim=0),
         S(A(2, 3), A(2, 3, dtype="float64"), dim=0),
         S(A(3), V([0, 1, 3], "int64")),
+        S(A(2, 3, 2), A(3, 2, dtype="float64"), dim=1),
+        S(A(2, 3), A(1, 3, dtype="float64")),
+        S(A(1, 3), A(2, 3, dtype="float64")),
+        S(A(2, 1), A(2, 3, dtype="float64"), dim=0),
         S(A(3, 2, layout="T"), dim=-1),
         S(A(2, 3, layout="step")),
         S(A(1)),

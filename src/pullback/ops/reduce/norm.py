@@ -16,7 +16,8 @@ from ...table.entry import TABLE, composite, special
 from ...table.nodes import dims_of
 from ...table.operands import plain, somewhere
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, whole
-from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis
+from ...tensor.adding import summed
+from ...tensor.arrays import insert_axes, wrap_axes, wrap_axis
 from ...tensor.dtypes import to_numpy
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import sign, where
@@ -26,7 +27,7 @@ from .sums import sum
 
 
 def _total(input: Any, dim: Any, keepdim: bool) -> Any:
-    return quiet(np.add.reduce, np.sum, input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+    return summed(input, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
 
 
 def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:

@@ -16,7 +16,8 @@ from ...kernels.positions import along
 from ...table.calls import on
 from ...table.entry import linear
 from ...table.op import Op
-from ...tensor.arrays import insert_axes, places_along, summing, taken_along, wrap_axis
+from ...tensor.adding import summing
+from ...tensor.arrays import insert_axes, places_along, taken_along, wrap_axis
 
 
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

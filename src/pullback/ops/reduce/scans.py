@@ -18,10 +18,10 @@ from ...table.entry import linear, special
 from ...table.op import Op
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
-from ...tensor.arrays import summing, wrap_axis
+from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, refuse_unordered, repeated_rule
-from .sums import accumulator, cast_first, products, running
+from .sums import accumulator, cast_first, exact, products, running
 
 CummaxResult = result_type("cummax", "values", "indices")
 CumminResult = result_type("cummin", "values", "indices")
@@ -48,7 +48,16 @@ def _refused() -> list[Sample]:
         S(A(2, 3)),
         S([1.0], 0),
         S(A(2), 0, nonsense=1),
+        S(A(2), 0, dtype=D("bool")),
     ]
+
+
+def _refuse_bool(name: str, input: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse a running sum or product of bools. A number has none: it is only converted."""
+    if dtype.kind == "b" and input.ndim:
+        raise NotImplementedError(
+            errors.message(f"{name}(): not implemented for 'Bool'", expected="a dtype of numbers", found="dtype=bool")
+        )
 
 
 # Sums -----------------------------------------------------------------------------------------------------------------
@@ -82,6 +91,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """
     axis = wrap_axis(dim, input.ndim)
     found = accumulator(input, dtype)
+    _refuse_bool("cumsum", input, found)
     return running(np.add, input, axis, found) if input.ndim else np.array(input, dtype=found)
 
 
@@ -141,7 +151,9 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
 
 
 def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
-    return cast_first("cumprod", input, dtype), dim
+    found = cast_first("cumprod", input, dtype)
+    _refuse_bool("cumprod", found, found._data.dtype)
+    return found, dim
 
 
 @special(
@@ -223,6 +235,7 @@ def _logcumsumexp_rule(g: Any, input: Any, out: Any, dim: Any) -> Any:
         return np.multiply(g, np.exp(np.subtract(input, out)))
     axis = wrap_axis(dim, len(shape))
     lead = (slice(None),) * axis
+    input, out = exact(input), exact(out)  # the falls are small differences, and their exponentials are multiplied
     falls = np.subtract(out[(*lead, slice(None, -1))], out[(*lead, slice(1, None))])
     decay = np.concatenate([np.exp(falls), np.zeros_like(out[(*lead, slice(0, 1))])], axis=axis)
     later = on(_recurrence, g, decay, axis, True)
@@ -263,8 +276,7 @@ def logcumsumexp(input: Any, dim: int) -> Any:
     if not input.ndim:
         return np.array(input)
     if input.dtype.kind in "fV":
-        found = np.logaddexp.accumulate(input, axis=axis, dtype=summing(input.dtype))
-        return found.astype(input.dtype, copy=False)
+        return running(np.logaddexp, input, axis)
     found = np.array(np.moveaxis(input, axis, 0))
     step = 1
     while step < len(found):

@@ -118,8 +118,8 @@ def msort(input: Tensor) -> Tensor:
 # The largest ----------------------------------------------------------------------------------------------------------
 
 
-_LONG, _TIMES = 256, 64  # rows as long as this, and so many times as long as what is sought, are searched by blocks
-_SHORTEST = 16  # of these blocks
+_LONG, _TIMES = 256, 64  # rows of this length, and this many times as long as k, are searched by blocks
+_SHORTEST = 16  # the length of the shortest block
 
 
 def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:

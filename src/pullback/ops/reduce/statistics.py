@@ -19,7 +19,8 @@ from ...table.nodes import dims_of
 from ...table.operands import number_of, plain
 from ...table.samples import EMPTY, NO_DIM, A, Differs, S, Sample, V, along, index, inf, nan, whole
 from ...tensor import dtypes
-from ...tensor.arrays import insert_axes, quiet, wrap_axes
+from ...tensor.adding import summed
+from ...tensor.arrays import insert_axes, wrap_axes
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..make.conversion import to
@@ -34,7 +35,7 @@ def _size(shape: Any, axes: Any) -> int:
 
 
 def _total(input: Any, axes: Any, keepdim: bool) -> Any:
-    return quiet(np.add.reduce, np.sum, input, axis=axes, keepdims=keepdim)
+    return summed(input, axis=axes, keepdims=keepdim)
 
 
 def _mean(input: Any, axes: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
+from ...table.calls import on
 from ...table.checks import Titled
 from ...table.entry import composite, constant, linear, special
 from ...table.nodes import OpNode, dims_of
@@ -16,9 +17,10 @@ from ...table.op import Op
 from ...table.operands import plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
-from ...tensor.arrays import insert_axes, quiet, summing, wrap_axes
+from ...tensor.adding import summed, summing
+from ...tensor.arrays import insert_axes, wrap_axes
 from ...tensor.tensor import Tensor
-from ..make.conversion import to
+from ..make.conversion import to, to_copy
 
 _LARGEST_HALF = 65504  # the largest float16
 _LONG = 256  # rows at least this long are processed one by one, or folded in halves
@@ -31,17 +33,11 @@ def accumulator(input: Any, dtype: Any) -> Any:
     return np.dtype(np.int64) if input.dtype.kind in "biu" else input.dtype
 
 
-_add_up: Any = np.add.reduce  # Any: its declared type takes no positional arguments
-
-
 def _total(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     axes = None if dim is None else wrap_axes(dim, input.ndim)
-    if type(input) is np.ndarray:  # as in `quiet`, with positional arguments, which are faster
-        wanted = accumulator(input, dtype)
-        if wanted.char == "e":
-            return _add_up(input, axes, summing(wanted), None, keepdim).astype(wanted)
-        return _add_up(input, axes, wanted, None, keepdim)
-    return np.sum(input, axis=axes, keepdims=keepdim, dtype=accumulator(input, dtype))
+    if dtype is not None or input.dtype.kind not in "fc":
+        dtype = accumulator(input, dtype)
+    return summed(input, axes, keepdim, dtype)
 
 
 def _along(node: OpNode) -> int:
@@ -229,7 +225,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
         input = input.astype(dtypes.default())
     best: Any = np.maximum.reduce(np.real(input), axis=axes, keepdims=True, initial=-np.inf)
     best = np.where(np.isfinite(best), best, 0)
-    total = np.log(quiet(np.add.reduce, np.sum, np.exp(input - best), axis=axes, keepdims=keepdim))
+    total = np.log(summed(np.exp(input - best), axis=axes, keepdims=keepdim))
     return total + np.reshape(best, np.shape(total))
 
 
@@ -243,23 +239,35 @@ def cast_first(name: str, input: Tensor, dtype: Any) -> Tensor:
     return to(input, accumulator(input._data, dtype))
 
 
+_RUNNING = {"e": np.dtype("f"), "f": np.dtype("d"), "F": np.dtype("D")}
+"""The dtypes that running sums and products are formed in, as torch does: errors add up from element to element."""
+
+
 def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
     """``ufunc.accumulate``, a whole row at a time where rows are contiguous: NumPy's own goes element by element.
 
     >>> running(np.add, np.ones((3, 2)), 0)[-1]
     array([3., 3.])
     """
-    rows, dtype = np.moveaxis(values, axis, 0), dtype or values.dtype
-    if dtype.char == "e":
-        return running(ufunc, values, axis, summing(dtype)).astype(dtype)
+    dtype = dtype or values.dtype
+    wide: Any = dtype if ufunc in (np.maximum, np.minimum) else _RUNNING.get(dtype.char, dtype)
+    rows = np.moveaxis(values, axis, 0)
     if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
-        return ufunc.accumulate(values, axis=axis, dtype=dtype)
+        return ufunc.accumulate(values, axis=axis, dtype=wide).astype(dtype, copy=False)
     out = np.empty(values.shape, dtype)
     into = np.moveaxis(out, axis, 0)
-    into[:1] = rows[:1]
-    for before, row, here in zip(into[:-1], rows[1:].astype(out.dtype, copy=False), into[1:], strict=True):
-        ufunc(before, row, out=here)
+    so_far = rows[:1].astype(wide)
+    into[:1] = so_far
+    for row, here in zip(rows[1:], into[1:], strict=True):
+        ufunc(so_far[0], row, out=so_far[0])
+        here[...] = so_far[0]
     return out
+
+
+def exact(value: Any) -> Any:
+    """A value of floating point or complex numbers in the dtype that running sums of it are formed in."""
+    wanted = _RUNNING.get(plain(value).dtype.char)
+    return value if wanted is None else on(to_copy, value, wanted)
 
 
 def products(values: Any, axis: int) -> Any:

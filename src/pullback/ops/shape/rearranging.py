@@ -13,7 +13,8 @@ from ...table.calls import apply, on
 from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
-from ...tensor.arrays import own_axis, sizes, wrap_axes, wrap_axis
+from ...tensor.adding import summed
+from ...tensor.arrays import own_axis, refuse_size, sizes, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
 from .reshape import clone, flatten
@@ -28,6 +29,7 @@ def _check_flip(input: Tensor, dims: Any, *more: Any) -> Any:
 
 
 @linear(
+    contiguous=False,
     checks=_check_flip,
     batch=by(_flip_all),
     numbers="dims",
@@ -181,7 +183,7 @@ def _numpy_roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
 def _repeat_rule(g: Any, input_shape: Any, repeats: Any) -> Any:
     shape = (1,) * (len(repeats) - len(input_shape)) + tuple(input_shape)
     pairs = [n for pair in zip(repeats, shape, strict=True) for n in pair]
-    return np.sum(np.reshape(g, pairs), axis=tuple(range(0, len(pairs), 2)))
+    return summed(np.reshape(g, pairs), axis=tuple(range(0, len(pairs), 2)))
 
 
 def _repeat_all(full: Any, repeats: Any) -> Any:
@@ -226,6 +228,7 @@ def repeat(input: Any, repeats: Any) -> Any:
         )
     if min(repeats, default=0) < 0:
         raise RuntimeError(errors.message("repeat()", expected="no negative number", found=str(list(repeats))))
+    refuse_size([n * max(m, 1) for n, m in zip(repeats, (1,) * (len(repeats) - input.ndim) + input.shape, strict=True)])
     return np.array(np.tile(input, repeats))
 
 
@@ -255,7 +258,7 @@ def _each_rule(g: Any, input_shape: Any, repeats: Any, dim: Any) -> Any:
     apart, lead = np.reshape(g, shape), (slice(None),) * (dim + 1)
     if 0 < repeats <= _FEW:  # NumPy is slow to sum along a short axis
         return functools.reduce(np.add, [apart[(*lead, i)] for i in range(repeats)])
-    return np.sum(apart, axis=dim + 1)
+    return summed(apart, axis=dim + 1)
 
 
 @linear(method=False, batch=by(lambda full, repeats, dim: (repeats, dim + 1)), input=_each_rule)

@@ -21,7 +21,7 @@ from ...table.samples import unary as unary_samples
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, own_axis, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
 from ...tensor.memory import Size, same_memory
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Lifted, Tensor, wrap
 from ..make.conversion import contiguous_format, laid_out, order_of, preserve_format, view_as_dtype
 
 
@@ -510,6 +510,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 @linear(
+    contiguous=False,
     input=lambda g: g,
     batch=_cloned_batch,
     symbolic=lambda out, input, **layout: input,
@@ -526,6 +527,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     name="_contiguous",
     method=False,
     node="CloneBackward0",
+    contiguous=False,
     batch="leading",
     symbolic=lambda out, input: input,
     input=lambda g: g,
@@ -534,11 +536,19 @@ def copied_in_order(input: Any) -> Any:
     return np.array(input, order="C")
 
 
+def _lies_in_order(t: Tensor) -> bool:
+    """Whether a tensor is contiguous; one of a transform, whether its values inside are, with the batch in front."""
+    if not isinstance(t, Lifted):
+        return t.is_contiguous()
+    inside = t._data.inside
+    return t.is_contiguous() if inside is None else _lies_in_order(inside)
+
+
 @composite(function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     if memory_format is None or memory_format is contiguous_format:
-        return input if input.is_contiguous() else copied_in_order(input)
+        return input if _lies_in_order(input) else copied_in_order(input)
     if input.is_contiguous(memory_format):
         return input
     if memory_format is preserve_format:

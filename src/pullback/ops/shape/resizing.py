@@ -7,7 +7,6 @@ too small, the tensor first moves to larger memory, together with its base and i
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...table.entry import alias, method
 from ...table.writing import refuse_turn
-from ...tensor.arrays import sizes
+from ...tensor.arrays import refuse_size, sizes
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..make.conversion import (
@@ -82,8 +81,7 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
     _refuse(name, t)
     if min(shape, default=0) < 0:
         raise RuntimeError(errors.message(f"{name}()", expected="no negative size", found=str(list(shape))))
-    if math.prod(shape) * t._data.itemsize > sys.maxsize:
-        raise RuntimeError(f"{name}(): Storage size calculation overflowed with sizes={list(shape)}")
+    refuse_size(shape, t._data.itemsize)
     strides = _strides(name, shape, format or contiguous_format)
     if t._data.shape == shape and (format is None or t.stride() == strides):
         return t

@@ -23,6 +23,8 @@ from ...tensor.tensor import Lifted, Tensor
 from .reshape import clone
 from .slices import getitem
 
+_MOST_PIECES = 10**8  # more tensors than fit into memory
+
 
 def _cut(dim: int, part: Any) -> tuple[Any, ...]:
     """The index of a part along an axis."""
@@ -305,6 +307,10 @@ def tensor_split(
     if isinstance(cuts, int):
         if cuts < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
+        if cuts > _MOST_PIECES:
+            raise RuntimeError(
+                errors.message("tensor_split()", expected=f"at most {_MOST_PIECES} sections", found=str(cuts))
+            )
         return _pieces(input, [n // cuts + (i < n % cuts) for i in range(cuts)], axis, "")
     bounds = [slice(a, b) for a, b in pairwise((0, *cuts, n))]
     if all(0 <= a <= b <= n for a, b in pairwise((0, *cuts, n))):

@@ -152,7 +152,7 @@ def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometr
 
 def geometry_of(t: Tensor) -> Geometry:
     """The geometry of a tensor in its memory. A tensor of a transform is treated as contiguous."""
-    return (t.stride(), 0) if isinstance(t, Lifted) else _geometry(t._data, _memory(t._data))
+    return (t.stride(), t._data.offset()) if isinstance(t, Lifted) else _geometry(t._data, _memory(t._data))
 
 
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:

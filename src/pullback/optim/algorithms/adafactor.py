@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.adding import summed
 from ...tensor.dtypes import finfo
 from ...tensor.tensor import Tensor
 from ..elementwise import counter
-from ..optimizer import Group, Params
+from ..optimizer import Group, Params, Shapes
 from ..options import NOT_NEGATIVE, Domain, algorithm, check_option, check_options, number
 from ..sweep import Array
 from ..tensorwise import Tensorwise, wide, zeros_of
@@ -79,11 +80,20 @@ class Adafactor(Tensorwise):
             if one is not None:
                 check_option("Adafactor", f"eps[{i}]", one, NOT_NEGATIVE)
 
+    _all_at_once = True
+
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        shape = param._data.shape
+        if len(shape) > 1:
+            return {"step": (), "row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}
+        return {"step": (), "variance": shape}
+
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
         g = wide(grad._data)
         g = -g if group["maximize"] else g
         if not state:
-            _begin(p, state)
+            shapes: dict[str, Any] = dict(self._shapes(p, group))
+            state |= {name: counter(0.0) if name == "step" else zeros_of(p, shape) for name, shape in shapes.items()}
         state["step"]._data += 1
         t = float(state["step"]._data)
         rate, (eps1, eps2) = number(group["lr"]), group["eps"]
@@ -94,16 +104,6 @@ class Adafactor(Tensorwise):
         update = g / np.sqrt(np.maximum(_variance(g * g, state, t ** group["beta2_decay"], eps1), eps1 * eps1))
         step = alpha / max(1.0, _rms(update) / group["d"])
         p._data -= (step * update).astype(p._data.dtype)
-
-
-def _begin(p: Tensor, state: dict[str, Any]) -> None:
-    shape = p._data.shape
-    state["step"] = counter(0.0)
-    if len(shape) > 1:
-        state["row_var"] = zeros_of(p, (*shape[:-1], 1))
-        state["col_var"] = zeros_of(p, (*shape[:-2], 1, shape[-1]))
-    else:
-        state["variance"] = zeros_of(p, shape)
 
 
 def _variance(square: Array, state: dict[str, Any], weight: float, eps1: float) -> Array:
@@ -123,7 +123,7 @@ def _moved(mean: Array, target: Array, weight: float) -> Array:
 
 def _mean(x: Array, axis: int) -> Array:
     """The mean over an axis, which is kept with length 1; 0 if it is empty."""
-    found: Array = np.sum(x, axis=axis, keepdims=True) / max(x.shape[axis], 1)
+    found: Array = summed(x, axis, True) / max(x.shape[axis], 1)
     return found
 
 

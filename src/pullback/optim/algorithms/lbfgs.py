@@ -11,7 +11,7 @@ from ...autograd.grad_mode import no_grad
 from ...errors import message
 from ...tensor.tensor import Tensor, wrap
 from ..line_search import Point, strong_wolfe
-from ..optimizer import Group, Optimizer, Params
+from ..optimizer import Group, Optimizer, Params, Shapes
 from ..options import algorithm, check_options, number
 from ..sweep import Array
 
@@ -90,6 +90,20 @@ class LBFGS(Optimizer):
             )
         super().add_param_group(param_group)
 
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        n = sum(p._data.size * (2 if p._data.dtype.kind == "c" else 1) for p in group["params"])
+        numbers: Shapes = dict.fromkeys(("func_evals", "n_iter", "t", "prev_loss", "H_diag"), ())
+        return {**numbers, "d": (n,), "prev_flat_grad": (n,), "old_dirs": [(n,)], "old_stps": [(n,)], "ro": [()]}
+
+    def _check_state(self, kept: Any, param: Tensor, shapes: Shapes) -> None:
+        super()._check_state(kept, param, shapes)
+        if kept.get("n_iter"):  # else the first iteration makes the other entries
+            if missing := [name for name in shapes if kept.get(name) is None]:
+                raise self._unfit("the state of a parameter", f"the entries {list(shapes)}", f"no {missing[0]}")
+            lengths = [len(kept[name]) for name in ("old_dirs", "old_stps", "ro")]
+            if len(set(lengths)) > 1:
+                raise self._unfit("old_dirs, old_stps and ro", "lists of one length", f"the lengths {lengths}")
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Do up to `max_iter` iterations; return the loss at the point where they began.
 
@@ -154,9 +168,9 @@ class LBFGS(Optimizer):
         if state["n_iter"] == 1:
             state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": wrap(np.ones((), grad.dtype))}
             return -grad, float(min(1.0, 1.0 / np.abs(grad).sum())) * lr
-        self._remember(state, grad - state["prev_flat_grad"]._data, state["d"]._data * state["t"], group)
+        self._remember(state, grad - state["prev_flat_grad"]._data, state["d"]._data * float(state["t"]), group)
         pairs = [
-            (y._data, s._data, float(ro._data))
+            (y._data, s._data, float(ro))
             for y, s, ro in zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True)
         ]
         q = -grad
@@ -165,7 +179,7 @@ class LBFGS(Optimizer):
             weight = float(s @ q) * ro
             q -= weight * y
             weights.append(weight)
-        q *= float(state["H_diag"]._data)
+        q *= float(state["H_diag"])  # in a state that PyTorch saved it may be a number
         for y, s, ro in pairs:
             q += (weights.pop() - float(y @ q) * ro) * s
         return q, lr

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import message
 from ...tensor.tensor import Tensor
-from ..optimizer import Group, Params
+from ..optimizer import Group, Params, Shapes
 from ..options import algorithm, check_options, number
 from ..sweep import Array
 from ..tensorwise import Tensorwise, wide, zeros_of
@@ -97,6 +97,9 @@ class Muon(Tensorwise):
                     )
                 )
         return names, params
+
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        return {"momentum_buffer": param._data.shape}
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
         g = wide(grad._data)

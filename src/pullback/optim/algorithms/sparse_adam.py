@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import message
 from ...ops.sparse.coo import SparseTensor
 from ...tensor.tensor import Tensor
-from ..optimizer import Group, Params
+from ..optimizer import Group, Params, Shapes
 from ..options import Domain, algorithm, check_option, check_options, number
 from ..tensorwise import Tensorwise, zeros_of
 
@@ -81,6 +81,11 @@ class SparseAdam(Tensorwise):
             raise RuntimeError(
                 message("SparseAdam does not support dense gradients", do="use Adam, or embedding(..., sparse=True)")
             )
+
+    _all_at_once = True
+
+    def _shapes(self, param: Tensor, group: Group) -> Shapes:
+        return {"step": (), "exp_avg": param._data.shape, "exp_avg_sq": param._data.shape}
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
         if not state:

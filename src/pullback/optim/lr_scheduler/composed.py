@@ -53,9 +53,24 @@ class _Composed(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As in `LRScheduler`, with the states of the inner schedules."""
+        self._check_state(state_dict)
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
-        super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
+        vars(self).update({key: value for key, value in state_dict.items() if key != "_schedulers"})
+
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
+        inner = self._part(state, "_schedulers")
+        if len(inner) != len(self._schedulers):
+            raise ValueError(
+                message(
+                    f"{type(self).__name__}.load_state_dict()",
+                    expected=f"the states of {len(self._schedulers)} schedulers",
+                    found=str(len(inner)),
+                )
+            )
+        for scheduler, one in zip(self._schedulers, inner, strict=True):
+            scheduler._check_state(one)
 
 
 class SequentialLR(_Composed):

@@ -115,9 +115,4 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**restarts
         self.last_epoch = math.floor(epoch)
-        self._get_lr_called_within_step = True
-        try:
-            lrs = self.get_lr()
-        finally:
-            self._get_lr_called_within_step = False
-        self._set_lrs(lrs)
+        self._set_lrs(self._asked(self.get_lr))

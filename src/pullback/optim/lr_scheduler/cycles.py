@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import describe, message
 from ..optimizer import Group, Optimizer
-from .scheduler import LRScheduler, PerGroup, check_optimizer, per_group, saved_function, set_value
+from .scheduler import LRScheduler, PerGroup, check_function, check_optimizer, per_group, saved_function, set_value
 
 
 class _Cycle(LRScheduler):
@@ -16,6 +16,8 @@ class _Cycle(LRScheduler):
 
     cycle_momentum: bool
     use_beta1: bool
+
+    _per_group = ("base_lrs", "max_lrs", "base_momentums", "max_momentums")
 
     def _begin_momentum(
         self, optimizer: Optimizer, base: PerGroup, most: PerGroup, fresh: bool
@@ -141,9 +143,15 @@ class CyclicLR(_Cycle):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As in `LRScheduler`; the `scale_fn` stays, and a callable object takes over its attributes."""
-        super().load_state_dict({key: value for key, value in state_dict.items() if key != "_scale_fn_custom"})
+        self._check_state(state_dict)
+        vars(self).update({key: value for key, value in state_dict.items() if key != "_scale_fn_custom"})
         if state_dict["_scale_fn_custom"] is not None:
             vars(self._scale_fn_custom).update(state_dict["_scale_fn_custom"])
+
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
+        saved = self._part(state, "_scale_fn_custom")
+        check_function("CyclicLR.load_state_dict(): _scale_fn_custom", self._scale_fn_custom, saved)
 
 
 class OneCycleLR(_Cycle):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import describe, message
 from ..optimizer import Optimizer
-from .scheduler import LRScheduler, per_group, saved_function, values_of
+from .scheduler import LRScheduler, check_function, per_group, saved_function, values_of
 
 Lambda = Callable[[int], float]
 
@@ -233,6 +233,8 @@ class PolynomialLR(_Factor):
 class _Lambdas(LRScheduler):
     """A schedule that is a function of the epoch for each group."""
 
+    _per_group = ("base_lrs", "lr_lambdas")
+
     def __init__(self, optimizer: Optimizer, lr_lambda: Lambda | Sequence[Lambda], last_epoch: int = -1) -> None:
         who = type(self).__name__
         self.lr_lambdas: list[Lambda] = per_group(who, "lr_lambda", lr_lambda, optimizer)
@@ -249,10 +251,16 @@ class _Lambdas(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As in `LRScheduler`; the functions stay, and callable objects take over their attributes."""
-        super().load_state_dict({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
+        self._check_state(state_dict)
+        vars(self).update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
         for one, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if saved is not None:
                 vars(one).update(saved)
+
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
+        for i, (one, saved) in enumerate(zip(self.lr_lambdas, self._part(state, "lr_lambdas"), strict=True)):
+            check_function(f"{type(self).__name__}.load_state_dict(): lr_lambdas[{i}]", one, saved)
 
 
 class LambdaLR(_Lambdas):

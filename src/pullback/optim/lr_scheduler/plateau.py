@@ -35,6 +35,9 @@ class ReduceLROnPlateau(LRScheduler):
     [1.0, 1.0, 1.0, 0.5, 0.5]
     """
 
+    _per_group = ()  # `step` makes them fit
+    _optional = ("default_min_lr",)
+
     def __init__(
         self,
         optimizer: Optimizer,

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
+from typing import Any, ClassVar
 
 from ... import errors
 from ...errors import describe, message
+from ...tensor.modes import within
 from ...tensor.tensor import Tensor
 from ..optimizer import Group, Optimizer
 from ..options import number
 
 PerGroup = float | Sequence[float]
 """One value for all groups, or one for each."""
+
+_KINDS: dict[Any, str] = {Number: "a number", str: "a str", (list, tuple): "a list", Mapping: "a dict"}
+"""The kinds of attributes, which a saved state may not change, in words."""
 
 
 class LRScheduler:
@@ -42,6 +47,11 @@ class LRScheduler:
     >>> lrs
     [1.0, 0.5, 0.25]
     """
+
+    _per_group: ClassVar[tuple[str, ...]] = ("base_lrs",)
+    """The attributes that are lists of a value for each group."""
+    _optional: ClassVar[tuple[str, ...]] = ()
+    """The attributes that may be None."""
 
     optimizer: Optimizer
     last_epoch: int
@@ -75,11 +85,7 @@ class LRScheduler:
     def _initial_step(self) -> None:
         """Set the learning rates of the first epoch."""
         self._step_count = 0
-        self._is_initial = True
-        try:
-            self.step()
-        finally:
-            self._is_initial = False
+        within(self, {"_is_initial": True}, self.step)
 
     def get_last_lr(self) -> list[Any]:
         """The learning rate of each group that this schedule set last."""
@@ -117,12 +123,11 @@ class LRScheduler:
         """Set the learning rates of the next epoch, or of `epoch`."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed_form = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
-        self._get_lr_called_within_step = True
-        try:
-            lrs = self.get_lr() if closed_form is None else closed_form()
-        finally:
-            self._get_lr_called_within_step = False
-        self._set_lrs(lrs)
+        self._set_lrs(self._asked(self.get_lr if closed_form is None else closed_form))
+
+    def _asked(self, rates: Callable[[], list[Any]]) -> list[Any]:
+        """The rates of the epoch, asked for by `step`."""
+        return within(self, {"_get_lr_called_within_step": True}, rates)
 
     def _set_lrs(self, lrs: list[Any]) -> None:
         for group, lr in zip(self.optimizer.param_groups, lrs, strict=True):
@@ -134,8 +139,43 @@ class LRScheduler:
         return {key: value for key, value in vars(self).items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` returned. The groups' learning rates come with the optimiser's own state."""
+        """Take over what `state_dict` returned. The groups' learning rates come with the optimiser's own state.
+
+        Raises `TypeError` for anything but a dict, and for a value of another kind than the present one; `KeyError` and
+        `ValueError` for a state that is not of such a schedule, of as many groups. Nothing has changed then.
+        """
+        self._check_state(state_dict)
         vars(self).update(state_dict)
+
+    def _check_state(self, state: Any) -> None:
+        """Refuse a state that this schedule cannot go on from, before any of it is taken over."""
+        who = f"{type(self).__name__}.load_state_dict()"
+        if not isinstance(state, Mapping):
+            raise TypeError(message(who, expected="the dict that state_dict() returned", found=describe(state)))
+        for name, value in state.items():
+            present = vars(self).get(name)
+            kind = next((kind for kind in _KINDS if isinstance(present, kind)), None)
+            if kind is None or (value is None and name in self._optional):
+                continue
+            fits = isinstance(value, kind) or (kind is Number and isinstance(value, Tensor))
+            if not fits:
+                raise TypeError(message(f"{who}: {name}", expected=_KINDS[kind], found=describe(value)))
+            if name in self._per_group and len(value) != len(self.optimizer.param_groups):
+                raise ValueError(
+                    message(
+                        f"{who}: {name}",
+                        expected=f"a value for each of the {len(self.optimizer.param_groups)} groups",
+                        found=str(value),
+                        do="build the schedule for an optimiser with the same groups as the saved one",
+                    )
+                )
+
+    def _part(self, state: Any, name: str) -> Any:
+        """An entry that the state of this schedule always has."""
+        if name not in state:
+            found = f"the keys {list(state)}"
+            raise KeyError(message(f"{type(self).__name__}.load_state_dict()", expected=f"{name!r}", found=found))
+        return state[name]
 
 
 class _LRScheduler(LRScheduler):
@@ -195,6 +235,13 @@ def per_group(who: str, name: str, value: Any, optimizer: Optimizer) -> list[Any
             )
         )
     return [copied(one) for one in value]
+
+
+def check_function(who: str, function: Any, saved: Any) -> None:
+    """Refuse what `saved_function` cannot have returned for this function."""
+    if saved is not None and not (isinstance(saved, Mapping) and hasattr(function, "__dict__")):
+        expected = "None or a dict" if hasattr(function, "__dict__") else "None"
+        raise TypeError(message(who, expected=f"{expected} for {describe(function)}", found=describe(saved)))
 
 
 def saved_function(function: Callable[..., Any] | None) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from ...errors import message
 from ...nn import Module
 from ...nn.layers.normalization import _BatchNorm
 from ...tensor.dtypes import check_device
+from ...tensor.modes import ending
 from ...tensor.tensor import Tensor, wrap
 
 AvgFn = Callable[[Tensor, Tensor, Any], Tensor]
@@ -181,15 +182,19 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     if not norms:
         return
     momenta, was_training = [norm.momentum for norm in norms], model.training
-    model.train()
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None
-    try:
+
+    def recompute() -> None:
+        model.train()
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None
         for batch in loader:
             given = batch[0] if isinstance(batch, (list, tuple)) else batch
             model(given if device is None else given.to(device))
-    finally:
+
+    def put_back() -> None:
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         model.train(was_training)
+
+    ending(put_back, recompute)

@@ -201,6 +201,9 @@ def interpolate(
         )
     if mode == "area":
         return _AREA[rank - 3](input, tuple(sizes))
+    if input._data.dtype == np.uint8 and rank == 4 and mode in _SMOOTHING:  # computed exactly, and rounded
+        wide = interpolate(input.double(), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+        return (wide + 0.5).floor().clamp(0, 255).to(np.uint8)
     floating(name, input, also="u" * mode.startswith("nearest"))
     if mode == "lanczos" and (align_corners or not antialias):
         raise refuse(name, "antialias=True and no align_corners with mode='lanczos'", "other", error=ValueError)

@@ -209,7 +209,7 @@ def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
 
 
 def _spread_alone(padded: Array, y: Array, w: Array, form: _Form) -> None:
-    """Add what each channel of y spreads to padded images, where each channel is a group: it needs no columns."""
+    """Spread each channel of y over padded images, where each channel is a group: this needs no columns."""
     each = w.reshape(form.batch, 1, form.inputs, math.prod(form.kernel), *[1] * len(form.kernel))
     for k, (_, index) in enumerate(offsets(form.slide, form.kernel, form.places)):
         padded[index] += y * each[:, :, :, k]

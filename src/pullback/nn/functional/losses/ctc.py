@@ -21,6 +21,7 @@ from ....ops.reduce.picking import pick
 from ....table.entry import composite, special
 from ....table.operands import plain
 from ....table.samples import A, Differs, S, V
+from ....tensor.adding import summed
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, tensors
 from .reduction import chosen_reduction, reduced
@@ -87,7 +88,7 @@ def _rule(g: Any, input: Any, skips: Any, times: Any, lengths: Any, zero_infinit
 
 def _jvp(tangents: Any, input: Any, skips: Any, times: Any, lengths: Any, zero_infinity: Any) -> Any:
     found = _posteriors(input, skips, times, lengths, zero_infinity)
-    return np.negative(np.sum(np.multiply(tangents[0], found), axis=(0, 2)))
+    return np.negative(summed(np.multiply(tangents[0], found), axis=(0, 2)))
 
 
 @special(home="nn.functional", node="CtcLossBackward0", input=_rule, jvp=_jvp)

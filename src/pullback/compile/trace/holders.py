@@ -1,0 +1,294 @@
+"""Objects that hold other values and can change: their contents, and whether these are still the same.
+
+One function reads them all. So what a program is guarded by, what its trace must not change, and what a later
+derivative is computed from are the same values.
+"""
+
+from __future__ import annotations
+
+import collections
+import pickle
+import types
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
+"""What is part of a program by its value."""
+_RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+_BYTES = (bytearray, array)
+_LAZY = frozenset(
+    "__dict__ __weakref__ __doc__ __annotations__ __annotate__ __annotations_cache__ __slotnames__ _abc_impl".split()
+)
+"""Attributes of classes that Python itself sets when it likes."""
+
+
+def contents(holder: Any) -> dict[Any, Any] | None:
+    """What an object holds, by key, place or name; None if it is not known what it holds."""
+    if isinstance(holder, types.CellType):
+        return {"": content(holder)}
+    if isinstance(holder, dict):
+        return dict(dict.items(holder))
+    if isinstance(holder, (list, collections.deque)):
+        return dict(enumerate(holder))
+    if isinstance(holder, set):
+        return dict.fromkeys(holder)
+    if isinstance(holder, np.ndarray):
+        if holder.dtype.hasobject:
+            return dict(enumerate(holder.ravel()))
+        return {"": holder.tobytes(), ".shape": repr(holder.shape), ".dtype": repr(holder.dtype)}
+    if isinstance(holder, _BYTES):
+        return {"": bytes(holder)}
+    if isinstance(holder, _RANDOM):
+        return {"": pickle.dumps(_bits(holder).state)}
+    if isinstance(holder, type):
+        return {name: value for name, value in vars(holder).items() if name not in _LAZY}
+    if is_object(holder):
+        return {**{name: get(holder) for name, get in _slots(holder)}, **getattr(holder, "__dict__", {})}
+    return None
+
+
+def restore(holder: Any, before: dict[Any, Any]) -> None:
+    """Have it hold what it held before."""
+    if isinstance(holder, types.CellType):
+        holder.cell_contents = before[""]
+    elif isinstance(holder, (dict, set)):
+        holder.clear()
+        holder.update(before)
+    elif isinstance(holder, list):
+        holder[:] = before.values()
+    elif isinstance(holder, collections.deque):
+        holder.clear()
+        holder.extend(before.values())
+    elif isinstance(holder, np.ndarray):
+        values: Any = [*before.values()] if holder.dtype.hasobject else np.frombuffer(before[""], holder.dtype)
+        np.copyto(holder, np.array(values, holder.dtype).reshape(holder.shape))
+    elif isinstance(holder, _BYTES):
+        held: Any = holder
+        held[:] = bytearray(before[""]) if isinstance(holder, bytearray) else array(holder.typecode, before[""])
+    elif isinstance(holder, _RANDOM):
+        _bits(holder).state = pickle.loads(before[""])
+    else:
+        for name in contents(holder) or ():
+            if name not in before:
+                delattr(holder, name)
+        for name, value in before.items():
+            if getattr(holder, "__dict__", {}).get(name, holder) is not value:
+                _set(holder, name, value)
+
+
+def _set(holder: Any, name: str, value: Any) -> None:
+    if isinstance(holder, type):
+        type.__setattr__(holder, name, value)
+    elif name in dict(_slots(holder)):
+        object.__setattr__(holder, name, value)
+    else:
+        holder.__dict__[name] = value
+
+
+def _bits(generator: Any) -> Any:
+    if isinstance(generator, np.random.BitGenerator):
+        return generator
+    return generator._bit_generator if isinstance(generator, np.random.RandomState) else generator.bit_generator
+
+
+def _slots(holder: Any) -> Iterator[tuple[str, Any]]:
+    """The slots of an object that have a value, each with the function that reads it."""
+    for kind in type(holder).__mro__:
+        names = kind.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{kind.__name__.lstrip('_')}{name}"
+            member = kind.__dict__.get(name)
+            if isinstance(member, types.MemberDescriptorType):
+                try:
+                    member.__get__(holder)
+                except AttributeError:
+                    continue
+                yield name, member.__get__
+
+
+def content(cell: Any) -> Any:
+    """The value in a cell of a closure; None if it is not bound yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def is_object(value: Any) -> bool:
+    """Whether its attributes are looked into: an instance of a class written in Python, or a namespace."""
+    if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.generic)):
+        return False
+    if type(value) is types.SimpleNamespace:
+        return True
+    return type(value).__flags__ & (1 << 9) != 0 and (
+        hasattr(value, "__dict__") or any("__slots__" in vars(kind) for kind in type(value).__mro__)
+    )
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two numbers, strings and the like are the same: of one type, and of one sign where they are zero."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return isinstance(a, PLAIN) and (repr(a) == repr(b) if isinstance(a, (float, complex)) else a == b)
+
+
+def constant(value: Any) -> Any:
+    """A value as part of a signature: equal for equal values of one type, inside of other values as well."""
+    kind = type(value)
+    if kind is int or kind is str or kind is bool or value is None:
+        return (kind, value)
+    if isinstance(value, np.generic):
+        return (kind, value.dtype, repr(value))
+    if isinstance(value, complex):
+        return (kind, repr(value))
+    if isinstance(value, float):  # a NaN is like any other NaN, and the sign of a zero counts
+        return (kind, value if value and value == value else repr(value))
+    if isinstance(value, tuple):
+        return (kind, *map(constant, value))
+    if isinstance(value, frozenset):
+        return (kind, frozenset(map(constant, value)))
+    by_identity: Any = object.__eq__
+    if kind.__eq__ is by_identity or not is_object(value):
+        return (kind, value)
+    parts = (contents(value) or {}).items()
+    return (kind, value, *((name, constant(part)) for name, part in parts if part.__hash__ is not None))
+
+
+def same_contents(before: dict[Any, Any], now: dict[Any, Any] | None) -> bool:
+    """Whether an object holds the same as before, under the same names and in the same order."""
+    if now is None or len(before) != len(now):
+        return False
+    pairs = zip(before.items(), now.items(), strict=True)
+    return all((k is n or k == n) and (a is b or equal(a, b)) for (k, a), (n, b) in pairs)
+
+
+class Guards:
+    """Holders and names, as they were when they were added: `hold` says whether they are still so.
+
+    It is asked in every call. So what is compared, by identity, is written out as Python code with a line for each
+    holder; only where that finds a difference, numbers and the like are compared by value.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[int, dict[Any, Any]] = {}  # the contents of each holder, by its id
+        self.holders: list[Any] = []
+        self._types: list[type] = []  # of the holders
+        self._names: list[tuple[dict[str, Any], str, Any]] = []  # names in modules, and what they meant
+        self._slow: list[Any] = []  # holders that have to be read as a whole
+        self._compared: Any = None
+
+    def add(self, holder: Any) -> None:
+        """Guard what an object holds."""
+        if id(holder) in self.before:
+            return
+        found = contents(holder)
+        if found is not None:
+            self.before[id(holder)] = found
+            self._types.append(type(holder))
+            self.holders.append(holder)
+
+    def add_name(self, space: dict[str, Any], name: str) -> None:
+        """Guard a name in a module."""
+        self._names.append((space, name, space.get(name)))
+
+    def named(self, space: dict[str, Any], name: str) -> Any:
+        """What a name in a module meant when it was added; what it means now, if it was not."""
+        return next((value for known, held, value in self._names if known is space and held == name), space[name])
+
+    def settle(self) -> None:
+        """Write the comparison of everything that was added."""
+        text = _Comparison()
+        for space, name, _ in self._names:
+            text.add(f"{text.name(space)}.get({name!r}) is not {text.name(space.get(name))}")
+        self._slow = [holder for holder in self.holders if not text.add_holder(holder, self.before[id(holder)])]
+        self._compared = text.made()
+
+    def hold(self) -> bool:
+        """Whether everything is still the same."""
+        if self._compared() and (
+            not self._slow or all(same_contents(self.before[id(h)], contents(h)) for h in self._slow)
+        ):
+            return True
+        if self._types != [*map(type, self.holders)]:
+            return False
+        for space, name, value in self._names:
+            now = space.get(name)
+            if now is not value and not equal(now, value):
+                return False
+        if not all(same_contents(self.before[id(h)], contents(h)) for h in self.holders if not isinstance(h, _RANDOM)):
+            return False
+        self.settle()
+        return True
+
+
+class _Comparison:
+    """A function that compares, as it is being written."""
+
+    def __init__(self) -> None:
+        self._space: dict[str, Any] = {"__name__": "pullback.compile.generated"}
+        self._known: dict[int, str] = {}
+        self._lines: list[str] = []
+        self._empty: list[str] = []
+
+    def name(self, value: Any) -> str:
+        """A name for an object."""
+        found = self._known.get(id(value))
+        if found is None:
+            found = self._known[id(value)] = f"k{len(self._space)}"
+            self._space[found] = value  # and kept alive, so that no id is given to another object
+        return found
+
+    def add(self, *differences: str) -> None:
+        """A line: the guards do not hold if any of these expressions is true."""
+        self._lines.append(f"        if {' or '.join(differences)}: return False\n")
+
+    def add_holder(self, holder: Any, before: dict[Any, Any]) -> bool:
+        """The lines of a holder; False if it has to be read as a whole."""
+        at = self.name(holder)
+        if isinstance(holder, _RANDOM):
+            return True  # a trace that draws is refused; what is drawn in between is no concern of the program
+        if isinstance(holder, types.CellType):
+            self.add(f"{at}.cell_contents is not {self.name(content(holder))}")
+            return content(holder) is not None
+        if isinstance(holder, type):
+            proxy = vars(holder)
+            self._keyed(self.name(proxy), {k: v for k, v in proxy.items() if k not in _LAZY}, len(proxy))
+        elif type(holder) in (dict, collections.OrderedDict):
+            self._keyed(at, holder, len(holder))
+            if len(holder) > 1:
+                self.add(f"[*{at}] != {self.name([*holder])}")
+        elif type(holder) is set:
+            values = [*holder]
+            self.add(f"[*map(id, {at})] != {[*map(id, values)]}") if values else self._empty.append(at)
+            self.name(values)
+        elif type(holder) in (list, collections.deque):
+            self._keyed(at, dict(enumerate(holder)), len(holder))
+        elif is_object(holder) and hasattr(holder, "__dict__") and not any(_slots(holder)):
+            self._lines.append(f"        d = {at}.__dict__\n")
+            self.add(f"type({at}) is not {self.name(type(holder))}")
+            self._keyed("d", vars(holder), len(vars(holder)))
+        else:
+            return False
+        return True
+
+    def _keyed(self, at: str, values: Any, count: int) -> None:
+        if not count and at != "d":
+            self._empty.append(at)
+            return
+        keys = ((repr(k) if type(k) in (str, int) else self.name(k), v) for k, v in values.items())
+        self.add(f"len({at}) != {count}", *(f"{at}[{key}] is not {self.name(value)}" for key, value in keys))
+
+    def made(self) -> Any:
+        """The function."""
+        if self._empty:
+            self.add(*self._empty)
+        lines = "".join(self._lines) or "        pass\n"
+        text = f"def hold():\n    try:\n{lines}    except (LookupError, ValueError): return False\n"
+        exec(f"{text}    return True\n", self._space)
+        return self._space["hold"]

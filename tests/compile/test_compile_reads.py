@@ -1,0 +1,799 @@
+"""What a compiled function reads besides its arguments: a change of it is seen, or its use is refused with the line."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import datetime
+import functools
+import io
+import itertools
+import math
+import operator
+import os
+import random
+import re
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import Tensor, nn
+from pullback.compile.backends import c
+from pullback.interpreters.traced import TraceError
+
+BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
+compiled = pullback.compile(backend="numpy")
+
+
+def ones(n: int = 2) -> Tensor:
+    return pullback.ones(n)
+
+
+# -- reads -------------------------------------------------------------------------------------------------------------
+
+
+class Settings:
+    """An object with attributes of its own, of its class, and nested ones."""
+
+    scale: Any = 2.0
+
+    def __init__(self) -> None:
+        self.rows = [[2.0], [1.0]]
+        self.table: dict[str, Any] = {"a": 2.0}
+
+
+class Slotted:
+    __slots__ = ("scale",)
+
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+
+@dataclasses.dataclass(slots=True)
+class Fields:
+    scale: float = 2.0
+
+
+class Derived(Settings):
+    pass
+
+
+SCALE = 2.0
+MODULE = types.ModuleType("settings_of_a_test")
+MODULE.scale = 2.0  # type: ignore[attr-defined]
+MODULE.inner = types.SimpleNamespace(scale=2.0)  # type: ignore[attr-defined]
+
+
+def uses_global(x: Tensor) -> Tensor:
+    return x * SCALE
+
+
+class ByGlobal(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return uses_global(x)
+
+
+def _set_global(value: float) -> None:
+    global SCALE
+    SCALE = value
+
+
+Case = Callable[[], tuple[Callable[[Tensor], Tensor], Callable[[], Any]]]
+
+
+def lists_of_lists() -> Any:
+    s = Settings()
+    return lambda x: x * s.rows[0][0], lambda: s.rows[0].__setitem__(0, 5.0)
+
+
+def key_of_a_dict() -> Any:
+    s = Settings()
+    return lambda x: x * s.table.get("b", 1.0), lambda: s.table.update(b=5.0)
+
+
+def number_of_keys() -> Any:
+    s = Settings()
+    return lambda x: x * len(s.table), lambda: s.table.update(b=5.0)
+
+
+def keys_in_another_order() -> Any:
+    d = {"a": 1.0, "b": 1.0}
+
+    def change() -> None:
+        d["a"] = d.pop("a")
+
+    return lambda x: x * (2 if next(iter(d)) == "a" else 3), change
+
+
+def namespace() -> Any:
+    s = types.SimpleNamespace(scale=2.0)
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def slots() -> Any:
+    s = Slotted()
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def slots_of_a_dataclass() -> Any:
+    s = Fields()
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def class_attribute() -> Any:
+    class Own(Settings):
+        scale = 2.0
+
+    return lambda x: x * Own.scale, lambda: setattr(Own, "scale", 5.0)
+
+
+def class_attribute_by_an_instance() -> Any:
+    class Own(Settings):
+        scale = 2.0
+
+    s = Own()
+    return lambda x: x * s.scale, lambda: setattr(Own, "scale", 5.0)
+
+
+def class_attribute_of_a_base() -> Any:
+    class Base(Settings):
+        scale = 2.0
+
+    class Own(Base):
+        pass
+
+    s = Own()
+    return lambda x: x * s.scale, lambda: setattr(Base, "scale", 5.0)
+
+
+def class_attribute_that_shadows() -> Any:
+    class Own(Settings):
+        pass
+
+    s = Own()
+    return lambda x: x * s.scale, lambda: setattr(Own, "scale", 5.0)
+
+
+def attribute_that_shadows() -> Any:
+    s = Settings()
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def method_of_a_class() -> Any:
+    class Own(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2
+
+    m = Own()
+    return m, lambda: setattr(Own, "forward", lambda self, x: x * 5)
+
+
+def property_of_a_class() -> Any:
+    s = Settings()
+
+    class Own:
+        @property
+        def scale(self) -> Any:
+            return s.scale
+
+    own = Own()
+    return lambda x: x * own.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def module_attribute() -> Any:
+    MODULE.scale = 2.0
+    return lambda x: x * MODULE.scale, lambda: setattr(MODULE, "scale", 5.0)
+
+
+def attribute_in_a_module() -> Any:
+    MODULE.inner.scale = 2.0
+    return lambda x: x * MODULE.inner.scale, lambda: setattr(MODULE.inner, "scale", 5.0)
+
+
+def imported_module() -> Any:
+    sys.modules["settings_of_a_test"] = MODULE
+    MODULE.scale = 2.0
+
+    def fn(x: Tensor) -> Tensor:
+        import settings_of_a_test  # type: ignore[import-not-found]
+
+        return x * settings_of_a_test.scale
+
+    return fn, lambda: setattr(MODULE, "scale", 5.0)
+
+
+def global_in_a_method() -> Any:
+    _set_global(2.0)
+    return ByGlobal(), lambda: _set_global(5.0)
+
+
+def closure_of_a_method() -> Any:
+    scale = 2.0
+
+    class Own(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * scale
+
+    def change() -> None:
+        nonlocal scale
+        scale = 5.0
+
+    return Own(), change
+
+
+def array_by_value() -> Any:
+    a = np.array([2.0, 2.0], np.float32)
+    return lambda x: x * pullback.from_numpy(a), lambda: a.fill(5)
+
+
+def element_of_an_array() -> Any:
+    a = np.array([2.0, 2.0])
+    return lambda x: x * float(a[0]), lambda: a.fill(5)
+
+
+def array_of_objects() -> Any:
+    a = np.array([2.0, "b"], object)
+    return lambda x: x * a[0], lambda: a.__setitem__(0, 5.0)
+
+
+def bytes_that_change() -> Any:
+    a = bytearray(b"\2")
+    return lambda x: x * a[0], lambda: a.__setitem__(0, 5)
+
+
+def function_in_a_list() -> Any:
+    functions = [lambda x: x * 2]
+    return lambda x: functions[0](x), lambda: functions.__setitem__(0, lambda x: x * 5)
+
+
+def closure_of_a_function_in_a_list() -> Any:
+    scale = 2.0
+    functions = [lambda x: x * scale]
+
+    def change() -> None:
+        nonlocal scale
+        scale = 5.0
+
+    return lambda x: functions[0](x), change
+
+
+def layer_appended() -> Any:
+    m = nn.Sequential(nn.Identity())
+    return m, lambda: m.append(nn.LeakyReLU(0.5))
+
+
+def layer_replaced() -> Any:
+    m = nn.Sequential(nn.Identity())
+    return m, lambda: m.__setitem__(0, nn.Tanh())
+
+
+def hook_registered() -> Any:
+    m = nn.Identity()
+    return m, lambda: m.register_forward_hook(lambda module, args, out: out * 5)
+
+
+def hook_before_registered() -> Any:
+    m = nn.Identity()
+    return m, lambda: m.register_forward_pre_hook(lambda module, args: (args[0] * 5,))
+
+
+def set_of_numbers() -> Any:
+    s = {2.0}
+    return lambda x: x * sum(s), lambda: s.add(5.0)
+
+
+def deque_of_numbers() -> Any:
+    d = collections.deque([2.0])
+    return lambda x: x * d[0], lambda: d.appendleft(5.0)
+
+
+def default_dict() -> Any:
+    d = collections.defaultdict(float, a=2.0)
+    return lambda x: x * d["a"], lambda: d.update(a=5.0)
+
+
+def default_that_changes(scales: Any = None) -> Any:
+    held = [2.0]
+
+    def fn(x: Tensor, scales: Any = held) -> Tensor:
+        return x * scales[0]
+
+    return fn, lambda: held.__setitem__(0, 5.0)
+
+
+def partial() -> Any:
+    held = [2.0]
+    return functools.partial(lambda held, x: x * held[0], held), lambda: held.__setitem__(0, 5.0)
+
+
+def zero_of_another_sign() -> Any:
+    s = Settings()
+    s.scale = 0.0
+    return lambda x: x / s.scale, lambda: setattr(s, "scale", -0.0)
+
+
+def complex_zero() -> Any:
+    s = Settings()
+    s.scale = complex(1.0, 0.0)
+    return lambda x: x * math.copysign(1.0, s.scale.imag), lambda: setattr(s, "scale", complex(1.0, -0.0))
+
+
+def numpy_scalar() -> Any:
+    s = Settings()
+    s.scale = np.float64(0.0)
+    return lambda x: x / float(s.scale), lambda: setattr(s, "scale", np.float64(-0.0))
+
+
+def environment_variable() -> Any:
+    os.environ["SCALE_OF_A_TEST"] = "2"
+    return lambda x: x * float(os.environ["SCALE_OF_A_TEST"]), lambda: os.environ.update(SCALE_OF_A_TEST="5")
+
+
+def class_of_an_object() -> Any:
+    class A:
+        def scale(self) -> float:
+            return 2.0
+
+    class B:
+        def scale(self) -> float:
+            return 5.0
+
+    a = A()
+    return lambda x: x * a.scale(), lambda: setattr(a, "__class__", B)
+
+
+def tensor_in_a_list_of_lists() -> Any:
+    rows = [[ones() * 2]]
+    return lambda x: x * rows[0][0], lambda: rows[0].__setitem__(0, ones() * 5)
+
+
+def tensor_in_slots() -> Any:
+    s = Slotted()
+    s.scale = ones() * 2  # type: ignore[assignment]
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", ones() * 5)
+
+
+def tensor_in_a_deque() -> Any:
+    d = collections.deque([ones() * 2])
+    return lambda x: x * d[0], lambda: d[0].mul_(2.5)
+
+
+def tensor_of_a_class() -> Any:
+    class Own:
+        scale = ones() * 2
+
+    return lambda x: x * Own.scale, lambda: setattr(Own, "scale", ones() * 5)
+
+
+READS: list[Case] = [
+    *(lists_of_lists, key_of_a_dict, number_of_keys, keys_in_another_order, namespace, slots, slots_of_a_dataclass),
+    *(class_attribute, class_attribute_by_an_instance, class_attribute_of_a_base, class_attribute_that_shadows),
+    *(attribute_that_shadows, method_of_a_class, property_of_a_class, module_attribute, attribute_in_a_module),
+    *(imported_module, global_in_a_method, closure_of_a_method, array_by_value, element_of_an_array, array_of_objects),
+    *(bytes_that_change, function_in_a_list, closure_of_a_function_in_a_list, layer_appended, layer_replaced),
+    *(hook_registered, hook_before_registered, set_of_numbers, deque_of_numbers, default_dict, default_that_changes),
+    *(partial, zero_of_another_sign, complex_zero, numpy_scalar, environment_variable, class_of_an_object),
+    *(tensor_in_a_list_of_lists, tensor_in_slots, tensor_in_a_deque, tensor_of_a_class),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", READS, ids=lambda case: case.__name__)
+def test_a_change_of_what_was_read_is_seen(case: Any, backend: str) -> None:
+    fn, change = case()
+    fast = pullback.compile(fn, backend=backend)
+    x = -ones()
+    assert fast(x).tolist() == fn(x).tolist()
+    before = fn(x).tolist()
+    change()
+    assert fast(x).tolist() == fn(x).tolist()
+    assert fn(x).tolist() != before
+    assert fast(x).tolist() == fn(x).tolist()
+
+
+@pytest.mark.parametrize("case", READS, ids=lambda case: case.__name__)
+def test_what_did_not_change_is_not_traced_again(case: Any) -> None:
+    fn, _ = case()
+    fast = pullback.compile(fn, backend="numpy")
+    inner = getattr(fast, "_compiled", fast)
+    fast(ones())
+    fast(ones())
+    assert sum(map(len, getattr(inner, "_entries", {}).values())) <= 1
+
+
+ZEROS = (0.0, -0.0, float("nan"), 0j, -0j, complex(0.0, -0.0), np.float32(0.0), np.float32(-0.0), 0, False)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("form", [lambda v: v, lambda v: (v,), lambda v: Frozen(v)], ids=["itself", "tuple", "object"])
+def test_zeros_of_other_signs_and_types_have_programs_of_their_own(form: Any, backend: str) -> None:
+    def fn(x: Tensor, given: Any) -> Any:
+        value = given[0] if isinstance(given, tuple) else given.value if isinstance(given, Frozen) else given
+        return x * 1, type(value).__name__, repr(value)
+
+    fast = pullback.compile(fn, backend=backend)
+    for value in (*ZEROS, *ZEROS):
+        assert fast(ones(), form(value))[1:] == fn(ones(), form(value))[1:]
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    value: Any
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+def draws_of_python(x: Tensor) -> Tensor:
+    return x * random.random()
+
+
+def choice_of_python(x: Tensor) -> Tensor:
+    return x * random.choice([1.0, 2.0])
+
+
+def draws_of_numpy(x: Tensor) -> Tensor:
+    return x * float(np.random.rand())
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+def draws_of_a_generator(x: Tensor) -> Tensor:
+    return x * float(GENERATOR.normal())
+
+
+def draws_of_a_new_generator(x: Tensor) -> Tensor:
+    return x * float(np.random.default_rng().normal())
+
+
+def clock(x: Tensor) -> Tensor:
+    return x * time.time()
+
+
+def other_clock(x: Tensor) -> Tensor:
+    return x * time.perf_counter()
+
+
+def date(x: Tensor) -> Tensor:
+    return x * datetime.datetime.now().year
+
+
+NUMBERS = itertools.count()
+
+
+def next_of_an_outer_iterator(x: Tensor) -> Tensor:
+    return x * next(NUMBERS)
+
+
+def numbers_of_a_generator() -> Iterator[int]:
+    yield from range(100)
+
+
+HELD = [numbers_of_a_generator()]
+
+
+def next_of_a_generator(x: Tensor) -> Tensor:
+    return x * next(HELD[0])
+
+
+def loop_over_an_outer_iterator(x: Tensor) -> Tensor:
+    for n in NUMBERS:
+        return x * n
+    return x
+
+
+def prints(x: Tensor) -> Tensor:
+    print("here")
+    return x * 2
+
+
+FILE = io.StringIO("1 2 3")
+
+
+def reads_a_file(x: Tensor) -> Tensor:
+    return x * len(FILE.read(1))
+
+
+def opens_a_file(x: Tensor) -> Tensor:
+    with open(__file__) as file:
+        return x * len(file.read())
+
+
+def asks_the_process(x: Tensor) -> Tensor:
+    return x * os.getpid()
+
+
+def all_globals(x: Tensor) -> Tensor:
+    return x * globals()["SCALE"]
+
+
+CALLS = [
+    *(draws_of_python, choice_of_python, draws_of_a_new_generator, clock, other_clock, date, next_of_an_outer_iterator),
+    *(next_of_a_generator, loop_over_an_outer_iterator, prints, reads_a_file, opens_a_file, all_globals),
+]
+
+
+@pytest.mark.parametrize("fn", CALLS, ids=lambda fn: fn.__name__)
+def test_a_call_that_gives_something_else_each_time_is_an_error_with_its_line(fn: Any) -> None:
+    first = fn.__code__.co_firstlineno
+    with pytest.raises(TraceError, match=rf"line ({first + 1}|{first + 2}), in {fn.__name__}\n(.|\n)*What to do"):
+        compiled(fn)(ones())
+
+
+@pytest.mark.parametrize("fn", [draws_of_numpy, draws_of_a_generator], ids=lambda fn: fn.__name__)
+def test_random_numbers_of_numpy_are_an_error_that_names_the_function(fn: Any) -> None:
+    with pytest.raises(TraceError, match=rf"was changed(.|\n)*in {fn.__name__}\n"):
+        compiled(fn)(ones())
+
+
+def test_an_error_of_a_call_is_not_lost_where_the_function_catches_it() -> None:
+    def fn(x: Tensor) -> Tensor:
+        try:
+            return x * time.time()
+        except RuntimeError:
+            return x
+
+    with pytest.raises(TraceError, match=r"time\(\) is called"):
+        compiled(fn)(ones())
+
+
+def test_an_iterator_of_its_own_is_no_outside_one() -> None:
+    def fn(x: Tensor) -> Tensor:
+        numbers = iter([2, 3])
+        total = sum(n for n in numbers)
+        return x * total * next(itertools.count(2))
+
+    assert compiled(fn)(ones()).tolist() == [10, 10]
+
+
+def test_functions_in_c_that_depend_on_their_arguments_alone_are_called() -> None:
+    given = Frozen(2.0)
+
+    def fn(x: Tensor) -> Tensor:
+        found = sorted({"b": 2, "a": 1}.items(), key=operator.itemgetter(1))
+        kept = copy.deepcopy(given).value + math.sqrt(4) + len(re.findall("a", "aa")) + float("1") + np.hypot(3, 4)
+        return x * kept + found[0][1] + functools.reduce(operator.add, [1, 2])
+
+    assert compiled(fn)(ones()).tolist() == fn(ones()).tolist() == [16, 16]
+
+
+def test_a_module_that_is_imported_by_the_function_may_ask_for_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_of_a_test.py").write_text("import time\nSTARTED = time.time()\nSCALE = 3.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def fn(x: Tensor) -> Tensor:
+        import module_of_a_test  # type: ignore[import-not-found]
+
+        return x * module_of_a_test.SCALE
+
+    assert compiled(fn)(ones()).tolist() == [3, 3]
+    del sys.modules["module_of_a_test"]
+
+
+def test_with_fallback_such_a_call_is_made_each_time() -> None:
+    numbers = itertools.count()
+    fn = pullback.compile(lambda x: x * next(numbers), backend="numpy", fallback=True)
+    with pytest.warns(UserWarning, match="is an iterator"):
+        fn(ones())
+    assert [fn(ones()).tolist()[0] for _ in range(2)] == [1, 2]
+
+
+def test_a_profiler_that_was_there_is_put_back() -> None:
+    events: list[str] = []
+
+    def profiler(frame: Any, event: str, arg: Any) -> None:
+        events.append(event)
+
+    sys.setprofile(profiler)
+    try:
+        compiled(lambda x: x * 2)(ones())
+        found = sys.getprofile()
+    finally:
+        sys.setprofile(None)
+    assert found is profiler
+
+
+# -- writes ------------------------------------------------------------------------------------------------------------
+
+
+class Writes:
+    kept: ClassVar[dict[str, int]] = {}
+    count = 0
+
+
+SLOTTED, DEQUE, SET, ARRAY, NESTED, BYTES = Slotted(), collections.deque([1]), {1}, np.zeros(2), [[1]], bytearray(b"a")
+SPACE = types.SimpleNamespace(n=1)
+
+
+def writes_a_slot(x: Tensor) -> None:
+    SLOTTED.scale += 1
+
+
+def writes_an_attribute_of_a_class(x: Tensor) -> None:
+    Writes.count += 1
+
+
+def writes_in_a_dict_of_a_class(x: Tensor) -> None:
+    Writes.kept["n"] = 1
+
+
+def writes_in_a_deque(x: Tensor) -> None:
+    DEQUE.append(2)
+
+
+def writes_in_a_set(x: Tensor) -> None:
+    SET.add(2)
+
+
+def writes_in_an_array(x: Tensor) -> None:
+    ARRAY[0] += 1
+
+
+def fills_an_array(x: Tensor) -> None:
+    ARRAY.fill(3)
+
+
+def writes_in_a_list_of_lists(x: Tensor) -> None:
+    NESTED[0].append(2)
+
+
+def writes_in_bytes(x: Tensor) -> None:
+    BYTES[0] = 98
+
+
+def writes_in_a_namespace(x: Tensor) -> None:
+    SPACE.n += 1
+
+
+def writes_in_a_module(x: Tensor) -> None:
+    MODULE.scale = 3.0  # type: ignore[attr-defined]
+
+
+def sets_a_global(x: Tensor) -> None:
+    _set_global(7.0)
+
+
+WRITES = [
+    *(writes_a_slot, writes_an_attribute_of_a_class, writes_in_a_dict_of_a_class, writes_in_a_deque, writes_in_a_set),
+    *(writes_in_an_array, fills_an_array, writes_in_a_list_of_lists, writes_in_bytes, writes_in_a_namespace),
+    *(writes_in_a_module, sets_a_global),
+]
+
+
+def _state() -> str:
+    held = (SLOTTED.scale, DEQUE, SET, ARRAY, NESTED, BYTES, SPACE, Writes.kept, Writes.count, SCALE, MODULE.scale)
+    return repr(held)
+
+
+@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+@pytest.mark.parametrize("directly", [True, False])
+def test_a_write_to_what_is_outside_is_an_error_and_undone(write: Any, directly: bool) -> None:
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            write(x)
+            return x * 2
+
+    def fn(x: Tensor) -> Tensor:
+        write(x)
+        return x * 2
+
+    before = _state()
+    with pytest.raises(TraceError, match="was changed while the function was traced"):
+        compiled(fn if directly else Net())(ones())
+    assert _state() == before
+
+
+# -- later derivatives -------------------------------------------------------------------------------------------------
+
+
+def _second(fn: Any, change: Callable[[], Any] | None) -> list[float]:
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    first = pullback.autograd.grad(fn(x).sum(), x, create_graph=True)[0]
+    if change is not None:
+        change()
+    return pullback.autograd.grad(first.sum(), x)[0].tolist()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("form", ["closure", "list", "dict", "object", "slots", "array", "global", "argument"])
+def test_second_derivatives_are_those_of_the_function_that_ran(form: str, backend: str) -> None:
+    scale = 2.0
+    held: Any = {
+        "list": [2.0], "dict": {"a": 2.0}, "object": Settings(), "slots": Slotted(), "array": np.array([2.0])
+    }.get(form)  # fmt: skip
+    _set_global(2.0)
+
+    def change() -> None:
+        nonlocal scale
+        scale = 5.0
+        _set_global(5.0)
+        if isinstance(held, (list, np.ndarray)):
+            held[0] = 5.0
+        elif isinstance(held, dict):
+            held["a"] = 5.0
+        elif held is not None:
+            held.scale = 5.0
+
+    def read() -> Any:
+        if form == "closure":
+            return scale
+        if form == "global":
+            return SCALE
+        if isinstance(held, (list, np.ndarray)):
+            return float(held[0])
+        return held["a"] if isinstance(held, dict) else held.scale
+
+    def fn(x: Tensor) -> Tensor:
+        return x**3 * read()
+
+    if form == "argument":
+        given = [pullback.tensor(2.0)]
+        fast = pullback.compile(lambda x, given: x**3 * given[0], backend=backend)
+        assert _second(lambda x: fast(x, given), lambda: given.__setitem__(0, pullback.tensor(5.0))) == [12, 24]
+        return
+    assert _second(pullback.compile(fn, backend=backend), change) == [12, 24]
+
+
+def test_second_derivatives_that_cannot_be_had_any_more_are_an_error() -> None:
+    class Own:
+        scale = 2.0
+
+    with pytest.raises(RuntimeError, match=r"Own has changed since the function was called(.|\n)*What to do"):
+        _second(compiled(lambda x: x**3 * Own.scale), lambda: setattr(Own, "scale", 5.0))
+
+
+def test_a_backward_that_is_planned_later_is_that_of_the_function_that_ran() -> None:
+    scale = [2.0]
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    a, b = compiled(lambda x: (x**2 * scale[0], x * scale[0]))(x)
+    scale[0] = 5.0
+    (found,) = pullback.autograd.grad(b, x, pullback.tensor([1.0, 3.0]))
+    assert found.tolist() == [2, 6]
+    assert a.tolist() == [2, 8]
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Result:
+    value: Any
+
+
+def _slotted(t: Any) -> Any:
+    s = Slotted()
+    s.scale = t
+    return s
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(lambda t: {t}, lambda t: Result(t), lambda t: _slotted(t), lambda t: types.SimpleNamespace(value=t)),
+        *(lambda t: collections.deque([t]), lambda t: lambda: t, lambda t: (n * t for n in (1, 2))),
+        *(
+            lambda t: functools.partial(print, t),
+            lambda t: [Result([t])],
+            lambda t: frozenset((t,)),
+            lambda t: iter([t]),
+        ),
+    ],
+)
+def test_tensors_that_leave_in_something_else_than_containers_are_an_error(form: Any) -> None:
+    with pytest.raises(TraceError, match=r"returns a .*(.|\n)*dicts, lists and tuples"):
+        compiled(lambda x: form(x * 2))(ones())
+
+
+def test_results_without_tensors_are_returned() -> None:
+    assert compiled(lambda x: (x * 2, Frozen(3), frozenset((1,)), "a"))(ones())[1:] == (Frozen(3), frozenset((1,)), "a")
