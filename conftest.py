@@ -11,6 +11,7 @@ import importlib.util
 import os
 import random
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,15 @@ def _seeded() -> None:
     random.seed(SEED)
     np.random.seed(SEED % 2**32)
     pullback.manual_seed(SEED)
+
+
+@pytest.fixture
+def untraced() -> Iterator[None]:
+    """Run the test without a debugger or a measurement of coverage: these make frames keep what their variables held."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(tracer)
 
 
 @pytest.fixture(autouse=True)

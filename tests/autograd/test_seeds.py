@@ -679,7 +679,7 @@ def test_needs_input_grad_is_a_tuple_of_booleans() -> None:
         assert type(ctx.needs_input_grad) is tuple
 
 
-def test_save_for_backward_is_more_than_an_attribute(no_collector: None) -> None:
+def test_save_for_backward_is_more_than_an_attribute(no_collector: None, untraced: None) -> None:
     # tutorial claim: ctx.save_for_backward and ctx.input = input are not the same. What was saved is checked for writes
     # in between, and an output that was saved can die; an attribute gives wrong numbers, and a cycle
     class Saves(Function):

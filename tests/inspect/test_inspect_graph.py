@@ -192,7 +192,7 @@ def test_what_a_hook_has_packed_is_not_unpacked() -> None:
     assert len(unpacked) == 3
 
 
-def test_looking_leaves_no_trace() -> None:
+def test_looking_leaves_no_trace(untraced: None) -> None:
     w = pullback.ones(2, requires_grad=True)
     loss = (w * w).sum()
     node = loss.grad_fn.next_functions[0][0]

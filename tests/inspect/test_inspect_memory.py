@@ -184,7 +184,7 @@ def test_markup_in_a_label_is_escaped() -> None:
     assert "<b>" not in found.html()
 
 
-def test_it_keeps_nothing_and_changes_nothing(x: Any) -> None:
+def test_it_keeps_nothing_and_changes_nothing(x: Any, untraced: None) -> None:
     gc.collect()
     gc.disable()
     try:

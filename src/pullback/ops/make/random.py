@@ -39,7 +39,7 @@ class Generator:
 
     >>> import pullback
     >>> g = pullback.Generator().manual_seed(0)
-    >>> bool((pullback.rand(3, generator=g) == pullback.rand(3, generator=pullback.Generator().manual_seed(0))).all())
+    >>> pullback.equal(pullback.rand(3, generator=g), pullback.rand(3, generator=pullback.Generator().manual_seed(0)))
     True
     """
 
