@@ -59,7 +59,7 @@ def _seeded() -> None:
 
 @pytest.fixture
 def untraced() -> Iterator[None]:
-    """Run the test without a debugger or a measurement of coverage: these make frames keep what their variables held."""
+    """Run the test without a debugger or coverage, which make frames keep what their variables held."""
     tracer = sys.gettrace()
     sys.settrace(None)
     yield

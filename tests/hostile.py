@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-DOCUMENTED = (TypeError, ValueError, RuntimeError, IndexError, AssertionError)
+DOCUMENTED = (TypeError, ValueError, RuntimeError, IndexError, AssertionError, ZeroDivisionError)
 """The types of errors of a refused call; NotImplementedError and LinAlgError are RuntimeErrors. Functions that
-torch wrote in Python raise AssertionError (`embedding`, `multi_head_attention_forward`)."""
+torch wrote in Python raise AssertionError (`embedding`, `multi_head_attention_forward`), and ZeroDivisionError where a
+number that they divide by is 0 (`group_norm`, `lp_pool1d`)."""
 
 SECONDS = 20
 """Longer than any of these calls takes; a loop over 2**31 numbers takes longer."""

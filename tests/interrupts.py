@@ -324,7 +324,9 @@ def _before_its_try(code: CodeType) -> int:
 
 @cache
 def _leaving(code: CodeType) -> frozenset[int]:
-    """The instructions with which a `with` block is left: three Nones are loaded, and `__exit__` is called."""
+    """The instructions with which a `with` block is left (three Nones are loaded, and `__exit__` is called), and those
+    of a `try:` within one, which do nothing: CPython takes both for outside of the block, and nothing is raised there.
+    """
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
     found = set()
     for i in range(len(steps)):
@@ -332,8 +334,10 @@ def _leaving(code: CodeType) -> frozenset[int]:
         if len(loads) == 3 and all(s.opname == "LOAD_CONST" and s.argval is None for s in loads):
             calls = [s for s in steps[i + 3 : i + 5] if s.opname in ("PRECALL", "CALL")]
             if calls and all(s.argval == 2 for s in calls):
-                found |= {s.offset for s in (*loads, *calls)}
-    return frozenset(found)
+                swap = [s for s in steps[max(i - 1, 0) : i] if s.opname == "SWAP"]  # of the value that is returned
+                found |= {s.offset for s in (*swap, *loads, *calls)}
+    first = next((step.offset for step in steps if step.opname == "BEFORE_WITH"), sys.maxsize)
+    return frozenset(found | {step.offset for step in steps if step.opname == "NOP" and step.offset > first})
 
 
 def _counts(frame: FrameType) -> bool:
@@ -392,11 +396,25 @@ class Injector:
             sys.settrace(before)
 
 
+def _locks() -> dict[str, Callable[[], bool]]:
+    """The locks of the library's modules, each with the question whether it is held (an RLock: by this thread)."""
+    found = {}
+    for module in [module for name, module in sys.modules.items() if name.startswith("pullback.")]:
+        for name, value in vars(module).items():
+            if type(value).__name__ in ("lock", "RLock"):
+                found[f"{module.__name__}.{name}"] = getattr(value, "_is_owned", None) or value.locked
+    return found
+
+
+LOCKS = _locks()
+
+
 def state() -> dict[str, Any]:
-    """The modes of this thread, and the counts of what is running."""
+    """The modes of this thread, the counts of what is running, and the locks that are held."""
     names = [name for name in Modes.__slots__ if name != "__weakref__"]
     counts = {"LEVELS": LEVELS.n, "INFERENCES": INFERENCES.n, "ACTIVE": ACTIVE.n}
-    return {name: getattr(thread.modes, name) for name in names} | counts
+    held = [name for name, held in LOCKS.items() if held()]
+    return {name: getattr(thread.modes, name) for name in names} | counts | {"locks held": held}
 
 
 def plain(found: Any) -> Any:
@@ -476,6 +494,8 @@ def _repair(initial: dict[str, Any]) -> None:
     for name in Modes.__slots__:
         if name != "__weakref__":
             setattr(thread.modes, name, initial[name])
+    for module, _, name in (lock.rpartition(".") for lock, held in LOCKS.items() if held()):
+        getattr(sys.modules[module], name).release()
 
 
 def main() -> int:

@@ -69,10 +69,13 @@ def determined(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_tensor(lib: ModuleType, array: np.ndarray[Any, Any], requires_grad: bool = False) -> Any:
-    """An array as a tensor, on its memory, which therefore lies as the array's does."""
+    """An array as a tensor, on its memory, which therefore lies as the array's does. (NumPy gives an array without
+    elements strides of 0, which say nothing; such a tensor is contiguous.)"""
     if lib is not pullback and not array.flags.writeable:
         array = array.copy()  # torch warns of memory that must not be written to
     t = lib.from_numpy(array)
+    if lib is not pullback and not array.size:
+        t = lib.empty(array.shape, dtype=t.dtype)
     return t.requires_grad_() if requires_grad and array.dtype.kind in "fc" else t
 
 

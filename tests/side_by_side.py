@@ -110,9 +110,10 @@ def refused(call: Callable[[], Any]) -> str:
 
 
 def says(call: Callable[[], Any], phrase: str) -> str:
-    """The type of the exception that a call raises, and whether its message begins with a phrase."""
+    """The type of the exception that a call raises, and whether its message says a phrase, perhaps after the name of
+    the function."""
     try:
         call()
     except Exception as error:
-        return f"{type(error).__name__} {'says' if str(error).startswith(phrase) else 'does not say'}: {phrase}"
+        return f"{type(error).__name__} {'says' if phrase in str(error) else 'does not say'}: {phrase}"
     return ""

@@ -191,7 +191,9 @@ def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exce
         return TypeError(f"{name}(): {text}{given}")
     if isinstance(error, ValueError):
         return ValueError(f"{name}(): {text}{given}")
-    if isinstance(error, (ZeroDivisionError, RecursionError)):
+    if isinstance(error, ZeroDivisionError):  # of a number that was given, as in torch
+        return error if name.rpartition(".")[2] in text else ZeroDivisionError(f"{name}(): {text}{given}")
+    if isinstance(error, RecursionError):
         return RuntimeError(f"{name}(): {type(error).__name__}: {text}{given}")
     return error
 

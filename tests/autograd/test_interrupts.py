@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import pullback
+from pullback.autograd import node
 from pullback.tensor.modes import Count, Setting, restoring, thread, within
 from tests import interrupts
 from tests.interrupts import KINDS, PROGRAMS, Injector, plain, same, state, wrong
@@ -63,6 +64,23 @@ def planted_by_step(work: Any) -> Any:
         modes.recording -= 1
 
 
+def planted_lock(work: Any) -> Any:
+    """A lock that is taken, and let go without a `finally`."""
+    lock = node._LOCK
+    lock.acquire()
+    result = work(1)
+    lock.release()
+    return result
+
+
+def right_lock(work: Any) -> Any:
+    with node._LOCK:
+        try:
+            return work(1)
+        finally:
+            work(2)
+
+
 def right(work: Any) -> Any:
     return within(thread.modes, {"grad_enabled": False}, work, 1)
 
@@ -72,6 +90,8 @@ def right(work: Any) -> Any:
     [
         (planted_before, "left changed: {'grad_enabled': (False, True)}"),
         (planted_by_step, "left changed: {'recording': (-1, 0)}"),
+        (planted_lock, "left changed: {'locks held': (['pullback.autograd.node._LOCK'], [])}"),
+        (right_lock, None),
         (right, None),
     ],
 )

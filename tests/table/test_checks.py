@@ -316,6 +316,12 @@ def test_a_check_of_values_does_not_look_at_tangents() -> None:
     assert [t.tolist() for t in found] == [[[2.0], [3.0]], [[-1.0], [-1.0]]]
 
 
+@pytest.mark.parametrize("transform", [pullback.func.grad, pullback.func.jacfwd, lambda f: vmap(pullback.func.grad(f))])
+def test_a_check_of_values_passes_gradients_on(transform: Any) -> None:
+    found = transform(lambda t: (check_values(_no_negative, t) ** 2).sum())(pullback.tensor(GOOD))
+    assert found.tolist() == [[8.0, 2.0], [18.0, 2.0]]
+
+
 def test_bfloat16_values_are_checked() -> None:
     pytest.importorskip("ml_dtypes")
     assert _root_of_first(pullback.tensor(GOOD).bfloat16()).dtype is pullback.bfloat16

@@ -23,36 +23,35 @@ pytestmark = pytest.mark.torch
 
 DIFFERENT = set(
     """
-    as_strided_scatter.size as_strided_scatter.storage_offset as_strided_scatter.stride
-    broadcast_tensors.self_sym_sizes broadcast_to.self_sym_sizes complex.imag complex.real cross.dim cummax.self
-    cummin.self cumprod.result det.LU det.pivots det.result diagonal_scatter.dim1 diagonal_scatter.dim2
-    diagonal_scatter.offset expand.self_sym_sizes expand_as.self_sym_sizes fft.hfft2.dim fft.hfftn.dim fft.rfft.self
-    fft.rfft2.self fft.rfftn.self gather.self gather.sparse_grad imag.dim imag.self_sym_sizes index_add.alpha
-    index_add.source index_add.source_dim index_copy.source index_copy.source_dim index_reduce.index
-    index_reduce.source istft.other linalg.det.LU linalg.det.pivots linalg.det.result linalg.eigvals.eigenvalues
-    linalg.eigvals.eigenvectors linalg.eigvalsh.eigenvalues linalg.eigvalsh.eigenvectors linalg.lstsq.solution
-    linalg.lu_factor.pivot linalg.lu_factor_ex.pivot linalg.matrix_norm.dim linalg.norm.dim linalg.slogdet.LU
-    linalg.slogdet.pivots linalg.solve.LU linalg.solve.pivots linalg.solve_ex.LU linalg.solve_ex.pivots
-    linalg.svdvals.S linalg.svdvals.S_sym_argsize_minus_1 linalg.svdvals.U linalg.svdvals.Vh
-    linalg.svdvals.full_matrices lu.pivot masked_select.self meshgrid.self_sym_sizes mm.mat2_sym_strides
-    mm.self_sym_strides nn.functional.adaptive_max_pool2d.self nn.functional.adaptive_max_pool3d.self
-    nn.functional.conv_transpose1d.output_padding nn.functional.conv_transpose2d.output_padding
-    nn.functional.conv_transpose3d.output_padding nn.functional.cross_entropy.self
-    nn.functional.cross_entropy.total_weight nn.functional.huber_loss.self nn.functional.huber_loss.target
-    nn.functional.instance_norm.self_sym_sizes nn.functional.interpolate.scales
+    as_strided_scatter.size as_strided_scatter.storage_offset as_strided_scatter.stride broadcast_tensors.self_sym_sizes
+    broadcast_to.self_sym_sizes complex.imag complex.real cross.dim cummax.self cummin.self cumprod.result det.LU
+    det.pivots det.result diagonal_scatter.dim1 diagonal_scatter.dim2 diagonal_scatter.offset expand.self_sym_sizes
+    expand_as.self_sym_sizes fft.hfft2.dim fft.hfftn.dim fft.rfft.self fft.rfft2.self fft.rfftn.self gather.self
+    gather.sparse_grad imag.dim imag.self_sym_sizes index_add.alpha index_add.source index_add.source_dim
+    index_copy.source index_copy.source_dim index_reduce.index index_reduce.source istft.other linalg.det.LU
+    linalg.det.pivots linalg.det.result linalg.eigvals.eigenvalues linalg.eigvals.eigenvectors
+    linalg.eigvalsh.eigenvalues linalg.eigvalsh.eigenvectors linalg.lstsq.solution linalg.lu_factor.pivot
+    linalg.lu_factor_ex.pivot linalg.matrix_norm.dim linalg.norm.dim linalg.slogdet.LU linalg.slogdet.pivots
+    linalg.solve.LU linalg.solve.pivots linalg.solve_ex.LU linalg.solve_ex.pivots linalg.svdvals.S
+    linalg.svdvals.S_sym_argsize_minus_1 linalg.svdvals.U linalg.svdvals.Vh linalg.svdvals.full_matrices lu.pivot
+    masked.cumprod.result masked.mean.other masked.var.other masked_select.self meshgrid.self_sym_sizes
+    mm.mat2_sym_strides mm.self_sym_strides nn.functional.adaptive_max_pool2d.self
+    nn.functional.adaptive_max_pool3d.self nn.functional.conv_transpose1d.output_padding
+    nn.functional.conv_transpose2d.output_padding nn.functional.conv_transpose3d.output_padding
+    nn.functional.cross_entropy.self nn.functional.cross_entropy.total_weight nn.functional.huber_loss.self
+    nn.functional.huber_loss.target nn.functional.instance_norm.self_sym_sizes nn.functional.interpolate.scales
     nn.functional.interpolate.self_sym_sizes nn.functional.linear_cross_entropy.self
-    nn.functional.linear_cross_entropy.total_weight nn.functional.logsigmoid.buffer
-    nn.functional.max_pool2d.ceil_mode nn.functional.max_pool2d.kernel_size nn.functional.max_pool2d.self
-    nn.functional.max_pool2d.stride nn.functional.max_pool3d.ceil_mode nn.functional.max_pool3d.kernel_size
-    nn.functional.max_pool3d.self nn.functional.max_pool3d.stride nn.functional.nll_loss.self
-    nn.functional.nll_loss.total_weight nn.functional.normalize.other nn.functional.prelu.weight
-    nn.functional.scaled_dot_product_attention.mat2_sym_strides
+    nn.functional.linear_cross_entropy.total_weight nn.functional.logsigmoid.buffer nn.functional.max_pool2d.ceil_mode
+    nn.functional.max_pool2d.kernel_size nn.functional.max_pool2d.self nn.functional.max_pool2d.stride
+    nn.functional.max_pool3d.ceil_mode nn.functional.max_pool3d.kernel_size nn.functional.max_pool3d.self
+    nn.functional.max_pool3d.stride nn.functional.nll_loss.self nn.functional.nll_loss.total_weight
+    nn.functional.normalize.other nn.functional.prelu.weight nn.functional.scaled_dot_product_attention.mat2_sym_strides
     nn.functional.scaled_dot_product_attention.self_sym_strides outer.other put.source real.dim real.self_sym_sizes
     scatter_reduce.result scatter_reduce.self scatter_reduce.src select_scatter.dim select_scatter.index
     slice_scatter.dim slice_scatter.end slice_scatter.start slice_scatter.step slogdet.LU slogdet.pivots
-    special.i0e.result special.i1.result special.i1e.result special.log_ndtr.result std.correction
-    std_mean.correction sum_to_size.self_sym_sizes take.self take_along_dim.self take_along_dim.sparse_grad
-    unsqueeze.dim vander.dims var.correction var_mean.correction
+    special.i0e.result special.i1.result special.i1e.result special.log_ndtr.result std.correction std_mean.correction
+    sum_to_size.self_sym_sizes take.self take_along_dim.self take_along_dim.sparse_grad unsqueeze.dim vander.dims
+    var.correction var_mean.correction
     """.split()
 )
 

@@ -2,7 +2,8 @@
 
 A function in C is known by its module: most depend on their arguments alone. Any other is refused with its line:
 clocks, random numbers, files, the environment, and modules that are not known. The hook is Python's own for profilers,
-which sees every call in this thread; a profiler that was there is put back afterwards.
+which sees every call in this thread; a profiler that was there is put back afterwards, and one written in Python sees
+the calls as well.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class Watch:
             self._before.enable()
 
     def _see(self, frame: types.FrameType, event: str, arg: Any) -> None:
+        if callable(self._before):
+            self._before(frame, event, arg)
         code = frame.f_code
         if event == "c_call":
             if not self._is_ours(code, frame):

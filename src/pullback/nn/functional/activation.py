@@ -22,7 +22,7 @@ from ...table.checks import Written
 from ...table.entry import alias, composite, pointwise, titled
 from ...table.inplace import write_into
 from ...table.op import Op
-from ...table.operands import need_numbers, plain
+from ...table.operands import data_of, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
@@ -227,7 +227,8 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
 
 def _above(input: Any, threshold: float) -> Any:
     """Where `input` is above a number, which keeps its digits beside half precision; also where it is NaN."""
-    return np.logical_not(np.less_equal(input, np.float32(threshold) if input.dtype.char == "e" else threshold))
+    least = np.float32(threshold) if data_of(input).dtype.char == "e" else threshold
+    return np.logical_not(np.less_equal(input, least))
 
 
 # Leaks ----------------------------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def _check_parts(name: str, *parts: Any) -> None:
         one = {first.char, second.char} <= {"f", "d"}
         raise RuntimeError(
             errors.message(
-                f"{name}()" if one else f"{name}(): Expected both inputs to be Float or Double tensors",
+                f"{name}()" if one else f"{name}(): Expected both inputs to be Half, Float or Double tensors",
                 expected="two tensors, both of float32 or both of float64 (NumPy has no complex32)",
                 found=f"{first} and {second}",
                 do="convert them with .to(dtype)",

@@ -206,6 +206,7 @@ def prod(
     tensor(8.)
     """
     found = to(filled("prod", input, mask, 1), dtype=_sum_dtype(input, dtype))
-    for axis in reversed(axes_of(dim, input)):
+    axes = axes_of(dim, input)
+    for axis in reversed(axes) if input.ndim else [0]:
         found = sums.prod(found, axis, bool(keepdim))
     return found

@@ -14,7 +14,7 @@ from ...table.checks import Titled
 from ...table.entry import composite, constant, linear, special
 from ...table.nodes import OpNode, dims_of
 from ...table.op import Op
-from ...table.operands import plain, somewhere
+from ...table.operands import data_of, plain, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, D, Differs, S, Sample, V, along, inf, nan, whole
 from ...tensor import dtypes
 from ...tensor.adding import summed, summing
@@ -266,7 +266,7 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
 
 def exact(value: Any) -> Any:
     """A value of floating point or complex numbers in the dtype that running sums of it are formed in."""
-    wanted = _RUNNING.get(plain(value).dtype.char)
+    wanted = _RUNNING.get(data_of(value).dtype.char)
     return value if wanted is None else on(to_copy, value, wanted)
 
 
