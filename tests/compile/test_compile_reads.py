@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import datetime
 import functools
+import gc
 import io
 import itertools
 import math
@@ -16,6 +17,7 @@ import random
 import re
 import sys
 import time
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +29,7 @@ import pytest
 import pullback
 from pullback import Tensor, nn
 from pullback.compile.backends import c
+from pullback.compile.trace.closure import Environment
 from pullback.interpreters.traced import TraceError
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
@@ -761,6 +764,37 @@ def test_a_backward_that_is_planned_later_is_that_of_the_function_that_ran() -> 
     (found,) = pullback.autograd.grad(b, x, pullback.tensor([1.0, 3.0]))
     assert found.tolist() == [2, 6]
     assert a.tolist() == [2, 8]
+
+
+def test_what_pytest_plants_for_an_assert_is_not_read() -> None:
+    factor = [2.0]
+
+    def asserts(x: Any) -> Any:
+        assert x.ndim == 1
+        return x * factor[0]
+
+    reached = Environment([asserts]).reached()
+    assert any(value is factor for value in reached)
+    assert not [value for value in reached if "_pytest" in str(getattr(value, "__module__", type(value).__module__))]
+
+
+def test_the_collector_does_not_run_while_a_function_is_traced() -> None:
+    during: list[bool] = []
+
+    def note(phase: str, info: Any) -> None:
+        during.append(any(frame.f_code.co_name == "_called" for frame, _ in traceback.walk_stack(None)))
+
+    gc.callbacks.append(note)
+    thresholds = gc.get_threshold()
+    try:
+        gc.set_threshold(1)
+        assert compiled(lambda x: x * 2)(pullback.ones(2)).tolist() == [2, 2]
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(note)
+    assert gc.isenabled()
+    assert during
+    assert not any(during)
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ LIKE_THE_OPERANDS = frozenset(
 
 
 def _problems(torch: ModuleType, name: str) -> list[str]:
-    """The samples, with arrays in Fortran's order, of which only PyTorch's result is contiguous."""
+    """The samples, with arrays in Fortran's order where only the result of PyTorch is contiguous."""
     found = []
     for sample in SAMPLES[name]:
         made = sample.arrays("float32").replaced(lambda a: np.asfortranarray(a) if np.ndim(a) > 1 else a)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.context import FunctionNode
-from ..diagnose.watch import Watch
+from ..diagnose.watch import Watch, without_collector
 from ..interpreters.traced import TraceError
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
@@ -196,7 +196,8 @@ class Compiled:
             replace = {key: given[i] if i >= 0 else next(rest) for key, i in places}
             found = [given[v.number] if type(v) is Argument else v for v in leaves(model)]
             positional, named = rebuild(model, iter(found))
-            return _called(self, environment, positional, named, replace, traced)
+            with without_collector():  # from before the first look at what it may change to after the last
+                return _called(self, environment, positional, named, replace, traced)
 
         entry: Entry | None
         try:

@@ -14,7 +14,8 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from .places import formatted, is_ours, place_of
@@ -46,6 +47,18 @@ def is_python(code: types.CodeType) -> bool:
     return file.startswith(_PYTHON) and not any(part in file for part in _INSTALLED)
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Within it the collector does not run, so that whoever watches the collector is not called."""
+    collects = gc.isenabled()
+    try:
+        gc.disable()
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 class Watch:
     """A context in which calls are watched.
 
@@ -64,8 +77,6 @@ class Watch:
         self._before = cast(Any, sys.getprofile())
         if self._before is not None and not callable(self._before):
             self._before.disable()
-        self._collects = gc.isenabled()
-        gc.disable()  # whoever watches the collector is not called by the function
         self._outside = cast(Any, sys._getframe(1))
         sys.setprofile(self._see)
         return self
@@ -73,8 +84,6 @@ class Watch:
     def __exit__(self, *exc: object) -> None:
         sys.setprofile(None)
         self._outside = None  # with all that its variables hold
-        if self._collects:
-            gc.enable()
         if callable(self._before):
             sys.setprofile(self._before)
         elif self._before is not None:

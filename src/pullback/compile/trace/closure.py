@@ -337,8 +337,9 @@ def as_written(label: str) -> str:
 
 
 def _names_in(code: types.CodeType) -> list[str]:
-    """The global names that a function, and functions defined in it, mention."""
-    found = dict.fromkeys(code.co_names)
+    """The global names that a function, and functions defined in it, mention; without those that nobody can write: a
+    tool put them there (pytest does, for each `assert`)."""
+    found = dict.fromkeys(name for name in code.co_names if name.isidentifier())
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             found.update(dict.fromkeys(_names_in(constant)))
