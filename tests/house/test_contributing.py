@@ -123,3 +123,10 @@ def test_how_it_works_draws_every_room_and_every_file_of_the_heart() -> None:
     assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name[0] != "_"} <= words
     heart = {path.name for path in (PACKAGE / "autograd").glob("*.py")} - {"__init__.py"}
     assert {*re.findall(r"`(\w+\.py)`", text)} == heart
+
+
+def test_what_is_looked_for_is_where_the_table_says() -> None:
+    rows = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| looking for |")[2].partition("\n\n")[0]
+    paths = re.findall(r"`([a-z_/]+(?:\.py|/))`", rows)
+    assert len(paths) > 9
+    assert not [path for path in paths if not (ROOT / "src" / "pullback" / path).exists()]
