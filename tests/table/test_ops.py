@@ -7,7 +7,6 @@ wrong, so that it can itself be checked with faults planted in a rule.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -34,6 +33,7 @@ from tests.oracle import (
     tensors_of,
     vectors_for,
 )
+from tests.table.comparing import deliberate, judge
 
 DTYPES = ("float32", "float64", "int64", "bool", "complex128")
 DIFFERENTIABLE = ("float64", "complex128")
@@ -52,29 +52,11 @@ def every(samples: dict[str, list[Sample]]) -> Iterator[tuple[str, Sample]]:
 SAMPLES, KINKS, REFUSED = (_domains(what) for what in ("samples", "kinks", "refused"))
 NAMES = list(SAMPLES)
 
-Problems = list[str]
-
 
 @pytest.fixture(scope="module")
 def torch() -> ModuleType:
     """The oracle."""
     return pytest.importorskip("torch")
-
-
-# Where we differ from torch on purpose --------------------------------------------------------------------------------
-
-
-def filtered(check: str, name: str, dtype: str, sample: Sample, found: str) -> Problems:
-    """What was found as a list, empty if it is meant to be."""
-    if not found or any(d.covers(check, dtype, sample) for d in TABLE[name].domain("differs")):
-        return []
-    return [f"{name}{sample} of {dtype}: {found}"]
-
-
-def report(problems: Problems) -> None:
-    """Fail with all that was found."""
-    if problems:
-        pytest.fail(f"{len(problems)} problems\n" + "\n".join(problems), pytrace=False)
 
 
 # The checks -----------------------------------------------------------------------------------------------------------
@@ -106,26 +88,36 @@ def _runs(torch: ModuleType, name: str, sample: Sample, dtype: str) -> tuple[Run
     return ours, theirs
 
 
-def problem_of_gradient(torch: ModuleType, name: str, sample: Sample, dtype: str, finite: bool = True) -> str:
-    """What differs between our gradients and torch's, or in which results require them."""
+def problem_of_gradient(torch: ModuleType, name: str, sample: Sample, dtype: str, finite: bool = True) -> str | None:
+    """What differs between our gradients and torch's, or in which results require them; None without a gradient."""
     ours, theirs = _runs(torch, name, sample, dtype)
     if theirs.error or (finite and not _finite(theirs.outputs)):
-        return ""  # the values are compared elsewhere
+        return None  # the values are compared elsewhere
     if ours.error:
         return difference(ours.error, theirs.result)
     wanted = [[t.requires_grad for t in tensors_of(run.result)] for run in (ours, theirs)]
     if wanted[0] != wanted[1]:
         return f"requires_grad {wanted[0]}, expected {wanted[1]}"
+    if not any(wanted[0]):
+        return None
     return difference_of_gradients(ours.gradients(), theirs.gradients(), normwise=_of_matrices(name))
 
 
-def problem_of_second_gradient(torch: ModuleType, name: str, sample: Sample, dtype: str) -> str:
+def problem_of_kink(torch: ModuleType, name: str, sample: Sample, dtype: str) -> str:
+    """What differs between our values and gradients and torch's, at points where these need not be finite."""
+    values = problem_of_value(torch, name, sample, dtype)
+    return values or problem_of_gradient(torch, name, sample, dtype, finite=False) or ""
+
+
+def problem_of_second_gradient(torch: ModuleType, name: str, sample: Sample, dtype: str) -> str | None:
     """What differs between our second derivatives, reverse over reverse with all inputs varied, and torch's."""
     ours, theirs = _runs(torch, name, sample, dtype)
     if theirs.error or not _finite(theirs.outputs):
-        return ""
+        return None
     if len(ours.outputs) != len(theirs.outputs):
         return f"{len(ours.outputs)} results that require grad, expected {len(theirs.outputs)}"
+    if not ours.outputs:
+        return None
     return difference_of_gradients(ours.second(), theirs.second(), 1000, normwise=_of_matrices(name))
 
 
@@ -138,12 +130,12 @@ def _finite(tensors: list[Any]) -> bool:
     return all(np.isfinite(array_of(t)).all() for t in tensors)
 
 
-def problem_of_slope(name: str, sample: Sample, dtype: str) -> str:
+def problem_of_slope(name: str, sample: Sample, dtype: str) -> str | None:
     """What differs between the gradient and the change of the weighted outputs along a direction of all inputs."""
     made, fn = sample.arrays(dtype), resolve(pullback, name)
     run = Run(pullback, fn, made)
     if not _accurate(run):
-        return ""
+        return None
     weights = [array_of(w) for w in run.weights]
 
     def weighted(moved: Sample) -> float:
@@ -157,12 +149,12 @@ def problem_of_slope(name: str, sample: Sample, dtype: str) -> str:
     return _far(slope, (weighted(moved(_STEP)) - weighted(moved(-_STEP))) / (2 * _STEP))
 
 
-def problem_of_second_slope(name: str, sample: Sample, dtype: str) -> str:
+def problem_of_second_slope(name: str, sample: Sample, dtype: str) -> str | None:
     """What differs between the second derivative and the change of the gradients when inputs and weights all move."""
     made, fn = sample.arrays(dtype), resolve(pullback, name)
     run = Run(pullback, fn, made)
     if not _accurate(run):
-        return ""
+        return None
     first, weights = run.gradients(), [array_of(w) for w in run.weights]
     second = Run(pullback, fn, made).second()
     if isinstance(first, Exception) or isinstance(second, Exception):
@@ -182,8 +174,13 @@ _STEP = 1e-6
 
 
 def _accurate(run: Run) -> bool:
-    """Whether the outputs are finite numbers of double precision: a difference of others says nothing."""
-    return not run.error and _finite(run.outputs) and all(t.dtype.to_real() is pullback.float64 for t in run.outputs)
+    """Whether there are outputs, finite numbers of double precision: a difference of others says nothing."""
+    return (
+        not run.error
+        and bool(run.outputs)
+        and _finite(run.outputs)
+        and all(t.dtype.to_real() is pullback.float64 for t in run.outputs)
+    )
 
 
 def _moves(made: Sample) -> tuple[list[Any], Callable[[float], Sample]]:
@@ -230,9 +227,7 @@ def test_every_operation_has_samples() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_values(torch: ModuleType, name: str, dtype: str) -> None:
-    report(
-        [p for s in SAMPLES[name] for p in filtered("values", name, dtype, s, problem_of_value(torch, name, s, dtype))]
-    )
+    judge("values", "values", name, dtype, ((s, problem_of_value(torch, name, s, dtype)) for s in SAMPLES[name]))
 
 
 @pytest.mark.torch
@@ -244,20 +239,15 @@ def test_errors_have_the_type_of_torch(torch: ModuleType, name: str) -> None:
         s, _ = converted(torch, sample.arrays("float32"))
         if not isinstance(call(torch, resolve(torch, name), *s.args, **s.kwargs), Exception):
             problem = problem or "torch raises no error"
-        found += filtered("refused", name, "float32", sample, problem)
-    report(found)
+        found.append((sample, problem))
+    judge("refused", "refused", name, "float32", found)
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", KINKS)
 def test_kinks(torch: ModuleType, name: str) -> None:
-    found = []
-    for s in KINKS[name]:
-        problem = problem_of_value(torch, name, s, "float64") or problem_of_gradient(
-            torch, name, s, "float64", finite=False
-        )
-        found += filtered("kinks", name, "float64", s, problem)
-    report(found)
+    found = ((s, problem_of_kink(torch, name, s, "float64")) for s in KINKS[name])
+    judge("kinks", "kinks", name, "float64", found)
 
 
 _WITH_DIFFERENCES = [  # those of the modes are `test_ops_modes.py`'s
@@ -276,7 +266,7 @@ def test_every_deliberate_difference_is_one(torch: ModuleType, name: str, meant:
         "gradients": (SAMPLES, problem_of_gradient),
         "second": (SAMPLES, problem_of_second_gradient),
         "slopes": (SAMPLES, lambda torch, *args: problem_of_slope(*args)),
-        "kinks": (KINKS, lambda *args: problem_of_value(*args) or problem_of_gradient(*args, finite=False)),
+        "kinks": (KINKS, problem_of_kink),
     }
     samples, check = checks[meant.check]
     covered = [(s, d) for s in samples[name] for d in DTYPES if meant.covers(meant.check, d, s)]
@@ -310,8 +300,10 @@ def test_methods(torch: ModuleType) -> None:
         for lib in (pullback, torch):
             s, _ = converted(lib, sample.arrays("float32"))
             results.append(call(lib, determined(name, getattr(lib.Tensor, name)), *s.args, **s.kwargs))
-        found += filtered("values", name, "float32", sample, difference(*results))
-    report(found)
+        problem = difference(*results)
+        if problem and not deliberate("values", name, "float32", sample):
+            found.append(f"{name}{sample}: {problem}")
+    assert not found, "\n".join(found)
 
 
 _ARITHMETIC = "+ - * / ** // % == != < <= > >=".split()
@@ -347,28 +339,23 @@ def test_operators(torch: ModuleType, expression: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", *DIFFERENTIABLE])
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients(torch: ModuleType, name: str, dtype: str) -> None:
-    report(
-        [
-            p
-            for s in SAMPLES[name]
-            for p in filtered("gradients", name, dtype, s, problem_of_gradient(torch, name, s, dtype))
-        ]
-    )
+    found = ((s, problem_of_gradient(torch, name, s, dtype)) for s in SAMPLES[name])
+    judge("gradients", "gradients", name, dtype, found)
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("dtype", DIFFERENTIABLE)
 @pytest.mark.parametrize("name", NAMES)
 def test_second_gradients(torch: ModuleType, name: str, dtype: str) -> None:
-    check = functools.partial(problem_of_second_gradient, torch, name)
-    report([p for s in SAMPLES[name] for p in filtered("second", name, dtype, s, check(s, dtype))])
+    found = ((s, problem_of_second_gradient(torch, name, s, dtype)) for s in SAMPLES[name])
+    judge("second", "second", name, dtype, found)
 
 
 @pytest.mark.parametrize("dtype", DIFFERENTIABLE)
 @pytest.mark.parametrize("name", NAMES)
 def test_slopes_are_those_of_finite_differences(name: str, dtype: str) -> None:
-    problems = ((s, problem_of_slope(name, s, dtype) or problem_of_second_slope(name, s, dtype)) for s in SAMPLES[name])
-    report([p for s, found in problems for p in filtered("slopes", name, dtype, s, found)])
+    found = ((s, problem_of_slope(name, s, dtype) or problem_of_second_slope(name, s, dtype)) for s in SAMPLES[name])
+    judge("slopes", "slopes", name, dtype, found)
 
 
 def test_every_rule_is_used_by_a_sample() -> None:

@@ -29,6 +29,7 @@ from tests.oracle import (
     to_tensor,
     vectors_for,
 )
+from tests.table.comparing import judge
 
 DTYPES = ("float64", "complex128")
 NAMES = [n for n, op in TABLE.items() if not n.rpartition(".")[2].startswith("_") and op.domain("samples")]
@@ -40,17 +41,32 @@ def _floats(made: Sample) -> list[np.ndarray[Any, Any]]:
     return found
 
 
+def _arrays(made: Sample) -> list[np.ndarray[Any, Any]]:
+    found: list[np.ndarray[Any, Any]] = []
+    made.replaced(lambda a: found.append(a) if isinstance(a, np.ndarray) else None)
+    return found
+
+
 def _of_floats(name: str, made: Sample) -> Callable[..., Any]:
-    """The operation as a function of the floating point arrays of a sample alone; its differentiable results."""
+    """The operation as a function of the floating point arrays of a sample alone; the tensors of its result."""
+    return _of_chosen(name, made, _is_float)
+
+
+def _of_chosen(name: str, made: Sample, chosen: Callable[[Any], bool]) -> Callable[..., Any]:
+    """The operation as a function of these arrays of a sample alone; the tensors of its result."""
     fn = resolve(pullback, name)
 
-    def of_floats(*tensors: Any) -> Any:
+    def of_chosen(*tensors: Any) -> Any:
         rest = iter(tensors)
-        sample, _ = converted(pullback, made.replaced(lambda a: _Slot() if _is_float(a) else a))
+        sample, _ = converted(pullback, made.replaced(lambda a: _Slot() if chosen(a) else a))
         sample = sample.replaced(lambda a: next(rest) if isinstance(a, _Slot) else a)
         return tuple(t for t in tensors_of(fn(*sample.args, **sample.kwargs)) if isinstance(t, pullback.Tensor))
 
-    return of_floats
+    return of_chosen
+
+
+def _is_array(a: Any) -> bool:
+    return isinstance(a, np.ndarray)
 
 
 class _Slot:
@@ -72,12 +88,12 @@ def _differentiable(run: Run) -> list[int]:
     return [i for i, t in enumerate(tensors) if t.requires_grad]
 
 
-def problem_of_forward(name: str, sample: Sample, dtype: str) -> str:
+def problem_of_forward(name: str, sample: Sample, dtype: str) -> str | None:
     """Where ``<u, J v>`` is not ``<J^T u, v>``, or the value beside a tangent is not the value."""
     made = sample.arrays(dtype)
     run = Run(pullback, resolve(pullback, name), made)
     if not _usable(run):
-        return ""
+        return None
     gradients = run.gradients()
     arrays = _floats(made)
     along = directions(3, arrays)
@@ -98,16 +114,16 @@ def problem_of_forward(name: str, sample: Sample, dtype: str) -> str:
     return "" if abs(pushed - pulled) <= precision * (1 + abs(pulled)) else f"<u, Jv> = {pushed}, <J^T u, v> = {pulled}"
 
 
-def problem_of_forward_over_reverse(name: str, sample: Sample, dtype: str) -> str:
+def problem_of_forward_over_reverse(name: str, sample: Sample, dtype: str) -> str | None:
     """Where the tangent of the gradient is not the gradient of the gradient, all inputs and weights varied jointly."""
     made = sample.arrays(dtype)
     fn = resolve(pullback, name)
     run = Run(pullback, fn, made)
     if not _usable(run):
-        return ""
+        return None
     first, second = run.gradients(), Run(pullback, fn, made).second()
     if isinstance(first, Exception) or isinstance(second, Exception):
-        return ""  # seen elsewhere
+        return None  # seen elsewhere
     arrays, weights = _floats(made), [array_of(w) for w in run.weights]
     along, turns = directions(3, arrays), directions(5, weights)
     of_floats = _of_floats(name, made)
@@ -138,44 +154,86 @@ def _precision(results: Any) -> float:
 SIZE = 3
 
 
-def problem_of_batch(name: str, sample: Sample, dtype: str, which: str = "value") -> str:
-    """Where vmap of the value, the vjp or the jvp differs from a loop; all arrays of numbers vary, then one only."""
+Chosen = tuple[int, ...]
+
+
+def problem_of_batch(name: str, sample: Sample, dtype: str, which: str = "value") -> str | None:
+    """Where vmap of the value, the vjp or the jvp differs from a loop: all arrays of numbers vary, then each alone."""
     rows = [sample.arrays(dtype, seed) for seed in range(SIZE)]
     many = [_floats(row) for row in rows]
     if not many[0]:
-        return ""
+        return None
     of_floats = _of_floats(name, rows[0])
     function = {"value": of_floats, "vjp": _vjp_of(of_floats), "jvp": _jvp_of(of_floats)}[which]
     if which != "value" and not _usable(Run(pullback, resolve(pullback, name), rows[0])):
-        return ""
-    for varied in {tuple(range(len(many[0]))), (0,)}:
+        return None
+    everything = tuple(range(len(many[0])))
+    return _unlike_a_loop(function, many, [everything, *((i,) for i in everything if len(everything) > 1)])
+
+
+def problem_of_whole_batch(name: str, sample: Sample, dtype: str) -> str | None:
+    """Where vmap differs from a loop if integers and bools vary as well: all arrays, and each that is not of floats.
+
+    The axis of the batch is the last, of the arguments and of the results.
+    """
+    rows = [sample.arrays(dtype, seed) for seed in range(SIZE)]
+    many = [_arrays(row) for row in rows]
+    function, everything = _of_chosen(name, rows[0], _is_array), tuple(range(len(many[0])))
+    if not everything:
+        return None
+    varied = [everything, *((i,) for i in everything if len(everything) > 1 and many[0][i].dtype.kind not in "fc")]
+    return _unlike_a_loop(function, many, varied, axis=-1, refusal=REFUSED_IN_BATCHES.get(name))
+
+
+# What vmap refuses although each call of the loop is fine, and how: what a batch decides by values, whose results differ
+# in length, and what asks how the elements lie in memory, where those of an example are not next to each other.
+REFUSED_IN_BATCHES = {
+    **dict.fromkeys(("where", "masked_select"), "batching operators that can output dynamic shape"),
+    **dict.fromkeys(("split", "tensor_split", "select", "narrow", "nn.functional.ctc_loss"), "you are calling .item()"),
+    "view_as_complex": "Tensor must have a last dimension with stride 1",
+    "view": "self.stride(-1) must be 1",
+    "index_put": "shape mismatch: indexing tensors could not be broadcast",  # a mask in a batch is not an index
+}
+
+
+def _unlike_a_loop(
+    function: Callable[..., Any], many: list[Any], choices: list[Chosen], axis: int = 0, refusal: str | None = None
+) -> str | None:
+    """Where a vmap over some of the arguments is not the loop over them; None where there is no loop to compare with.
+
+    An error that says `refusal` is right.
+    """
+    compared = False
+    for varied in choices:
         examples = [
-            [to_tensor(pullback, (many[k] if i in varied else many[0])[i]) for i in range(len(many[0]))]
-            for k in range(SIZE)
+            [to_tensor(pullback, (row if i in varied else many[0])[i]) for i in range(len(many[0]))] for row in many
         ]
         expected = [call(pullback, function, *e) for e in examples]
         if any(isinstance(e, Exception) for e in expected):
-            return ""
+            continue
         if any(a.shape != b.shape for e in expected for a, b in zip(e, expected[0], strict=True)):
-            return ""  # the shape depends on values
+            continue  # the shape depends on values
+        compared = True
         batch = [
-            to_tensor(pullback, np.stack([m[i] for m in many])) if i in varied else examples[0][i]
+            to_tensor(pullback, np.stack([m[i] for m in many], axis)) if i in varied else examples[0][i]
             for i in range(len(many[0]))
         ]
-        dims = tuple(0 if i in varied else None for i in range(len(batch)))
-        found = call(pullback, vmap(function, in_dims=dims), *batch)
+        dims = tuple(axis if i in varied else None for i in range(len(batch)))
+        found = call(pullback, vmap(function, in_dims=dims, out_dims=axis), *batch)
+        if isinstance(found, Exception) and refusal and refusal in str(found):
+            continue
         if isinstance(found, Exception):
             return f"{found!r} where {varied} vary"
         for nr, got in enumerate(found):
-            right = np.stack([array_of(e[nr]) for e in expected])
+            right = np.stack([array_of(e[nr]) for e in expected], axis)
             if got.shape != right.shape or got.dtype is not expected[0][nr].dtype:
-                return f"{got.dtype} {list(got.shape)}, expected {right.dtype} {list(right.shape)}"
+                return f"{got.dtype} {list(got.shape)}, expected {right.dtype} {list(right.shape)} where {varied} vary"
             if not np.allclose(array_of(got), right, rtol=1e-9, atol=1e-9, equal_nan=True):
-                return f"values {array_of(got).tolist()}, expected {right.tolist()}"
-    return ""
+                return f"values {array_of(got).tolist()}, expected {right.tolist()} where {varied} vary"
+    return "" if compared else None
 
 
-def problem_of_reverse_through_batch(name: str, sample: Sample, dtype: str) -> str:
+def problem_of_reverse_through_batch(name: str, sample: Sample, dtype: str) -> str | None:
     """Where the gradient of a vmap differs from the gradients of a loop; all arrays of numbers vary, then each alone.
 
     Other than the vmap of a vjp, it follows the rules with arguments that the batch has brought axes to, or not.
@@ -184,7 +242,8 @@ def problem_of_reverse_through_batch(name: str, sample: Sample, dtype: str) -> s
     many = [_floats(row) for row in rows]
     count = len(many[0])
     if not count or not _usable(Run(pullback, resolve(pullback, name), rows[0])):
-        return ""
+        return None
+    compared = False
     of_floats = _of_floats(name, rows[0])
     pulled = _vjp_of(of_floats)
     for varied in {tuple(range(count)), *((i,) for i in range(count))}:
@@ -197,6 +256,7 @@ def problem_of_reverse_through_batch(name: str, sample: Sample, dtype: str) -> s
         whole = vmap(lambda *xs: tuple(o for o in of_floats(*xs) if _is_differentiable(o)), in_dims=dims)
         if any(isinstance(e, Exception) for e in [*expected, call(pullback, whole, *batch)]):
             continue  # seen elsewhere
+        compared = True
         found = call(pullback, _vjp_of(whole), *batch)
         if isinstance(found, Exception):
             return f"{found!r} where {varied} vary"
@@ -206,18 +266,18 @@ def problem_of_reverse_through_batch(name: str, sample: Sample, dtype: str) -> s
             near = 1e-8 if np.finfo(right.dtype).eps < 1e-10 else 1e-3
             if got.shape != right.shape or not np.allclose(array_of(got), right, rtol=near, atol=near, equal_nan=True):
                 return f"where {varied} vary, for argument {i}: {array_of(got).tolist()}, expected {right.tolist()}"
-    return ""
+    return "" if compared else None
 
 
-def problem_of_refusal_in_batch(name: str, sample: Sample, dtype: str) -> str:
+def problem_of_refusal_in_batch(name: str, sample: Sample, dtype: str) -> str | None:
     """Where vmap accepts, of arguments that the operation refuses, a batch."""
     made = sample.arrays(dtype)
     arrays = _floats(made)
     if not arrays or not all(a.flags.c_contiguous for a in arrays):  # a batch lies otherwise in memory
-        return ""
+        return None
     of_floats = _of_floats(name, made)
     if not isinstance(call(pullback, of_floats, *(to_tensor(pullback, a) for a in arrays)), Exception):
-        return ""
+        return None
     for varied in {tuple(range(len(arrays))), (0,)}:
         dims = tuple(0 if i in varied else None for i in range(len(arrays)))
         batch = [to_tensor(pullback, np.stack([a] * SIZE) if i in varied else a) for i, a in enumerate(arrays)]
@@ -245,29 +305,21 @@ def _is_differentiable(t: Any) -> bool:
     return t.is_floating_point() or t.is_complex()
 
 
-def _problems(check: str, name: str, dtype: str, problem: Callable[..., str], *more: Any) -> list[str]:
-    op = TABLE[name]
-    found = [(s, problem(name, s, dtype, *more)) for s in op.domain("samples")]
-    meant = op.domain("differs")
-    return [
-        f"{name}{s} of {dtype}: {text}"
-        for s, text in found
-        if text and not any(d.covers(check, dtype, s) for d in meant)
-    ]
+def _judge(test: str, check: str, name: str, dtype: str, problem: Callable[..., str | None], *more: Any) -> None:
+    samples = TABLE[name].domain("samples")
+    judge(test, check, name, dtype, ((s, problem(name, s, dtype, *more)) for s in samples))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_mode_is_the_transpose_of_reverse_mode(name: str, dtype: str) -> None:
-    problems = _problems("forward", name, dtype, problem_of_forward)
-    assert not problems, "\n".join(problems)
+    _judge("forward", "forward", name, dtype, problem_of_forward)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_over_reverse_is_reverse_over_reverse(name: str, dtype: str) -> None:
-    problems = _problems("forward", name, dtype, problem_of_forward_over_reverse)
-    assert not problems, "\n".join(problems)
+    _judge("forward_over_reverse", "forward", name, dtype, problem_of_forward_over_reverse)
 
 
 # Of these, the shape of the result depends on values, so vmap refuses them.
@@ -281,14 +333,17 @@ def test_vmap_is_a_loop(name: str, which: str) -> None:
         with pytest.raises(RuntimeError, match="dynamic shape"):
             vmap(resolve(pullback, name))(pullback.ones(2, 3))
         return
-    problems = _problems("batched", name, "float64", problem_of_batch, which)
-    assert not problems, "\n".join(problems)
+    _judge(f"vmap_of_{which}", "batched", name, "float64", problem_of_batch, which)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in DYNAMIC])
+def test_vmap_of_integers_and_along_the_last_axis_is_a_loop(name: str) -> None:
+    _judge("vmap_of_all", "batched", name, "float64", problem_of_whole_batch)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in DYNAMIC])
 def test_the_gradient_of_a_vmap_is_that_of_a_loop(name: str) -> None:
-    problems = _problems("batched", name, "float64", problem_of_reverse_through_batch)
-    assert not problems, "\n".join(problems)
+    _judge("gradient_of_vmap", "batched", name, "float64", problem_of_reverse_through_batch)
 
 
 # Of these, what is refused are values, which in a batch decide nothing.
@@ -298,8 +353,16 @@ OF_VALUES = ("nn.functional.gaussian_nll_loss",)
 @pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].domain("refused") and n not in OF_VALUES])
 def test_vmap_refuses_what_is_refused(name: str) -> None:
     """The axis of the batch is not taken for one that an argument lacks."""
-    found = [(s, problem_of_refusal_in_batch(name, s, "float64")) for s in TABLE[name].domain("refused")]
-    assert not [f"{name}{s}: {text}" for s, text in found if text]
+    found = ((s, problem_of_refusal_in_batch(name, s, "float64")) for s in TABLE[name].domain("refused"))
+    judge("refusal_in_vmap", "refused in a batch", name, "float64", found)
+
+
+@pytest.mark.parametrize("name", REFUSED_IN_BATCHES)
+def test_what_vmap_refuses_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    phrase = REFUSED_IN_BATCHES[name]
+    monkeypatch.setitem(REFUSED_IN_BATCHES, name, "nothing")
+    found = [problem_of_whole_batch(name, s, "float64") for s in TABLE[name].domain("samples")]
+    assert any(text and phrase in text for text in found)
 
 
 # The checks themselves ------------------------------------------------------------------------------------------------

@@ -185,6 +185,8 @@ def _sum_product(input: Any, other: Any, shape: Any) -> Any:
 def _affine(input: Any, scale: Any, shift: Any) -> Any:
     """``input * scale + shift`` of real arrays of three axes each; the scale and the shift broadcast."""
     out = input * scale
+    if np.broadcast_shapes(out.shape, shift.shape) != out.shape:  # a batch that only the shift varies over
+        return out + shift
     out += shift
     return out
 
