@@ -98,7 +98,7 @@ REASONS = [
         "argwhere contiguous",
     ),
     (
-        "there are no arrays, or bools that a vmap cannot invert",
+        "there are no arrays, or they are of the dtype under test, which is refused",
         "vmap_of_all",
         REAL,
         "bitwise_not tril_indices triu_indices",

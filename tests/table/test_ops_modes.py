@@ -185,8 +185,8 @@ def problem_of_whole_batch(name: str, sample: Sample, dtype: str) -> str | None:
     return _unlike_a_loop(function, many, varied, axis=-1, refusal=REFUSED_IN_BATCHES.get(name))
 
 
-# What vmap refuses although each call of the loop is fine, and how: what a batch decides by values, whose results differ
-# in length, and what asks how the elements lie in memory, where those of an example are not next to each other.
+# What vmap refuses although each call of the loop is fine, and how: where values decide the length of results, or
+# where the elements of an example do not lie in memory as the operation asks.
 REFUSED_IN_BATCHES = {
     **dict.fromkeys(("where", "masked_select"), "batching operators that can output dynamic shape"),
     **dict.fromkeys(("split", "tensor_split", "select", "narrow", "nn.functional.ctc_loss"), "you are calling .item()"),
