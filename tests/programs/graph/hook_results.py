@@ -72,8 +72,8 @@ def of_a_node(lib: Any) -> Any:
     return {
         "a number": on(5, "expected tuple, but hook returned 'int'"),
         "a string in a tuple": on(("a",), ""),
-        "two": on((new, new), "hook '"),
-        "none": on((), "hook '"),
+        "two": on((new, new), "has returned an incorrect number"),
+        "none": on((), "has returned an incorrect number"),
         "a tensor alone": on(new, "expected tuple, but hook returned 'Tensor'"),
         "a list": on([new], "expected tuple, but hook returned 'list'"),
     }
