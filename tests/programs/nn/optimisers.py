@@ -107,5 +107,5 @@ def parameters_in_groups(lib: Any) -> Any:
         b,
         groups,
         refused(lambda: optimiser.add_param_group({"params": [a]})),
-        optimiser.state_dict()["param_groups"],
+        [g["params"] for g in optimiser.state_dict()["param_groups"]],
     )
