@@ -1227,3 +1227,10 @@ def test_the_inner_loop_is_vectorised(folder):
 def test_the_headers_are_part_of_the_package():
     for name in ("sharing.h", "elementary.h", "arithmetic.h"):
         assert Path(c.__file__).with_name(name).is_file()
+
+
+def test_products_are_rounded_before_they_are_added() -> None:
+    """A product and a sum in one instruction would leave 2**-60, the rounding error of the square."""
+    x = pullback.full((64,), 1 + 2.0**-30, dtype=pullback.float64)
+    square = x * x
+    assert pullback.compile(lambda x, y: x * x - y, backend="c")(x, square).tolist() == [0.0] * 64

@@ -1100,3 +1100,11 @@ def test_arguments_of_sums_and_conversions_are_those_of_torch(torch: ModuleType)
         assert lib.equal(a.to_dense(masked_grad=True), lib.eye(3))
     with pytest.raises(NotImplementedError, match="a gradient at the entries only"):
         example().to_dense(masked_grad=False)
+
+
+def test_entries_at_one_place_of_a_tensor_too_large_to_number_its_places() -> None:
+    large = 2**40
+    places = pullback.tensor([[5, 5, large - 1, 5, large - 1], [7, 8, 0, 7, 1]])
+    x = pullback.sparse_coo_tensor(places, pullback.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), (large, large)).coalesce()
+    assert x.indices().tolist() == [[5, 5, large - 1, large - 1], [7, 8, 0, 1]]
+    assert x.values().tolist() == [5.0, 2.0, 3.0, 5.0]

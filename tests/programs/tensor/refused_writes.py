@@ -41,12 +41,13 @@ def out_and_gradients(lib: Any) -> Any:
 def out_of_another_dtype_or_shape(lib: Any) -> Any:
     x = constant(lib, [1.0, 2.0])
     results = []
-    for dtype in (lib.float32, lib.int64, lib.complex128, lib.bool):
+    eye = lib.eye(2, dtype=lib.float64)
+    for dtype in (lib.float16, lib.float32, lib.int64, lib.complex128, lib.bool):
         out = lib.zeros(2, dtype=dtype)
         error = refused(lambda out=out: lib.add(x, x, out=out))
         results.append((error, out))
         results.append(
-            refused(lambda dtype=dtype: lib.matmul(lib.eye(2), lib.eye(2), out=lib.zeros(2, 2, dtype=dtype)))
+            refused(lambda dtype=dtype: lib.matmul(eye, eye, out=lib.zeros(2, 2, dtype=dtype)))
         )
     empty = lib.zeros(0, dtype=lib.float64)
     lib.add(x, x, out=empty)
