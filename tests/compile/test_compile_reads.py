@@ -831,3 +831,18 @@ def test_tensors_that_leave_in_something_else_than_containers_are_an_error(form:
 
 def test_results_without_tensors_are_returned() -> None:
     assert compiled(lambda x: (x * 2, Frozen(3), frozenset((1,)), "a"))(ones())[1:] == (Frozen(3), frozenset((1,)), "a")
+
+
+COUNTED = 0
+
+
+def _counting(x):
+    global COUNTED
+    COUNTED += 1
+    return x * 2
+
+
+def test_a_variable_that_was_set_while_tracing_has_its_value_again() -> None:
+    with pytest.raises(TraceError, match="COUNTED was changed while the function was traced"):
+        pullback.compile(_counting)(pullback.ones(2))
+    assert COUNTED == 0

@@ -46,9 +46,7 @@ def out_of_another_dtype_or_shape(lib: Any) -> Any:
         out = lib.zeros(2, dtype=dtype)
         error = refused(lambda out=out: lib.add(x, x, out=out))
         results.append((error, out))
-        results.append(
-            refused(lambda dtype=dtype: lib.matmul(eye, eye, out=lib.zeros(2, 2, dtype=dtype)))
-        )
+        results.append(refused(lambda dtype=dtype: lib.matmul(eye, eye, out=lib.zeros(2, 2, dtype=dtype))))
     empty = lib.zeros(0, dtype=lib.float64)
     lib.add(x, x, out=empty)
     return results, empty
@@ -91,6 +89,7 @@ def half_precision_beside_other_dtypes(lib: Any) -> Any:
     b = lib.tensor([0.3, 1.7]).to(lib.bfloat16)
     f, d, c, i = lib.tensor([0.3, 1.7]), constant(lib, [0.3, 1.7]), lib.tensor([0.3j, 1.0]), lib.tensor([1, 2])
     results = [op(b, other) for op in (lib.add, lib.mul, lib.maximum) for other in (b, f, d, i, f[0], d[0])]
+    results += [lib.cat([b, f]), lib.cat([f, b]), lib.stack([b, b]), lib.where(f > 1, b, f), lib.where(f > 1, b, 0.5)]
     results += [b + c, b * 0.3, b + 1, b == 0.3, b < 1.7, b == f, lib.eq(b, 0.3), b > f[0]]
     return [(str(r.dtype).split(".")[1], r.float() if not r.is_complex() else r) for r in results]
 
