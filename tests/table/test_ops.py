@@ -34,6 +34,7 @@ from tests.oracle import (
     vectors_for,
 )
 from tests.table.comparing import deliberate, judge
+from tests.table.phrases import IN_OUR_WORDS, has_phrase
 
 DTYPES = ("float32", "float64", "int64", "bool", "complex128")
 DIFFERENTIABLE = ("float64", "complex128")
@@ -232,15 +233,20 @@ def test_values(torch: ModuleType, name: str, dtype: str) -> None:
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", REFUSED)
-def test_errors_have_the_type_of_torch(torch: ModuleType, name: str) -> None:
-    found = []
+def test_errors_have_the_type_of_torch_and_a_phrase_of_its_message(torch: ModuleType, name: str) -> None:
+    found, in_our_words = [], []
     for sample in REFUSED[name]:
-        problem = problem_of_value(torch, name, sample, "float32")
-        s, _ = converted(torch, sample.arrays("float32"))
-        if not isinstance(call(torch, resolve(torch, name), *s.args, **s.kwargs), Exception):
+        problem, errors = problem_of_value(torch, name, sample, "float32"), []
+        for lib in (pullback, torch):
+            s, _ = converted(lib, sample.arrays("float32"))
+            errors.append(call(lib, resolve(lib, name), *s.args, **s.kwargs))
+        if not isinstance(errors[1], Exception):
             problem = problem or "torch raises no error"
+        elif isinstance(errors[0], Exception) and not has_phrase(*errors):
+            in_our_words.append(f"{name}{sample}: {errors[0]} | {errors[1]}")
         found.append((sample, problem))
     judge("refused", "refused", name, "float32", found)
+    assert len(in_our_words) <= IN_OUR_WORDS.get(name, 0), "\n".join(in_our_words)
 
 
 @pytest.mark.torch
