@@ -284,7 +284,7 @@ def _to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> SparseTensor:
 def _wrong_layout(name: str, expected: str) -> Any:
     def getter(self: Tensor) -> Any:
         raise RuntimeError(
-            f"{name} expected {expected} tensor layout but got Strided.\n  What to do: call to_sparse_csr() or the like."
+            f"{name} expected {expected} tensor layout but got Strided.\n  What to do: call to_sparse_csr() first."
         )
 
     getter.__name__ = name

@@ -345,6 +345,9 @@ class SparseTensor(Tensor):
     def __len__(self) -> int:
         return self._data.shape[0]
 
+    def __bool__(self) -> bool:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous; call to_dense() first.")
+
     def numel(self) -> int:
         """The number of elements, zeros included."""
         return self.shape.numel()
@@ -477,8 +480,8 @@ class SparseTensor(Tensor):
         """The dense tensor. masked_grad: False is refused, because gradients are computed at the entries only."""
         if dtype is not None or masked_grad is False:
             raise (NotImplementedError if dtype is None else RuntimeError)(
-                "to_dense(): expected no dtype, and a gradient at the entries only.\n"
-                "  What to do: convert the result with .to(dtype), since a dtype argument is not supported; for other gradients make a dense tensor the leaf."
+                "to_dense(): dtype argument is not supported, and gradients are at the entries only.\n"
+                "  What to do: convert the result with .to(dtype); for other gradients make a dense tensor the leaf."
             )
         return dense_of(self)
 

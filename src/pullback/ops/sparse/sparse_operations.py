@@ -74,11 +74,11 @@ def ask(func: _Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     if kwargs.pop("out", None) is not None:
         raise refused(f"{name}(out=...)")
     compute = OPERATIONS.get(name) or _OWN.get(name)
-    if compute is None and op is not None and op.kind == "composite" and op.about.home != "masked":
+    if compute is None and op is not None and op.kind == "composite" and not _is_primitive(op):
         compute = op.forward
     if compute is None:
         raise _refusal(name, op, args)
-    if func.__name__.endswith("_"):
+    if func.__name__.endswith("_") and not func.__name__.endswith("__"):
         return _written(func, name, compute, args, kwargs)
     return compute(*args, **kwargs)
 
@@ -89,11 +89,18 @@ _OWN = {name: method for name, method in vars(SparseTensor).items() if callable(
 own_kind(SparseTensor, ask)
 
 
+def _is_primitive(op: Any) -> bool:
+    """Whether a composite is one operation in torch, which lacks it for sparse tensors."""
+    return op.about.home == "masked" or op.name in ("dot", "vdot")
+
+
 def _refusal(name: str, op: Any, args: Any) -> RuntimeError:
     """The error of an operation that is not defined: of torch's type, which the layout decides."""
     for t in args:
         if op is not None and op.elementwise and isinstance(t, SparseTensor) and t.layout is not sparse_coo:
             return _unsupported(name, t)
+    if name in ("reshape", "expand"):
+        return RuntimeError(f"{name} is not implemented for sparse tensors.\n  What to do: call to_dense() first.")
     return refused(name)
 
 
@@ -115,9 +122,11 @@ def _written(func: _Function, name: str, compute: _Function, args: Any, kwargs: 
         return written
     refuse_write(self, others)
     if thread.modes.grad_enabled and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
-        raise NotImplementedError(
-            f"{func.__name__}() of a sparse tensor that requires grad is not recorded.\n"
-            f"  What to do: call {name}() without the underscore."
+        what = "of a sparse tensor is not recorded"
+        if self.requires_grad and self.is_leaf:
+            what = "a leaf Variable that requires grad is being used in an in-place operation"
+        raise (RuntimeError if self.requires_grad and self.is_leaf else NotImplementedError)(
+            f"{func.__name__}(): {what}.\n  What to do: call {name}() without the underscore."
         )
     new = compute(*args, **kwargs)
     if (
@@ -129,7 +138,8 @@ def _written(func: _Function, name: str, compute: _Function, args: Any, kwargs: 
             f"result type {new.dtype} can't be cast to the desired output type {self.dtype}: {func.__name__}() cannot "
             f"write {errors.describe(new)}.\n  What to do: call {name}() without the underscore."
         )
-    if pattern_of(new) is pattern_of(self):
+    of_each = isinstance(compute, functools.partial)  # others give a tensor in coordinate form new values, as in torch
+    if pattern_of(new) is pattern_of(self) and (of_each or self.layout is not sparse_coo):
         self._data.values[...] = new._data.values
     else:
         self._data = in_layout(new, self.layout).to(self.dtype)._data
