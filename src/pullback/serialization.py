@@ -34,9 +34,8 @@ from ._safetensors import ForeignError
 from .nn import Parameter
 from .ops.sparse.compressed import sparse_compressed_tensor
 from .ops.sparse.coo import SparseTensor
-from .ops.sparse.memory_layout import sparse_csc, sparse_csr
 from .ops.sparse.namespace import sparse_coo_tensor
-from .ops.sparse.pattern import Compressed
+from .ops.sparse.pattern import Compressed, sparse_csc, sparse_csr
 from .tensor import dtypes
 from .tensor.memory import Size
 from .tensor.tensor import Tensor, wrap

@@ -147,6 +147,7 @@ def test_the_gradient_of_a_leaf_has_its_layout_and_accumulates(layout: str) -> N
         assert a.grad.layout is a.layout
         expected = DENSE.sum(1).expand(3, 3)[a.detach().to_dense() != 0] * n
         assert a.grad.to_dense()[a.detach().to_dense() != 0].tolist() == pytest.approx(expected.tolist())
+    g: Any
     (g,) = grad((a * a if layout != "sparse_csc" else a.sin()).to_dense().sum(), a, create_graph=True)
     assert g.layout is a.layout
     assert g.requires_grad
@@ -156,9 +157,10 @@ def test_the_gradient_of_a_leaf_has_its_layout_and_accumulates(layout: str) -> N
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hooks_see_a_gradient_of_the_layout(layout: str) -> None:
-    a, seen = leaf(layout), []
+    a = leaf(layout)
+    seen: list[Any] = []
     b = a * 2
-    b.register_hook(lambda g: seen.append(g.layout) or g * 10)
+    b.register_hook(lambda g: (seen.append(g.layout), g * 10)[1])
     (b @ DENSE).sum().backward()
     assert seen == [b.layout]
     assert a.grad.to_dense()[0, 2] == 20 * DENSE[2].sum()
@@ -178,8 +180,8 @@ def test_the_backward_of_a_function_may_return_every_layout(layout: str) -> None
             return (g @ b.t()).sparse_mask(a), a.t() @ g
 
     a, b = leaf(layout), DENSE.clone().requires_grad_()
-    expected = grad((a @ b).sin().sum(), (a, b))
-    found = grad(Product.apply(a, b).sin().sum(), (a, b))
+    expected: Any = grad((a @ b).sin().sum(), (a, b))
+    found: Any = grad(Product.apply(a, b).sin().sum(), (a, b))
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.layout is theirs.layout
         assert pullback.allclose(ours.to_dense(), theirs.to_dense())

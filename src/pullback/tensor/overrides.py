@@ -204,7 +204,7 @@ def own_kind(cls: type[Tensor], ask: Callable[..., Any]) -> None:
     """Let operations call ``ask(operation, types, args, kwargs)`` for a class of the library, also where those of users
     are not asked. They look for it while one of its payloads, which tell `alive`, exists.
     """
-    cls.__torch_function__ = staticmethod(ask)  # type: ignore[method-assign, assignment]
+    cls.__torch_function__ = staticmethod(ask)  # type: ignore[attr-defined]
     _OWN.kinds.add(cls)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from tests.side_by_side import refused
@@ -49,7 +50,7 @@ def gradients(lib: Any, y: Any, *leaves: Any) -> list[Any]:
     """The gradients of a weighted sum of `y`: of sparse leaves at their nonzeros."""
     dense = y if layout_of(y) == "strided" else y.to_dense()
     weights = lib.arange(1, 1 + dense.numel(), dtype=dense.dtype).reshape(dense.shape)
-    found = []
+    found: list[Any] = []
     for leaf, g in zip(leaves, lib.autograd.grad((dense * weights).sum(), leaves), strict=True):
         sparse = layout_of(leaf) != "strided"
         g = g if layout_of(g) == "strided" else g.to_dense()
@@ -59,4 +60,4 @@ def gradients(lib: Any, y: Any, *leaves: Any) -> list[Any]:
 
 def refusals(lib: Any, make: Any, calls: dict[str, Any]) -> list[tuple[str, str]]:
     """What each call raises, given a tensor."""
-    return [(name, refused(lambda call=call: call(lib, make(lib)))) for name, call in calls.items()]
+    return [(name, refused(functools.partial(lambda f: f(lib, make(lib)), call))) for name, call in calls.items()]

@@ -36,7 +36,7 @@ def functions_of_repeated_entries(lib: Any) -> Any:
 
 @program
 def gradients_of_functions(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in ("sparse_coo", "sparse_csr"):
         for name in DIFFERENTIATED:
             a = matrix(lib, layout, grad=True)
@@ -53,7 +53,7 @@ def functions_of_integers(lib: Any) -> Any:
 
 @program
 def products_with_numbers(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in LAYOUTS:
         a = matrix(lib, layout)
         found += [shown(a * 2), shown(0.5 * a), shown(a * lib.tensor(3.0)), shown(lib.mul(a, 0)), shown(-a)]
@@ -81,7 +81,7 @@ def quotients_and_powers(lib: Any) -> Any:
 
 @program
 def products_of_two(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in ("sparse_coo", "sparse_csr"):
         a, b = (matrix(lib, layout, grad=True, rows=3) for _ in range(2))
         other = repeated(lib).to_sparse(layout=getattr(lib, layout)).coalesce() if layout == "sparse_coo" else None
@@ -97,7 +97,7 @@ def products_of_two(lib: Any) -> Any:
 
 @program
 def sums_of_two(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in ("sparse_coo", "sparse_csr"):
         a, b = (matrix(lib, layout, grad=True, rows=3) for _ in range(2))
         other = repeated(lib).to_sparse(layout=getattr(lib, layout))
@@ -115,7 +115,7 @@ def sums_of_two(lib: Any) -> Any:
 
 @program
 def in_place(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in LAYOUTS:
         for write in (
             lambda a: a.mul_(2),

@@ -15,7 +15,7 @@ RIGHT = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.0]]
 
 @program
 def with_dense_matrices_and_vectors(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in LAYOUTS:
         for product in (
             lambda a, x, y, v: a @ x,
@@ -36,7 +36,7 @@ def with_dense_matrices_and_vectors(lib: Any) -> Any:
 
 @program
 def gradients_of_both_factors(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in ("sparse_coo", "sparse_csr"):
         a, x = matrix(lib, layout, grad=True), leaf(lib, RIGHT)
         found += [gradients(lib, a @ x, a, x), gradients(lib, a.t() @ constant(lib, LEFT).t(), a)]
@@ -49,7 +49,7 @@ def gradients_of_both_factors(lib: Any) -> Any:
 
 @program
 def sums_with_products(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in LAYOUTS:
         a, x, m = matrix(lib, layout), constant(lib, RIGHT), constant(lib, [[1.0, 2.0]] * 4)
         found += [lib.addmm(m, a, x), lib.addmm(m, a, x, beta=2, alpha=0.5), lib.sparse.addmm(m, a, x, beta=0.0)]
@@ -68,7 +68,7 @@ def sums_of_three_compressed_matrices(lib: Any) -> Any:
 
 @program
 def of_two_sparse_matrices(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in LAYOUTS:
         a, b = matrix(lib, layout), matrix(lib, layout, rows=3)
         found += [summed(a @ b), summed(lib.mm(a, b)), summed(a @ a.t())]

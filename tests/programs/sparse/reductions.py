@@ -19,7 +19,7 @@ def hybrid(lib: Any, grad: bool = False) -> Any:
 
 @program
 def sums_of_all(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for layout in LAYOUTS:
         a = matrix(lib, layout, grad=True)
         found += [a.sum(), lib.sum(a, dtype=lib.float32).dtype == lib.float32, gradients(lib, a.sum(), a)]
@@ -29,7 +29,8 @@ def sums_of_all(lib: Any) -> Any:
 
 @program
 def sums_along_axes(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
+    dim: Any
     for dim in (0, 1, -1, (0, 1), []):
         found.append((shown(matrix(lib, "sparse_coo").sum(dim)), shown(lib.sparse.sum(matrix(lib, "sparse_coo"), dim))))
     for dim in (0, 2, (0, 2), (0, 1), (1, 2), (0, 1, 2)):
@@ -42,7 +43,7 @@ def sums_along_axes(lib: Any) -> Any:
 
 @program
 def sums_that_keep_the_axes(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for dim in (0, 1, (0, 1)):
         found += [shown(matrix(lib, layout).sum(dim, True)) for layout in ("sparse_coo", "sparse_csr")]
     return found, summed(repeated(lib).sum(1, keepdim=True)), summed(repeated(lib).to_sparse_csr().sum(0, keepdim=True))
@@ -50,7 +51,7 @@ def sums_that_keep_the_axes(lib: Any) -> Any:
 
 @program
 def norms(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for p in ("fro", 2, 1, 3, 0.5, 0, float("inf"), -float("inf")):
         found += [matrix(lib, "sparse_coo").norm(p), lib.norm(repeated(lib), p)]
     a = matrix(lib, "sparse_coo")
@@ -64,7 +65,7 @@ def any_nonzero(lib: Any) -> Any:
 
 @program
 def softmax_over_the_entries(lib: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for name in ("softmax", "log_softmax"):
         for dim in (0, 1):
             a = matrix(lib, "sparse_coo", grad=True)

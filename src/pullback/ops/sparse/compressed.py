@@ -14,9 +14,8 @@ from ...tensor.overrides import by_modes
 from ...tensor.tensor import Tensor
 from ..make.from_data import tensor
 from .coo import SparseTensor, sparse_at
-from .memory_layout import layout as _layout
-from .memory_layout import sparse_csc, sparse_csr
-from .pattern import Compressed
+from .pattern import Compressed, sparse_csc, sparse_csr
+from .pattern import layout as _layout
 
 _WORDS = {0: ("crow_indices", "col_indices", "rows", "ncols"), 1: ("ccol_indices", "row_indices", "columns", "nrows")}
 

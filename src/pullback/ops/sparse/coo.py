@@ -24,8 +24,7 @@ from ...tensor.modes import thread
 from ...tensor.overrides import alive, disabled_torch_function_impl
 from ...tensor.tensor import Tensor, wrap, wrap_as
 from ..index.subscripts import add_up, pick_at
-from .memory_layout import sparse_coo, sparse_csc, sparse_csr
-from .pattern import Compressed, Pattern
+from .pattern import Compressed, Pattern, sparse_coo, sparse_csc, sparse_csr
 
 # Tensor's own versions of attributes that `SparseTensor` redefines.
 _EDGE: Any = vars(Tensor)["_edge"]

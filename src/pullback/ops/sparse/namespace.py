@@ -19,8 +19,9 @@ from ..make.from_data import tensor
 from ..products import matmul
 from . import sparse_products
 from .coo import Pattern, SparseTensor, at, in_layout, sparse_at
-from .memory_layout import layout, sparse_coo, sparse_csc, sparse_csr, strided
-from .sparse_operations import softmax as _softmax
+from .pattern import layout, sparse_coo, sparse_csc, sparse_csr, strided
+from .sparse_operations import log_softmax, softmax
+from .sparse_products import sampled_addmm
 
 __all__ = [
     "SparseTensor",
@@ -225,49 +226,6 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1.0, alpha: Any =
     See https://docs.pytorch.org/docs/stable/generated/torch.sparse.addmm.html.
     """
     return sparse_products.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
-
-
-def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> SparseTensor:
-    """``beta * input + alpha * mat1 @ mat2`` at the places of `input` only, a CSR matrix; the product is never made.
-
-    ``mat1`` is ``(m, k)``, ``mat2`` is ``(k, n)``, ``input`` ``(m, n)``, all of one dtype: one dot product for each
-    place. RuntimeError if shapes, dtypes or layouts do not fit.
-
-    >>> import pullback
-    >>> a = pullback.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 1.0], (2, 2))
-    >>> b = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> pullback.sparse.sampled_addmm(a, b, b, beta=0.0).values()
-    tensor([10., 15.])
-
-    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.sampled_addmm.html.
-    """
-    return sparse_products.sampled_addmm(input, mat1, mat2, beta=beta, alpha=alpha)
-
-
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The softmax along an axis over the elements that have an entry; the others count as minus infinity.
-
-    >>> import pullback
-    >>> a = pullback.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
-    >>> pullback.sparse.softmax(a, 1).values()
-    tensor([1.0000, 0.2689, 0.7311])
-
-    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.softmax.html.
-    """
-    return _softmax("softmax", input, dim, dtype)
-
-
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The logarithm of `softmax`, without its rounding.
-
-    >>> import pullback
-    >>> a = pullback.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
-    >>> pullback.sparse.log_softmax(a, 1).values()
-    tensor([ 0.0000, -1.3133, -0.3133])
-
-    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.log_softmax.html.
-    """
-    return _softmax("log_softmax", input, dim, dtype)
 
 
 @method("to_sparse")

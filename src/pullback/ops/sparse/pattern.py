@@ -1,4 +1,4 @@
-"""The pattern of nonzeros of a sparse tensor in any layout, and the two products that are computed at them alone.
+"""The layouts of tensors, the pattern of a sparse tensor's nonzeros in each, and the two products at them alone.
 
 For ``Y = A B`` with the cotangent ``G`` the gradients are
 
@@ -17,10 +17,31 @@ import numpy as np
 
 from ...table.calls import on
 from ...table.entry import bilinear
-from . import memory_layout as layouts
 
 _BLOCK = 1 << 18  # elements that `_sampled_mm` gathers from each operand at a time
 _ALL = slice(None)
+
+
+class layout:  # noqa: N801 - torch's name
+    """How a tensor stores its elements: `strided`, `sparse_coo`, `sparse_csr` or `sparse_csc` of `pullback`."""
+
+    __module__ = "pullback"  # where it is public
+    __slots__ = ("name", "title")
+
+    def __init__(self, name: str, title: str) -> None:
+        self.name, self.title = name, title
+
+    def __repr__(self) -> str:
+        return f"pullback.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout("strided", "Strided")
+sparse_coo = layout("sparse_coo", "Sparse")
+sparse_csr = layout("sparse_csr", "SparseCsr")
+sparse_csc = layout("sparse_csc", "SparseCsc")
 
 
 class Pattern:
@@ -40,9 +61,9 @@ class Pattern:
         self._compressed: dict[int, tuple[Compressed, Any]] = {}
 
     @property
-    def layout(self) -> layouts.layout:
+    def layout(self) -> Any:
         """The layout of a tensor with this pattern."""
-        return layouts.sparse_coo
+        return sparse_coo
 
     @property
     def distinct(self) -> bool:
@@ -109,9 +130,9 @@ class Compressed(Pattern):
         self.ends, self.across, self.axis = ends, across, axis
 
     @property
-    def layout(self) -> layouts.layout:
+    def layout(self) -> Any:
         """The layout of a tensor with this pattern."""
-        return layouts.sparse_csr if self.axis == 0 else layouts.sparse_csc
+        return sparse_csr if self.axis == 0 else sparse_csc
 
     @property
     def distinct(self) -> bool:

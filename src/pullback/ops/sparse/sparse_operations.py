@@ -24,8 +24,7 @@ from ...tensor.tensor import Tensor
 from ..index.subscripts import add_up, pick_at
 from . import sparse_products
 from .coo import SparseTensor, coalesced, distinct, entries, in_layout, pattern_of, refused, sparse_at, sum_of
-from .memory_layout import sparse_coo, sparse_csc, sparse_csr
-from .pattern import Compressed, Pattern
+from .pattern import Compressed, Pattern, sparse_coo, sparse_csc, sparse_csr
 
 _Function = Callable[..., Any]
 
@@ -263,7 +262,7 @@ def _subtract(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _plus(name: str, input: Any, other: Any, alpha: Any) -> Tensor:
     """``input + alpha * other``."""
-    layouts = [getattr(t, "layout", None) for t in (input, other)]
+    layouts: list[Any] = [getattr(t, "layout", None) for t in (input, other)]
     if None in layouts or not (input.ndim and other.ndim):
         raise RuntimeError(
             errors.message(
@@ -350,8 +349,34 @@ def _norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = 
     return distinct(input)[0].reshape(-1).norm(2 if p in ("fro", None) else p, dtype=dtype)
 
 
-def softmax(name: str, input: Any, dim: int, dtype: Any = None) -> SparseTensor:
-    """The softmax or log_softmax over the entries of each line along `dim`; see `namespace.softmax`."""
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The softmax along an axis over the elements that have an entry; the others count as minus infinity.
+
+    >>> import pullback
+    >>> a = pullback.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    >>> pullback.sparse.softmax(a, 1).values()
+    tensor([1.0000, 0.2689, 0.7311])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.softmax.html.
+    """
+    return _softmax("softmax", input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The logarithm of `softmax`, without its rounding.
+
+    >>> import pullback
+    >>> a = pullback.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    >>> pullback.sparse.log_softmax(a, 1).values()
+    tensor([ 0.0000, -1.3133, -0.3133])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.log_softmax.html.
+    """
+    return _softmax("log_softmax", input, dim, dtype)
+
+
+def _softmax(name: str, input: Any, dim: int, dtype: Any = None) -> SparseTensor:
+    """The softmax or log_softmax over the entries of each line along `dim`."""
     if not isinstance(input, SparseTensor) or input.layout is not sparse_coo:
         raise NotImplementedError(
             errors.message(
@@ -367,7 +392,7 @@ def softmax(name: str, input: Any, dim: int, dtype: Any = None) -> SparseTensor:
     if axis >= n:
         return sparse_at(getattr(values, name)(axis - n + 1), pattern)
     others = [d for d in range(n) if d != axis]
-    line = np.zeros(pattern.nnz, np.int64)  # the line along `dim` of each entry, all lines numbered
+    line: Any = np.zeros(pattern.nnz, np.int64)  # the line along `dim` of each entry, all lines numbered
     count = min(pattern.nnz, 1)
     if others:
         size = tuple(input.shape[d] for d in others)

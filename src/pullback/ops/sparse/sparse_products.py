@@ -16,8 +16,7 @@ from ...tensor.arrays import broadcasts_to
 from ...tensor.tensor import Tensor, wrap
 from ..index.subscripts import pick_at
 from .coo import SparseTensor, at, coalesced, distinct, entries, in_layout, joined, pattern_of, sparse_at
-from .memory_layout import sparse_coo, sparse_csc, sparse_csr
-from .pattern import Pattern, _sampled_mm, _sparse_mm
+from .pattern import Pattern, _sampled_mm, _sparse_mm, sparse_coo, sparse_csc, sparse_csr
 
 # Element by element ---------------------------------------------------------------------------------------------------
 
@@ -38,7 +37,7 @@ def times(a: Any, b: Any) -> SparseTensor:
                 do="convert the factor with to_sparse_csr()",
             )
         )
-    if sparse:
+    if isinstance(b, SparseTensor):
         return _common(a, b)
     if not (a.shape == b.shape if compressed else broadcasts_to(b._data.shape, a.shape)):
         raise RuntimeError(errors.message("mul()", expected=f"a shape as {list(a.shape)}", found=errors.describe(b)))
@@ -210,8 +209,20 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     return product if bias is None else bias + product
 
 
-def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> SparseTensor:
-    """``beta * input + alpha * mat1 @ mat2`` at the places of `input`, a CSR matrix; see `namespace.sampled_addmm`."""
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> SparseTensor:
+    """``beta * input + alpha * mat1 @ mat2`` at the places of `input` only, a CSR matrix; the product is never made.
+
+    ``mat1`` is ``(m, k)``, ``mat2`` is ``(k, n)``, ``input`` ``(m, n)``, all of one dtype: one dot product for each
+    place. RuntimeError if shapes, dtypes or layouts do not fit.
+
+    >>> import pullback
+    >>> a = pullback.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 1.0], (2, 2))
+    >>> b = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> pullback.sparse.sampled_addmm(a, b, b, beta=0.0).values()
+    tensor([10., 15.])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.sampled_addmm.html.
+    """
     of_matrices("sampled_addmm", mat1=(mat1, 2), mat2=(mat2, 2))
     sparse = [isinstance(t, SparseTensor) for t in (input, mat1, mat2)]
     if not isinstance(input, SparseTensor) or input.layout is sparse_coo or any(sparse[1:]):
