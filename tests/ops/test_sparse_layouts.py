@@ -6,6 +6,8 @@ import copy
 import gc
 import io
 import pickle
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -326,15 +328,14 @@ def test_classes_of_users_and_modes_see_operations_on_sparse_tensors() -> None:
 
 
 def test_operations_look_for_sparse_tensors_only_while_there_are_any() -> None:
-    gc.collect()
-    before = LEVELS.n
-    a = pullback.eye(2).to_sparse_csr()
-    b = a.sin()
-    assert LEVELS.n == before + 1
-    del a
-    assert LEVELS.n == before + 1
-    del b
-    assert LEVELS.n == before
+    code = (
+        "import pullback; from pullback.tensor.modes import LEVELS; found = [LEVELS.n]\n"
+        "a = pullback.eye(2).to_sparse_csr(); b = a.sin(); found += [LEVELS.n]\n"
+        "del a; found += [LEVELS.n]\n"
+        "del b; found += [LEVELS.n]; print(found)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[0, 1, 1, 0]"
 
 
 def test_sparse_tensors_of_many_threads_are_counted() -> None:

@@ -479,7 +479,7 @@ class SparseTensor(Tensor):
         """The dense tensor. masked_grad: False is refused, because gradients are computed at the entries only."""
         if dtype is not None or masked_grad is False:
             raise (NotImplementedError if dtype is None else RuntimeError)(
-                "to_dense(): dtype argument is not supported, and gradients are at the entries only.\n"
+                "to_dense(): expected no dtype (the argument is not supported), and a gradient at the entries only.\n"
                 "  What to do: convert the result with .to(dtype); for other gradients make a dense tensor the leaf."
             )
         return dense_of(self)
