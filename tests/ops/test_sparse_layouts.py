@@ -284,6 +284,25 @@ def test_what_is_not_sparse_aware_is_refused_by_name() -> None:
             call()
 
 
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda a: pullback.full_like(5, a), TypeError),
+        (lambda a: pullback.sum(DENSE, a), NotImplementedError),
+        (lambda a: pullback.select(DENSE, a, 0), NotImplementedError),
+        (lambda a: pullback.sparse.addmm([1.0], a, DENSE), TypeError),
+        (lambda a: pullback.sparse.sampled_addmm([1.0], DENSE, DENSE), TypeError),
+        (lambda a: pullback.sparse_csr_tensor(a, [0], [1.0]), TypeError),
+        (lambda a: pullback.sparse.softmax(DENSE, 0), NotImplementedError),
+        (lambda a: pullback.float_power(a, 1, 2), TypeError),
+        (lambda a: pullback.sparse_coo_tensor([[0], [0]], [1.0], (2**62, 2)).to_sparse_csr(), RuntimeError),
+    ],
+)
+def test_hostile_arguments_are_refused(call: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"\w"):
+        call(matrix("sparse_csr"))
+
+
 def test_forward_mode_goes_through_the_values() -> None:
     values = pullback.tensor(VALUES, dtype=pullback.float64)
     for layout in LAYOUTS:

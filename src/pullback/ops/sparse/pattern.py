@@ -98,8 +98,14 @@ class Pattern:
         if axis not in self._compressed:
             order = _ALL if axis == 0 else np.argsort(self.indices[1], kind="stable")
             lines, across = self.indices[axis][order], self.indices[1 - axis][order]
-            ends = np.zeros(self.size[axis] + 1, np.int64)
-            np.cumsum(np.bincount(lines, minlength=self.size[axis]), out=ends[1:])
+            try:
+                ends = np.zeros(self.size[axis] + 1, np.int64)
+                np.cumsum(np.bincount(lines, minlength=self.size[axis]), out=ends[1:])
+            except (MemoryError, ValueError):
+                raise RuntimeError(
+                    f"a compressed matrix of {self.size[axis]} {('rows', 'columns')[axis]} has an index for each of "
+                    "them, which do not fit into memory.\n  What to do: keep it in coordinate form."
+                ) from None
             self._compressed[axis] = Compressed(ends, across.copy(), self.size, axis), order
         return self._compressed[axis]
 

@@ -58,6 +58,7 @@ _OF_NO_VALUES = (
 
 def _enter(*names: str) -> Callable[[_Function], _Function]:
     def enter(function: _Function) -> _Function:
+        function.__qualname__ = names[0]  # in Python's errors
         OPERATIONS.update(dict.fromkeys(names, function))
         return function
 
@@ -75,12 +76,21 @@ def ask(func: _Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     compute = OPERATIONS.get(name) or _OWN.get(name)
     if compute is None and op is not None and op.kind == "composite" and not _is_primitive(op):
         compute = op.forward
+    elif name not in _MIXED and not (args and isinstance(args[0], SparseTensor)):
+        if args and not isinstance(args[0], Tensor):
+            raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(args[0])))
+        raise refused(f"{name} with a sparse tensor among its other arguments")
     if compute is None:
         raise _refusal(name, op, args)
     if func.__name__.endswith("_") and not func.__name__.endswith("__"):
         return _written(func, name, compute, args, kwargs)
     return compute(*args, **kwargs)
 
+
+_MIXED = frozenset(
+    "add addmm addmv cat div float_power floor_divide matmul mm mul mv nn.functional.linear pow sub to type_as".split()
+)
+"""Operations whose first argument may be another one than a sparse tensor."""
 
 _PASSED = frozenset(_OF_NO_VALUES.split())
 _OWN = {name: method for name, method in vars(SparseTensor).items() if callable(method) and name != "to"}

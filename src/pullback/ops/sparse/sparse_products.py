@@ -145,12 +145,13 @@ def _check_product(input: Any, other: Any) -> None:
         )
 
 
-def of_matrices(name: str, **operands: tuple[Any, int]) -> None:
-    """Refuse operands, given by name, that do not have the number of axes given for each."""
+def of_matrices(name: str, **operands: tuple[Any, int | None]) -> None:
+    """Refuse operands, given by name, that are not tensors with the number of axes given for each (None: any)."""
     for which, (value, ndim) in operands.items():
-        if not isinstance(value, Tensor) or value.ndim != ndim:
+        if not isinstance(value, Tensor) or (ndim is not None and value.ndim != ndim):
+            kind = "tensor" if ndim is None else f"{ndim}-D tensor"
             raise (RuntimeError if isinstance(value, Tensor) else TypeError)(
-                errors.message(f"{name}()", expected=f"{which} to be a {ndim}-D tensor", found=errors.describe(value))
+                errors.message(f"{name}()", expected=f"{which} to be a {kind}", found=errors.describe(value))
             )
 
 
@@ -168,7 +169,7 @@ def mv(input: Any, vec: Any) -> Tensor:
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * mat1 @ mat2``: dense with a dense `input`, CSR if all three are."""
-    of_matrices("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
+    of_matrices("addmm", input=(input, None), mat1=(mat1, 2), mat2=(mat2, 2))
     layouts = [t.layout for t in (input, mat1, mat2)]
     if isinstance(input, SparseTensor) and not all(layout is sparse_csr for layout in layouts):
         raise RuntimeError(
@@ -190,7 +191,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * mat @ vec`` with a compressed matrix."""
-    of_matrices("addmv", mat=(mat, 2), vec=(vec, 1))
+    of_matrices("addmv", input=(input, None), mat=(mat, 2), vec=(vec, 1))
     if isinstance(input, SparseTensor) or mat.layout is sparse_coo:
         raise NotImplementedError(
             errors.message(
@@ -223,7 +224,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
 
     See https://docs.pytorch.org/docs/stable/generated/torch.sparse.sampled_addmm.html.
     """
-    of_matrices("sampled_addmm", mat1=(mat1, 2), mat2=(mat2, 2))
+    of_matrices("sampled_addmm", input=(input, 2), mat1=(mat1, 2), mat2=(mat2, 2))
     sparse = [isinstance(t, SparseTensor) for t in (input, mat1, mat2)]
     if not isinstance(input, SparseTensor) or input.layout is sparse_coo or any(sparse[1:]):
         raise (NotImplementedError if sparse[0] and not any(sparse[1:]) else RuntimeError)(
