@@ -76,7 +76,7 @@ def ask(func: _Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     compute = OPERATIONS.get(name) or _OWN.get(name)
     if compute is None and op is not None and op.kind == "composite" and not _is_primitive(op):
         compute = op.forward
-    elif name not in _MIXED and not (args and isinstance(args[0], SparseTensor)):
+    elif compute is not None and name not in _MIXED and not (args and isinstance(args[0], SparseTensor)):
         if args and not isinstance(args[0], Tensor):
             raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(args[0])))
         raise refused(f"{name} with a sparse tensor among its other arguments")
