@@ -72,7 +72,9 @@ from .ops.make.random import (
     randperm,
 )
 from .ops.sparse import namespace as sparse
-from .ops.sparse.namespace import layout, sparse_coo, sparse_coo_tensor, strided
+from .ops.sparse.compressed import sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor
+from .ops.sparse.namespace import sparse_coo_tensor
+from .ops.sparse.pattern import layout, sparse_coo, sparse_csc, sparse_csr, strided
 from .table.entry import NAMES as _NAMES
 from .table.tensor_methods import enter_methods as _enter_methods
 from .tensor import copying as _copying

@@ -32,8 +32,10 @@ import numpy as np
 from . import _safetensors, errors
 from ._safetensors import ForeignError
 from .nn import Parameter
+from .ops.sparse.compressed import sparse_compressed_tensor
 from .ops.sparse.coo import SparseTensor
 from .ops.sparse.namespace import sparse_coo_tensor
+from .ops.sparse.pattern import Compressed, sparse_csc, sparse_csr
 from .tensor import dtypes
 from .tensor.memory import Size
 from .tensor.tensor import Tensor, wrap
@@ -207,8 +209,12 @@ class _Writer:
     def _tensor(self, t: Tensor, path: str) -> Any:
         made: dict[str, Any]
         if isinstance(t, SparseTensor):
-            indices, values = (self._array(part.numpy(), path) for part in (t._indices(), t._values()))
-            made = {"sparse": [indices, values], "size": list(t.shape), "coalesced": t.is_coalesced()}
+            pattern = t._data.pattern
+            places = [pattern.ends, pattern.across] if isinstance(pattern, Compressed) else [pattern.indices]
+            parts = [self._array(part, path) for part in (*places, t._data.values)]
+            made = {"sparse" if len(parts) == 2 else pattern.layout.name: parts, "size": list(t.shape)}
+            if len(parts) == 2:
+                made["coalesced"] = pattern.coalesced
         elif isinstance(t._data, np.ndarray):
             made = {"parameter" if isinstance(t, Parameter) else "tensor": self._array(t._data, path)}
         else:
@@ -448,6 +454,17 @@ class _Reader:
             requires_grad=_requires_grad(tree),
         )
 
+    def _csr(self, names: Any, tree: Any) -> Tensor:
+        return self._compressed(sparse_csr, names, tree)
+
+    def _csc(self, names: Any, tree: Any) -> Tensor:
+        return self._compressed(sparse_csc, names, tree)
+
+    def _compressed(self, layout: Any, names: Any, tree: Any) -> Tensor:
+        parts = [wrap(self._array(name)) for name in names]
+        size = _lengths(tree["size"])
+        return sparse_compressed_tensor(*parts, size, layout=layout, requires_grad=_requires_grad(tree))
+
     _KINDS: ClassVar[dict[str, Callable[[Any, Any, Any], Any]]] = {
         "float": lambda self, value, tree: float(_of_type(value, str, "a float")),
         "complex": _complex,
@@ -461,6 +478,8 @@ class _Reader:
         "tensor": _tensor,
         "parameter": _parameter,
         "sparse": _sparse,
+        "sparse_csr": _csr,
+        "sparse_csc": _csc,
     }
 
 

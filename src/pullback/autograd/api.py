@@ -58,7 +58,7 @@ def backward(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html.
     """
-    if LEVELS.n and (kinds := overriding((tensors, inputs))):
+    if LEVELS.n and (kinds := overriding((tensors, inputs), own=False)):
         how = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
         if grad_variables is not None:
             how["grad_variables"] = grad_variables
@@ -128,7 +128,7 @@ def grad(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
     """
-    if LEVELS.n and (kinds := overriding((outputs, inputs, grad_outputs))):
+    if LEVELS.n and (kinds := overriding((outputs, inputs, grad_outputs), own=False)):
         how = {
             "grad_outputs": grad_outputs,
             "retain_graph": retain_graph,
@@ -271,7 +271,7 @@ def _backward(
 
     `gradient` may be left out if the tensor has one element.
     """
-    if LEVELS.n and (kinds := overriding((self,))):
+    if LEVELS.n and (kinds := overriding((self,), own=False)):
         how = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
         dispatch(kinds, _backward, (self,), how)
         return

@@ -203,7 +203,7 @@ class FunctionNode(Node):
             elif type(grad) is Tensor and edges[i] is not None:
                 sent.append(grad if taped else grad._data)
             elif edges[i] is not None and isinstance(grad, Tensor):
-                sent.append(grad if taped or grad.is_sparse else grad._data)
+                sent.append(grad._data if not taped and grad._in_array else grad)
             else:
                 if not isinstance(grad, Tensor) or (self._constants | self._others) >> i & 1:
                     self._refuse(i, grad)

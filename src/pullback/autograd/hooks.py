@@ -140,7 +140,7 @@ def as_tensors(g: Any, count: int = 1) -> list[Any]:
 
 def _raw(values: Sequence[Any], taped: bool) -> list[Any]:
     """Gradients in the form that is sent on: sparse ones stay Tensors, since no array can hold them."""
-    return [v._data if isinstance(v, Tensor) and not (taped or v.is_sparse) else v for v in values]
+    return [v._data if isinstance(v, Tensor) and not taped and v._in_array else v for v in values]
 
 
 # Checks of what hooks return ------------------------------------------------------------------------------------------

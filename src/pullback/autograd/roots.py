@@ -103,7 +103,7 @@ def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> 
     if taped:
         checked = [g if isinstance(g, Tensor) else wrap(g) for g in checked]
     else:
-        checked = [g._data if isinstance(g, Tensor) and not g.is_sparse else g for g in checked]
+        checked = [g._data if isinstance(g, Tensor) and g._in_array else g for g in checked]
     return [
         ((t.node, t.output_nr, g.shape, getattr(g, "_data", g).dtype) if isinstance(t, GradientEdge) else edge_at(t), g)
         for t, g in zip(tensors, checked, strict=True)

@@ -80,7 +80,7 @@ class tensortype:  # noqa: N801 - torch's name
         return TypeError(errors.message(f"{self.__name__}()", expected=expected, found=errors.describe(found)))
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is self.dtype and not instance.is_sparse
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype and instance._in_array
 
     def __repr__(self) -> str:
         return f"<class 'pullback.{self.__name__}'>"

@@ -260,8 +260,8 @@ def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tenso
             f"{type(value)}"
         )
         return None
-    if value.is_sparse != target.is_sparse:
-        kinds = ["a sparse tensor" if t.is_sparse else "a dense tensor" for t in (target, value)]
+    if value._in_array != target._in_array:
+        kinds = ["a dense tensor" if t._in_array else "a sparse tensor" for t in (target, value)]
         problems.append(errors.message(f'While copying the parameter named "{key}"', expected=kinds[0], found=kinds[1]))
         return None
     if not target.ndim and value.shape == (1,):  # old checkpoints may store a number this way

@@ -210,6 +210,8 @@ class Methods:
         """The tensor as pullback.uint8."""
     def cauchy_(self, median: Any = ..., sigma: Any = ..., *, generator: Any = ...) -> Any:
         """Every element drawn from the Cauchy distribution with half its mass within `sigma` of `median`."""
+    def ccol_indices(self) -> Any:
+        """RuntimeError: only a sparse column compressed tensor has ccol_indices."""
     def cdouble(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.complex128."""
     def ceil(self, *, out: Any = ...) -> Tensor:
@@ -246,6 +248,8 @@ class Methods:
         """`clip`, written into this tensor, which is returned."""
     def clone(self, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
         """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
+    def col_indices(self) -> Any:
+        """RuntimeError: only a sparse row compressed tensor has col_indices."""
     def conj(self, *, out: Any = ...) -> Tensor:
         """The complex conjugate, in new memory; a real tensor is returned unchanged."""
     def conj_physical(self, *, out: Any = ...) -> Tensor:
@@ -278,6 +282,8 @@ class Methods:
         """The tensor itself: it lies on the CPU."""
     def cross(self, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
         """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
+    def crow_indices(self) -> Any:
+        """RuntimeError: only a sparse row compressed tensor has crow_indices."""
     def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
         """Refuse: there is no GPU here."""
     def cummax(self, dim: Any, *, out: Any = ...) -> Any:
@@ -843,6 +849,8 @@ class Methods:
         """The nearest number with `decimals` decimals, halves to the even one; negative `decimals` round to tens, hundreds."""
     def round_(self, decimals: Any = ...) -> Tensor:
         """`round`, written into this tensor, which is returned."""
+    def row_indices(self) -> Any:
+        """RuntimeError: only a sparse column compressed tensor has row_indices."""
     def rsqrt(self, *, out: Any = ...) -> Tensor:
         """``1 / sqrt(input)``."""
     def rsqrt_(self, *, out: Any = ...) -> Tensor:
@@ -976,7 +984,11 @@ class Methods:
     def to_device(self, device: Any, *, stream: Any = ...) -> Any:
         """The tensor itself: it lies on the CPU."""
     def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., blocksize: Any = ..., dense_dim: Any = ...) -> Any:
-        """The nonzero elements as a coalesced sparse tensor; differentiable."""
+        """The nonzero elements as a sparse tensor in coordinate form, or in another `layout`; differentiable."""
+    def to_sparse_csc(self, dense_dim: Any = ...) -> Any:
+        """The nonzero elements of a matrix, compressed by columns; differentiable. dense_dim: the axes of each value."""
+    def to_sparse_csr(self, dense_dim: Any = ...) -> Any:
+        """The nonzero elements of a matrix, compressed by rows; differentiable. dense_dim: the axes of each value."""
     def topk(self, k: Any, dim: Any = ..., largest: Any = ..., sorted: Any = ..., *, out: Any = ...) -> Any:
         """The `k` largest (or smallest) elements along `dim` and their indices, the best first: ``(values, indices)``."""
     def trace(self, *, out: Any = ...) -> Tensor:

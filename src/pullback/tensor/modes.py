@@ -60,7 +60,7 @@ class Modes:
         self.grad_asked = False  # whether recording was enabled inside inference mode, which does not allow it
         self.forward_enabled = True  # whether forward mode computes tangents
         self.written: list[Any] | None = None  # weak references to the tensors written, while a transform records
-        self.overrides = True  # whether operations ask classes derived from Tensor
+        self.overrides: bool | None = True  # which classes operations ask: all, the library's own (False), or none
         self.functions: tuple[Any, ...] = ()  # the modes that see each operation
         self.multithreading = True  # whether a backward pass would be allowed threads of its own
         self.needed: set[Any] | None = None

@@ -179,24 +179,71 @@ class _Active(Count):
 ACTIVE = _Active()
 
 
-def overriding(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The objects that an operation on these arguments asks: the innermost mode, then classes, derived before base."""
+class _Own(Count):
+    """The payloads that are alive of the library's own kinds of tensors, which operations ask while there are any."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: set[type[Tensor]] = set()
+
+    def _count(self) -> None:
+        super()._count()
+        before = -1
+        while before != self.n:  # a payload may be made or die in another thread meanwhile
+            before = self.n
+            (LEVELS.add if before else LEVELS.discard)("own kinds")
+            (_DERIVED.update if before else _DERIVED.difference_update)(self.kinds)
+
+
+_OWN = _Own()
+
+
+def own_kind(cls: type[Tensor], ask: Callable[..., Any]) -> None:
+    """Let operations call ``ask(operation, types, args, kwargs)`` for a class of the library, also where those of users
+    are not asked. They look for it while one of its payloads, which tell `alive`, exists.
+    """
+    cls.__torch_function__ = staticmethod(ask)  # type: ignore[attr-defined]
+    _OWN.kinds.add(cls)
+
+
+def alive(payload: Any, yes: bool) -> None:
+    """Note that a payload of one of these classes was made, or that it dies."""
+    (_OWN.add if yes else _OWN.discard)(id(payload))
+
+
+def unasked(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a call within which operations ask no class at all."""
+    return within(thread.modes, {"overrides": None}, functools.partial(call, **kwargs), *args)
+
+
+def overriding(values: Iterable[Any], own: bool = True) -> tuple[Any, ...]:
+    """The objects that an operation on these arguments asks: the innermost mode, then classes, derived before base.
+
+    own: whether the library's own kinds of tensors are among the classes; they come last.
+    """
     if not (_DERIVED or ACTIVE.n):
         return ()
     modes = thread.modes
     found: list[Any] = []
-    if _DERIVED and modes.overrides:
+    last: tuple[Any, ...] = ()
+    if _DERIVED and modes.overrides is not None:
         for value in instances(values, Tensor):
             kind = type(value)
-            if kind in _DERIVED and kind not in found and kind.__torch_function__ is not disabled_torch_function_impl:
+            if kind not in _DERIVED or kind in found or kind.__torch_function__ is disabled_torch_function_impl:
+                continue
+            if kind in _OWN.kinds:
+                last = (kind,) if own else ()
+            elif modes.overrides:
                 place = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
                 found.insert(place, kind)
-    return (*modes.functions[-1:], *found)
+    return (*modes.functions[-1:], *found, *last)
 
 
 def dispatch(kinds: Sequence[Any], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     """The first result that is not NotImplemented, from the mode or a class; TypeError if there is none."""
-    types = tuple(kind for kind in kinds if isinstance(kind, type))
+    types = tuple(kind for kind in kinds if isinstance(kind, type) and kind not in _OWN.kinds)
     for kind in kinds:
         ask = kind.__torch_function__ if isinstance(kind, type) else _apart(kind)  # type: ignore[attr-defined]
         found = ask(func, types, args, kwargs)
@@ -313,7 +360,7 @@ def _register(cls: Any, /, **kwargs: Any) -> None:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments is of a class that overrides operations, or a mode is on."""
-    return bool(overriding(relevant_args))
+    return bool(overriding(relevant_args, own=False))
 
 
 def handle_torch_function(
@@ -332,16 +379,16 @@ def handle_torch_function(
     >>> type(double(Named([1.0]))).__name__
     'Named'
     """
-    return dispatch(overriding(relevant_args), public_api, args, kwargs)
+    return dispatch(overriding(relevant_args, own=False), public_api, args, kwargs)
 
 
-def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]], *, _own: bool = False) -> Callable[..., Any]:
     """A decorator for such functions; `dispatcher` takes the function's arguments and returns the relevant ones."""
 
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
-            kinds = overriding(dispatcher(*args, **kwargs)) if LEVELS.n else ()
+            kinds = overriding(dispatcher(*args, **kwargs), _own) if LEVELS.n else ()
             return dispatch(kinds, call, args, kwargs) if kinds else func(*args, **kwargs)
 
         return errors.called(call, call.__name__)
@@ -349,7 +396,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
     return decorate
 
 
-by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (input,))
+by_first_argument = wrap_torch_function(lambda input=None, *args, **kwargs: (input,), _own=True)
 """The decorator for functions that make a tensor like another one."""
 
 by_modes = wrap_torch_function(lambda *args, **kwargs: ())

@@ -207,6 +207,7 @@ class Tensor(Methods):
     # Payloads are NumPy arrays, which lie in the memory of the CPU, with a stride for each axis.
     is_cpu = True
     is_cuda = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = False
+    _in_array = True  # whether an array can hold it: all but the sparse ones
 
     @property
     def is_leaf(self) -> bool:
@@ -329,7 +330,7 @@ class Tensor(Methods):
             raise TypeError(
                 errors.message("Variable data has to be a tensor", expected="a Tensor", found=errors.describe(value))
             )
-        if value.is_sparse != self.is_sparse:
+        if value._in_array != self._in_array:
             raise RuntimeError(
                 errors.message(
                     "data: the tensors have incompatible tensor type, one of them is sparse",

@@ -158,7 +158,7 @@ def _of_tensors(actual: Tensor, expected: Tensor, rules: Rules) -> str:
     if rules.check_stride and actual.stride() != expected.stride():
         return f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}."
     rtol, atol = rules.tolerances(actual.dtype, expected.dtype)
-    a, e = (np.asarray((t.to_dense() if t.is_sparse else t).detach()._data) for t in (actual, expected))
+    a, e = (np.asarray((t if t._in_array else t.to_dense()).detach()._data) for t in (actual, expected))
     dtype = _dtypes.promote_types(actual.dtype, expected.dtype).numpy
     return _of_values(a.astype(dtype), e.astype(dtype), rules, rtol, atol)
 

@@ -111,7 +111,7 @@ class Run:
 
 def numbers(t: Tensor) -> Array:
     """The numbers in a tensor; a sparse one with its zeros."""
-    return np.asarray((t.to_dense() if t.is_sparse else t)._data)
+    return np.asarray((t if t._in_array else t.to_dense())._data)
 
 
 def drawn(like: Array, rng: np.random.Generator) -> Array:

@@ -14,8 +14,7 @@ from ... import autograd
 from ...func.forward import jvp
 from ...func.reverse import vjp
 from ...func.vectorize import vmap
-from ...ops.sparse.coo import SparseTensor
-from ...ops.sparse.namespace import sparse_coo_tensor
+from ...ops.sparse.coo import SparseTensor, sparse_at
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
 from .disagreement import GradcheckError
@@ -142,7 +141,7 @@ def of_values(
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function and its arguments, with each sparse tensor replaced by the tensor of its values."""
     flat = list(leaves(args))
-    sparse = {i: t.coalesce() for i, t in enumerate(flat) if isinstance(t, SparseTensor)}
+    sparse = {i: t.coalesce() if t.is_sparse else t for i, t in enumerate(flat) if isinstance(t, SparseTensor)}
     if not sparse:
         return func, args
     if not masked:
@@ -157,7 +156,7 @@ def of_values(
     def dense(*given: Any) -> Any:
         found = list(leaves(given))
         for i, t in sparse.items():
-            found[i] = sparse_coo_tensor(t.indices(), found[i], t.shape)
+            found[i] = sparse_at(found[i], t._data.pattern)
         return func(*rebuild(args, iter(found)))
 
     return dense, tuple(rebuild(args, iter(flat)))

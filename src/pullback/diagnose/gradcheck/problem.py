@@ -209,7 +209,7 @@ class Call:
     def __init__(self, problem: Problem, constant: bool = False) -> None:
         self.problem = problem
         self.inputs, self.result = problem.evaluate()
-        if any(getattr(leaf, "is_sparse", False) for leaf in leaves(self.result)):
+        if not all(getattr(leaf, "_in_array", True) for leaf in leaves(self.result)):
             raise ValueError(
                 f"{problem.title}: Sparse output is not supported at gradcheck yet.\n"
                 "  What to do: let func return its to_dense(), or its coalesce().values()."

@@ -1,9 +1,9 @@
-"""Sparse tensors in coordinate (COO) form: their contents, their operations, and gradients that stay sparse.
+"""Sparse tensors: their contents in every layout, and gradients that stay sparse.
 
-The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of their places. Two operations lead from
-values to a sparse tensor and back. All other work is done by ordinary operations on the values, an ordinary Tensor. So
-the gradient of a sparse tensor is computed at its nonzeros only, and no array of the size of the dense matrix is ever
-made. The products are in `pattern.py`, the constructors in `namespace.py`.
+The payload of a `SparseTensor` is a `SparseArray`: values, and the `Pattern` of their places, which knows the layout.
+Two operations lead from values to a sparse tensor and back. All other work is done by ordinary operations on the
+values, an ordinary Tensor. So the gradient of a sparse tensor is computed at its nonzeros only, and no array of the
+size of the dense matrix is ever made. The operations are in `operations.py`, the constructors in `namespace.py`.
 """
 
 from __future__ import annotations
@@ -14,41 +14,22 @@ import numpy as np
 
 from ... import errors
 from ...autograd.grad_mode import enable_grad
-from ...table.calls import apply, on
+from ...table.calls import apply, on, record
 from ...table.entry import linear
 from ...table.nodes import OpNode
 from ...tensor import dtypes, printing
-from ...tensor.arrays import broadcasts_to, wrap_axes, wrap_axis
+from ...tensor.arrays import wrap_axis
 from ...tensor.copying import rebuilt
 from ...tensor.modes import thread
-from ...tensor.overrides import disabled_torch_function_impl
+from ...tensor.overrides import alive, disabled_torch_function_impl
 from ...tensor.tensor import Tensor, wrap, wrap_as
 from ..index.subscripts import add_up, pick_at
-from .pattern import Pattern, _sparse_mm
+from .pattern import Compressed, Pattern, sparse_coo, sparse_csc, sparse_csr
 
 # Tensor's own versions of attributes that `SparseTensor` redefines.
 _EDGE: Any = vars(Tensor)["_edge"]
 _GRAD: Any = vars(Tensor)["grad"]
 _REQUIRES_GRAD: Any = vars(Tensor)["requires_grad"]
-
-
-class layout:  # noqa: N801 - torch's name
-    """How a tensor stores its elements: `pullback.strided` or `pullback.sparse_coo`."""
-
-    __module__ = "pullback"  # where it is public
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"pullback.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
-
-
-strided, sparse_coo = layout("strided"), layout("sparse_coo")
 
 
 class SparseArray:
@@ -59,17 +40,21 @@ class SparseArray:
     def __init__(self, values: Any, pattern: Pattern) -> None:
         self.values, self.pattern = values, pattern
         self.shape, self.dtype = pattern.size, values.dtype
+        alive(self, True)
+
+    def __del__(self) -> None:
+        alive(self, False)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc is np.add and method == "__call__" and not kwargs:
-            return _sum(*inputs)
-        raise _refused(ufunc.__name__)
+            return sum_of(*inputs)
+        raise refused(ufunc.__name__)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        raise _refused(func.__name__)
+        raise refused(func.__name__)
 
     def __getitem__(self, index: Any) -> Any:
-        raise _refused("indexing")
+        raise refused("indexing")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
@@ -77,10 +62,10 @@ class SparseArray:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _refused("this operation")
+        raise refused("this operation")
 
 
-def _refused(name: str) -> NotImplementedError:
+def refused(name: str) -> NotImplementedError:
     return NotImplementedError(
         f"{name} is not defined for sparse tensors.\n"
         "  What to do: call to_dense() first, or work on coalesce().values()."
@@ -125,18 +110,28 @@ def sparse_at(values: Any, pattern: Pattern) -> SparseTensor:
     return made
 
 
-def _entries(a: Any) -> Any:
+def entries(a: Any) -> Any:
     """The values of a sparse tensor, one for each entry of its pattern: a Tensor, or a payload if given a payload."""
     if isinstance(a, SparseArray):
         return a.values
-    values = apply(_sparse_values.op, (a, a._data.pattern), {})
-    values._version_of = a._share_version()
-    return values
+    values = a._data.values
+    if a._requires_grad and thread.modes.grad_enabled:
+        made = record(_sparse_values.op, 1, (a, a._data.pattern), values)
+    else:
+        made = wrap(values)
+    made._version_of = a._share_version()
+    return made
 
 
-def _coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
+def distinct(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
+    """The values of a sparse tensor with one for each place, in its layout, and their pattern."""
+    pattern = pattern_of(a)
+    return (entries(a), pattern) if pattern.distinct else coalesced(a)
+
+
+def coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
     """The values of a sparse tensor at the places of a coalesced pattern, and that pattern."""
-    pattern, values = _pattern(a), _entries(a)
+    pattern, values = pattern_of(a), entries(a)
     unique, first, inverse = pattern.unique()
     if pattern.coalesced:
         return values, pattern
@@ -145,15 +140,17 @@ def _coalesced(a: SparseTensor | SparseArray) -> tuple[Any, Pattern]:
     return on(add_up, values, (inverse,), (unique.nnz, *values.shape[1:])), unique
 
 
-def _pattern(a: SparseTensor | SparseArray) -> Pattern:
+def pattern_of(a: SparseTensor | SparseArray) -> Pattern:
     found: Pattern = a.pattern if isinstance(a, SparseArray) else a._data.pattern
     return found
 
 
 def _gradient(g: Any, pattern: Pattern) -> SparseTensor:
     """The gradient of a sparse tensor from the gradient of its values, which is equal for entries at one place."""
+    if pattern.distinct:
+        return sparse_at(g, pattern)
     unique, first, _ = pattern.unique()
-    return sparse_at(g if unique is pattern else on(pick_at, g, (first,)), unique)
+    return sparse_at(on(pick_at, g, (first,)), unique)
 
 
 def at(g: Any, pattern: Pattern) -> Any:
@@ -162,10 +159,12 @@ def at(g: Any, pattern: Pattern) -> Any:
         g = g._data  # an ordinary backward pass runs on payloads
     if not isinstance(g, SparseTensor | SparseArray):
         return on(pick_at, g, tuple(pattern.indices))
+    if pattern_of(g) is pattern and pattern.distinct:
+        return entries(g)
     unique, _, inverse = pattern.unique()
-    if _pattern(g) is unique:
-        return _entries(g) if unique is pattern else on(pick_at, _entries(g), (inverse,))
-    needed, found = pattern.indices.shape[0], _pattern(g).indices.shape[0]
+    if pattern_of(g) is unique:
+        return on(pick_at, entries(g), (inverse,))
+    needed, found = pattern.indices.shape[0], pattern_of(g).indices.shape[0]
     if found != needed:
         raise RuntimeError(
             errors.message(
@@ -173,123 +172,63 @@ def at(g: Any, pattern: Pattern) -> Any:
             )
         )
     # elements of g without an entry are zero: join the two patterns, and sum the entries of g at each place
-    joint, _, places = _joined(pattern, _pattern(g)).unique()
-    values = _entries(g)
+    joint, _, places = joined(pattern, pattern_of(g)).unique()
+    values = entries(g)
     sums = on(add_up, values, (places[pattern.nnz :],), (joint.nnz, *values.shape[1:]))
     return on(pick_at, sums, (places[: pattern.nnz],))
 
 
-def _joined(a: Pattern, b: Pattern) -> Pattern:
+def joined(a: Pattern, b: Pattern) -> Pattern:
     return Pattern(np.concatenate([a.indices, b.indices], axis=1), a.size, False)
 
 
-def _sum(a: Any, b: Any) -> Any:
+def sum_of(a: Any, b: Any) -> Any:
     """The sum of two tensors or payloads, at least one of them sparse. It is sparse if both are."""
     if not isinstance(a, SparseTensor | SparseArray):
-        return np.add(a, _dense(b))
+        return np.add(a, dense_of(b))
     if not isinstance(b, SparseTensor | SparseArray):
-        return np.add(_dense(a), b)
-    if a.shape != b.shape or _pattern(a).indices.shape[0] != _pattern(b).indices.shape[0]:
+        return np.add(dense_of(a), b)
+    if a.shape != b.shape or pattern_of(a).indices.shape[0] != pattern_of(b).indices.shape[0]:
         raise RuntimeError(
             errors.message(
                 "add()", expected="sparse tensors of the same shape", found=f"{list(a.shape)} and {list(b.shape)}"
             )
         )
-    if _pattern(a) is _pattern(b):
-        return sparse_at(_entries(a) + _entries(b), _pattern(a))
-    return sparse_at(np.concatenate([_entries(a), _entries(b)]), _joined(_pattern(a), _pattern(b)))
+    if pattern_of(a) is pattern_of(b):
+        return sparse_at(entries(a) + entries(b), pattern_of(a))
+    both = sparse_at(np.concatenate([entries(a), entries(b)]), joined(pattern_of(a), pattern_of(b)))
+    if pattern_of(a).layout is pattern_of(b).layout is not sparse_coo:
+        return in_layout(both, pattern_of(a).layout)
+    return both.coalesce() if pattern_of(a).coalesced and pattern_of(b).coalesced else both
 
 
-def _dense(a: SparseTensor | SparseArray) -> Any:
-    return on(add_up, _entries(a), tuple(_pattern(a).indices), _pattern(a).size)
+def in_layout(a: SparseTensor, wanted: Any) -> SparseTensor:
+    """A sparse tensor in another layout."""
+    pattern = pattern_of(a)
+    if pattern.layout is wanted:
+        return a
+    if wanted is sparse_coo:
+        return sparse_at(entries(a), Pattern(pattern.indices, pattern.size, pattern.coalesced))
+    values, unique = coalesced(a)
+    made, order = unique.compressed(0 if wanted is sparse_csr else 1)
+    return sparse_at(values if isinstance(order, slice) else on(pick_at, values, (order,)), made)
 
 
-# Products -----------------------------------------------------------------------------------------------------------
-
-
-def _times(a: SparseTensor, b: Any) -> SparseTensor:
-    """``a * b``, element by element, at the places of `a`; if both are sparse, at those of the one with fewer."""
-    sparse = isinstance(b, SparseTensor)
-    alike = a.shape == b.shape and a.sparse_dim() == b.sparse_dim() if sparse else broadcasts_to(b._data.shape, a.shape)
-    if not alike:
-        expected = f"as many sparse axes, and the shape {list(a.shape)}" if sparse else f"a shape as {list(a.shape)}"
-        raise RuntimeError(errors.message("mul()", expected=expected, found=errors.describe(b)))
-    if sparse and b._nnz() < a._nnz():
-        a, b = b, a
-    pattern = _pattern(a)
-    return sparse_at(_entries(a) * at(b if sparse else b.expand(a.shape), pattern), pattern)
-
-
-def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor:
-    """``a @ dense``, or ``a.T @ dense``, for a vector, a matrix or a stack of matrices."""
-    values, pattern = _coalesced(a)
-    if dense.ndim <= 2:
-        return apply(_sparse_mm.op, (values, dense, pattern, transposed), {})
-    rows = dense.movedim(-2, 0)  # a stack of matrices is one wide matrix
-    width = int(np.prod(rows.shape[1:]))
-    wide = apply(_sparse_mm.op, (values, rows.reshape(rows.shape[0], width), pattern, transposed), {})
-    return wide.reshape(wide.shape[0], *rows.shape[1:]).movedim(0, -2)
-
-
-def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that matches a row of `b`."""
-    (x, left), (y, right) = _coalesced(a), _coalesced(b)
-    columns, rows = left.indices[1], right.indices[0]
-    begins = np.searchsorted(rows, columns)  # the entries of a row of b are adjacent
-    counts = np.searchsorted(rows, columns, "right") - begins
-    i = np.repeat(np.arange(left.nnz), counts)
-    k = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
-    places = np.stack([left.indices[0][i], right.indices[1][k]])
-    terms = on(pick_at, x, (i,)) * on(pick_at, y, (k,))
-    return sparse_at(terms, Pattern(places, (a.shape[0], b.shape[1]), False)).coalesce()
-
-
-def _check_product(input: Any, other: Any) -> None:
-    for operand in (input, other):
-        if not isinstance(operand, Tensor):
-            raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(operand)))
-        if isinstance(operand, SparseTensor) and (operand.sparse_dim() != 2 or operand.dense_dim()):
-            raise NotImplementedError(
-                errors.message(
-                    "matmul()",
-                    expected="a sparse matrix (2 sparse dimensions, no dense ones)",
-                    found=f"{operand.sparse_dim()} sparse and {operand.dense_dim()} dense dimensions",
-                    do="call to_dense() first",
-                )
-            )
-    if input.dtype is not other.dtype:
-        raise RuntimeError(
-            errors.message(
-                "matmul()",
-                expected="operands of the same dtype",
-                found=f"{input.dtype} and {other.dtype}",
-                do="convert one of them, e.g. b.to(a.dtype)",
-            )
-        )
-    if input.dtype is dtypes.bool:
-        raise NotImplementedError(
-            "matmul(): the sparse product is not implemented for bool.\n  What to do: convert with .to(...)."
-        )
-    if not (input.ndim and other.ndim) or input.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
-        raise RuntimeError(
-            errors.message(
-                "mat1 and mat2 shapes cannot be multiplied",
-                expected="the last axis of the first to have the length of the second-to-last of the second",
-                found=f"{list(input.shape)} and {list(other.shape)}",
-            )
-        )
+def dense_of(a: SparseTensor | SparseArray) -> Any:
+    return on(add_up, entries(a), tuple(pattern_of(a).indices), pattern_of(a).size)
 
 
 # The tensor ---------------------------------------------------------------------------------------------------------
 
 
 class SparseTensor(Tensor):
-    """A tensor in coordinate (COO) form: values and their indices; every other element is zero.
+    """A tensor of values and their indices, whose every other element is zero, in one of three layouts.
 
-    `sparse_coo_tensor` and `Tensor.to_sparse` make it. An index may occur several times: the element there is the sum
-    of its values. ``a @ b`` and ``b @ a``, sums, products, `sum`, `t`, `to_dense`, `coalesce` and
-    `values` are differentiable; other operations raise NotImplementedError. The product of two sparse matrices is
-    sparse, and so are ``a.grad`` and ``autograd.grad(y, a)``.
+    In coordinate (COO) form, which `sparse_coo_tensor` and `Tensor.to_sparse` make, an index may occur several times:
+    the element there is the sum of its values. Compressed by rows (CSR: `sparse_csr_tensor`, `Tensor.to_sparse_csr`) or
+    columns (CSC) it is a matrix with one value for each index. Products, sums, norms and elementwise functions that
+    keep zeros are differentiable; operations without a meaning for sparse tensors raise NotImplementedError or
+    RuntimeError. ``a.grad`` and ``autograd.grad(y, a)`` are sparse, with the same indices.
     """
 
     __module__ = "pullback.sparse"  # where it is public
@@ -364,8 +303,22 @@ class SparseTensor(Tensor):
 
     # Contents -------------------------------------------------------------------------------------------------
 
-    is_sparse = True
-    layout = sparse_coo
+    _in_array = False
+
+    @property
+    def layout(self) -> Any:
+        """`pullback.sparse_coo`, `sparse_csr` or `sparse_csc`."""
+        return self._data.pattern.layout
+
+    @property
+    def is_sparse(self) -> bool:  # type: ignore[override]
+        """Whether it is in coordinate form, as in torch."""
+        return self.layout is sparse_coo
+
+    @property
+    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+        """Whether it is compressed by rows."""
+        return self.layout is sparse_csr
 
     @property
     def ndim(self) -> int:
@@ -391,6 +344,9 @@ class SparseTensor(Tensor):
     def __len__(self) -> int:
         return self._data.shape[0]
 
+    def __bool__(self) -> bool:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous; call to_dense() first.")
+
     def numel(self) -> int:
         """The number of elements, zeros included."""
         return self.shape.numel()
@@ -401,34 +357,70 @@ class SparseTensor(Tensor):
 
     def is_coalesced(self) -> bool:
         """Whether the indices are known to be sorted, without duplicates."""
+        self._require("is_coalesced", sparse_coo)
         return self._data.pattern.coalesced
 
     def _indices(self) -> Tensor:
         """The indices, of shape ``(sparse_dim, nnz)``; read-only."""
+        self._require("_indices", sparse_coo, NotImplementedError)
         return wrap(self._data.pattern.indices)
 
     def _values(self) -> Tensor:
         """The values as stored, outside the graph."""
-        return _entries(self.detach())
+        self._require("_values", sparse_coo, NotImplementedError)
+        return entries(self.detach())
 
     def indices(self) -> Tensor:
         """The indices of a coalesced tensor; RuntimeError if it is not coalesced."""
+        self._require("indices", sparse_coo)
         self._require_coalesced("indices")
         return self._indices()
 
     def values(self) -> Tensor:
-        """The values of a coalesced tensor, differentiable; RuntimeError if it is not coalesced."""
-        self._require_coalesced("values")
-        return _entries(self)
+        """The values, differentiable; RuntimeError for a tensor in coordinate form that is not coalesced."""
+        if self.layout is sparse_coo:
+            self._require_coalesced("values")
+        return entries(self)
+
+    def crow_indices(self) -> Tensor:
+        """Where each row begins among the values, and the last one ends: of a CSR matrix; read-only."""
+        self._require("crow_indices", sparse_csr)
+        return wrap(self._data.pattern.ends)
+
+    def col_indices(self) -> Tensor:
+        """The column of each value of a CSR matrix; read-only."""
+        self._require("col_indices", sparse_csr)
+        return wrap(self._data.pattern.across)
+
+    def ccol_indices(self) -> Tensor:
+        """Where each column begins among the values, and the last one ends: of a CSC matrix; read-only."""
+        self._require("ccol_indices", sparse_csc)
+        return wrap(self._data.pattern.ends)
+
+    def row_indices(self) -> Tensor:
+        """The row of each value of a CSC matrix; read-only."""
+        self._require("row_indices", sparse_csc)
+        return wrap(self._data.pattern.across)
+
+    def _require(self, name: str, wanted: Any, error: type[Exception] = RuntimeError) -> None:
+        if self.layout is not wanted:
+            kind = {"sparse_coo": "coordinate", "sparse_csr": "row compressed", "sparse_csc": "column compressed"}
+            raise error(
+                f"{name} expected sparse {kind[wanted.name]} tensor layout but got {self.layout.title}.\n"
+                f"  What to do: convert it with to_sparse(layout={wanted})."
+            )
 
     def _require_coalesced(self, what: str) -> None:
-        if not self.is_coalesced():
+        if not self._data.pattern.coalesced:
             raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         made: Any = super().__reduce_ex__(protocol)
         cls, payload, requires_grad, attributes = made[1]
         pattern, kept = payload.pattern, {k: v for k, v in (attributes or {}).items() if k != "_source"}
+        if isinstance(pattern, Compressed):
+            places = pattern.ends, pattern.across, pattern.size, pattern.axis
+            return SparseTensor._of_compressed_pickle, (cls, payload.values, *places, requires_grad, kept)
         contents = payload.values, pattern.indices, pattern.size, pattern.coalesced
         return SparseTensor._of_pickle, (cls, *contents, requires_grad, kept)
 
@@ -438,83 +430,76 @@ class SparseTensor(Tensor):
     ) -> Tensor:
         return rebuilt(cls, SparseArray(values, Pattern(indices, size, coalesced)), grad, attributes)
 
+    @staticmethod
+    def _of_compressed_pickle(
+        cls: type[SparseTensor], values: Any, ends: Any, across: Any, size: Any, axis: int, grad: bool, attributes: Any
+    ) -> Tensor:
+        return rebuilt(cls, SparseArray(values, Compressed(ends, across, size, axis)), grad, attributes)
+
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
     def __repr__(self) -> str:
         pattern, values = self._data.pattern, self._data.values
-        text = printing.tensor_str(pattern.indices, kind="tensor(indices=tensor", default_dtype=np.int64)
-        text += ",\n       values=tensor"
-        if values.size:
-            text = printing.tensor_str(values, kind=text, default_dtype=values.dtype)
+        if isinstance(pattern, Compressed):
+            names = ("crow", "col") if pattern.axis == 0 else ("ccol", "row")
+            places = {f"{names[0]}_indices": pattern.ends, f"{names[1]}_indices": pattern.across}
         else:
-            text += f"([], size={values.shape})"
+            places = {"indices": pattern.indices}
+        text = "tensor("
+        for name, found in (*places.items(), ("values", values)):
+            text += f"{name}=tensor"
+            if found.size or name == "indices":
+                text = printing.tensor_str(found, kind=text, default_dtype=found.dtype)
+            else:
+                text += f"([], size={found.shape})"
+            text += ",\n       "
         default = dtypes.default()
         unsaid = (default, dtypes.complex_of(default), np.int64, np.bool_)
         parts = [
+            f"size={pattern.size}",
             f"nnz={pattern.nnz}",
             *([] if values.dtype in unsaid else [f"dtype={self.dtype}"]),
-            "layout=pullback.sparse_coo",
+            f"layout={pattern.layout}",
         ]
         if self.grad_fn is not None:
             parts.append(f"grad_fn=<{self.grad_fn.name()}>")
         elif self._requires_grad:
             parts.append("requires_grad=True")
-        line, lines = f"       size={pattern.size}", [text]
-        for part in parts:
-            if len(line) + 2 + len(part) > printing.line_width():
-                lines.append(line)
-                line = f"       {part}"
-            else:
-                line += f", {part}"
-        return ",\n".join([*lines, line]) + ")"
+        return _listed(text.removesuffix(",\n       "), parts, pattern.layout is sparse_coo) + ")"
 
     # Differentiable -------------------------------------------------------------------------------------------
 
     def coalesce(self) -> SparseTensor:
         """The same tensor with sorted indices, without duplicates: values at equal indices are summed."""
-        return self if self.is_coalesced() else sparse_at(*_coalesced(self))
+        self._require("coalesce", sparse_coo)
+        return self if self.is_coalesced() else sparse_at(*coalesced(self))
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor. masked_grad: False is refused, because gradients are computed at the entries only."""
         if dtype is not None or masked_grad is False:
-            raise NotImplementedError(
-                "to_dense(): expected no dtype, and a gradient at the entries only.\n"
+            raise (NotImplementedError if dtype is None else RuntimeError)(
+                "to_dense(): expected no dtype (the argument is not supported), and a gradient at the entries only.\n"
                 "  What to do: convert the result with .to(dtype); for other gradients make a dense tensor the leaf."
             )
-        return _dense(self)
-
-    def sum(self, dim: Any = None, *, dtype: Any = None) -> Tensor:  # type: ignore[override]
-        """The sum of all elements, or along one or several axes: sparse if a sparse axis is left."""
-        values = _entries(self) if dtype is None else _entries(self).to(dtype)
-        if dim is None:
-            return values.sum()
-        pattern, n = self._data.pattern, self.sparse_dim()
-        gone = wrap_axes(dim, self.ndim) or ()
-        if max(gone, default=0) >= n:
-            values = values.sum([d - n + 1 for d in gone if d >= n])
-        left = [d for d in range(n) if d not in gone]
-        if not left:
-            return values.sum(0)
-        size = tuple(length for d, length in enumerate(self.shape) if d not in gone)
-        return sparse_at(values, Pattern(pattern.indices[left], size, False)).coalesce()
+        return dense_of(self)
 
     def clone(self) -> SparseTensor:  # type: ignore[override]
         """A copy with its own values; differentiable."""
-        return sparse_at(_entries(self).clone(), self._data.pattern)
+        return sparse_at(entries(self).clone(), self._data.pattern)
 
     def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
         """The tensor with another dtype."""
-        values = _entries(self)
+        values = entries(self)
         converted = values.to(*args, **kwargs)
         return self if converted is values else sparse_at(converted, self._data.pattern)
 
     def conj(self) -> SparseTensor:  # type: ignore[override]
         """The complex conjugate; a real tensor is returned unchanged."""
-        return sparse_at(_entries(self).conj(), self._data.pattern)
+        return sparse_at(entries(self).conj(), self._data.pattern)
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
-        """The tensor with two of its sparse axes exchanged."""
+        """The tensor with two of its sparse axes exchanged; a CSR matrix becomes a CSC matrix on the same values."""
         first, second = wrap_axis(dim0, self.ndim), wrap_axis(dim1, self.ndim)
         if max(first, second) >= self.sparse_dim():
             raise RuntimeError(
@@ -526,9 +511,12 @@ class SparseTensor(Tensor):
             )
         order = list(range(self.ndim))
         order[first], order[second] = second, first
-        size = tuple(self.shape[i] for i in order)
-        indices = self._data.pattern.indices[order[: self.sparse_dim()]]
-        return sparse_at(_entries(self), Pattern(indices, size, self._nnz() < 2))
+        size, pattern = tuple(self.shape[i] for i in order), self._data.pattern
+        if isinstance(pattern, Compressed):
+            axis = pattern.axis if first == second else 1 - pattern.axis
+            return sparse_at(entries(self), Compressed(pattern.ends, pattern.across, size, axis))
+        indices = pattern.indices[order[: self.sparse_dim()]]
+        return sparse_at(entries(self), Pattern(indices, size, self._nnz() < 2))
 
     def t(self) -> SparseTensor:
         """The transpose of a sparse matrix; a vector stays the same."""
@@ -541,64 +529,39 @@ class SparseTensor(Tensor):
 
     @property
     def T(self) -> SparseTensor:  # noqa: N802 - torch's name
+        """The transpose of a sparse matrix in coordinate form; `t` is that of a compressed one too."""
+        self._require("T", sparse_coo, NotImplementedError)
+        return self.t()
+
+    @property
+    def mT(self) -> SparseTensor:  # noqa: N802 - torch's name
         """The transpose of a sparse matrix."""
         return self.t()
 
-    mT = T  # noqa: N815 - torch's name
-
-    @staticmethod
-    def _matmul(input: Any, other: Any) -> Tensor:
-        """`matmul` with at least one sparse operand."""
-        input, other = (wrap(a) if isinstance(a, np.ndarray) else a for a in (input, other))
-        _check_product(input, other)
-        if isinstance(input, SparseTensor):
-            return _product_of_two(input, other) if isinstance(other, SparseTensor) else _product(input, other)
-        return _product(other, input, True) if input.ndim == 1 else _product(other, input.mT, True).mT
-
-    def __mul__(self, other: Any) -> SparseTensor:
-        if isinstance(other, Tensor) and other.ndim:
-            return _times(self, other)
-        return sparse_at(_entries(self) * _number("mul", other), self._data.pattern)
-
-    def __truediv__(self, other: Any) -> SparseTensor:
-        return sparse_at(_entries(self) / _number("div", other), self._data.pattern)
-
-    def __neg__(self) -> SparseTensor:
-        return sparse_at(-_entries(self), self._data.pattern)
-
-    def __add__(self, other: Any) -> Tensor:
-        return _sum(self, other) if isinstance(other, Tensor) else NotImplemented
-
-    def __sub__(self, other: Any) -> Tensor:
-        return _sum(self, other * -1) if isinstance(other, Tensor) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _sum(-self, other) if isinstance(other, Tensor) else NotImplemented
-
-    __radd__ = add = __add__  # type: ignore[assignment]
-    __rmul__ = mul = __mul__  # type: ignore[assignment]
-    div, neg, sub = __truediv__, __neg__, __sub__  # type: ignore[assignment]
+    @property
+    def H(self) -> SparseTensor:  # noqa: N802 - torch's name
+        """The transpose of a sparse matrix, conjugated."""
+        return self.t().conj()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc is np.add and method == "__call__" and not kwargs:
-            return _sum(*inputs)
+            return sum_of(*inputs)
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return args[0].clone() if func is np.copy else super().__array_function__(func, types, args, kwargs)
 
 
-SparseTensor._of_pickle.__module__ = SparseTensor.__module__  # pickles name it there
+for _made in (SparseTensor._of_pickle, SparseTensor._of_compressed_pickle):
+    _made.__module__ = SparseTensor.__module__  # pickles name it there
 
 
-def _number(name: str, other: Any) -> Any:
-    if other.ndim if isinstance(other, Tensor) else np.ndim(other):
-        raise NotImplementedError(
-            errors.message(
-                f"{name}()",
-                expected="a sparse tensor and a number",
-                found=errors.describe(other),
-                do="call to_dense() first, or scale coalesce().values()",
-            )
-        )
-    return other
+def _listed(text: str, parts: list[str], apart: bool) -> str:
+    """`text`, then the parts of a repr, broken into lines as torch breaks them. apart: they begin with a new line."""
+    length = printing.line_width() if apart else len(text) - text.rfind("\n") + 1
+    for part in parts:
+        if length + len(part) + 2 > printing.line_width():
+            text, length = f"{text},\n       {part}", 7 + len(part)
+        else:
+            text, length = f"{text}, {part}", length + 2 + len(part)
+    return text

@@ -1,6 +1,6 @@
 """`sparse_coo_tensor`, and the namespace `pullback.sparse`: makes, checks and multiplies sparse tensors.
 
-The tensors themselves and their derivatives are in `coo.py`.
+The tensors themselves are in `coo.py`, the constructors of compressed ones in `compressed.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,25 @@ from ...tensor.overrides import by_modes
 from ...tensor.tensor import Tensor
 from ..make.from_data import tensor
 from ..products import matmul
-from .coo import Pattern, SparseTensor, at, layout, sparse_at, sparse_coo, strided
+from . import sparse_products
+from .coo import Pattern, SparseTensor, at, in_layout, sparse_at
+from .pattern import layout, sparse_coo, sparse_csc, sparse_csr, strided
+from .sparse_operations import log_softmax, softmax
+from .sparse_products import sampled_addmm
 
-__all__ = ["SparseTensor", "layout", "mm", "sparse_coo", "sparse_coo_tensor", "strided", "sum"]
+__all__ = [
+    "SparseTensor",
+    "addmm",
+    "layout",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "sparse_coo",
+    "sparse_coo_tensor",
+    "strided",
+    "sum",
+]
 
 
 def __dir__() -> list[str]:
@@ -190,9 +206,26 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
     See https://docs.pytorch.org/docs/stable/generated/torch.sparse.sum.html.
     """
-    if not isinstance(input, SparseTensor):
-        raise RuntimeError(errors.message("sparse.sum()", expected="a sparse tensor", found=errors.describe(input)))
+    if not isinstance(input, SparseTensor) or input.layout is not sparse_coo:
+        compressed = isinstance(input, SparseTensor) and dim is not None
+        raise (NotImplementedError if compressed else RuntimeError)(
+            errors.message("sparse.sum()", expected="a sparse tensor in coordinate form", found=errors.describe(input))
+        )
     return input.sum(dim, dtype=dtype)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """``beta * mat + alpha * mat1 @ mat2`` with a sparse `mat1`; `mat` and the result are dense.
+
+    >>> import pullback
+    >>> a = pullback.tensor([[3.0, 0.0], [4.0, 5.0]]).to_sparse()
+    >>> pullback.sparse.addmm(pullback.ones(2, 1), a, pullback.ones(2, 1), beta=0.5)
+    tensor([[3.5000],
+            [9.5000]])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.sparse.addmm.html.
+    """
+    return sparse_products.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @method("to_sparse")
@@ -203,35 +236,73 @@ def _to_sparse(
     layout: Any = None,
     blocksize: None = None,
     dense_dim: int | None = None,
-) -> SparseTensor:
-    """The nonzero elements as a coalesced sparse tensor; differentiable.
+) -> Any:
+    """The nonzero elements as a sparse tensor in coordinate form, or in another `layout`; differentiable.
 
     sparse_dim: the number of leading axes that the indices run over. The other `dense_dim` axes belong to a value; a
-    value is kept if any of its elements is not 0. layout: `sparse_coo`, if given; it has no blocks, so `blocksize` is
-    refused.
+    value is kept if any of its elements is not 0. layout: `sparse_coo`, `sparse_csr`, `sparse_csc`, or `strided` for
+    `to_dense`; they have no blocks, so `blocksize` is refused.
     """
-    if layout not in (None, sparse_coo) or blocksize is not None:
+    if layout not in (None, sparse_coo, sparse_csr, sparse_csc, strided) or blocksize is not None:
         found = str(layout) if blocksize is None else f"blocksize={blocksize}"
         raise NotImplementedError(errors.message("to_sparse()", expected="layout=sparse_coo", found=found))
-    ndim = self.ndim
-    count = ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
+    if layout is strided:
+        return self.to_dense()
+    count = self.ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
     if not isinstance(count, int):
         raise TypeError(errors.message("to_sparse()", expected="sparse_dim to be an integer", found=repr(count)))
-    if isinstance(self, SparseTensor):
-        if sparse_dim is not None and count != self.sparse_dim():
-            raise RuntimeError(
-                errors.message("to_sparse()", expected=f"sparse_dim={self.sparse_dim()}, as it is", found=str(count))
-            )
-        return self
-    if not ndim:
+    if not isinstance(self, SparseTensor):
+        coordinates = _nonzeros(self, count, dense_dim) if layout in (None, sparse_coo) else _matrix(self, count)
+        return in_layout(coordinates, layout or sparse_coo)
+    given = sparse_dim is not None or (dense_dim is not None and layout in (sparse_csr, sparse_csc))
+    if (given and count != self.sparse_dim()) or (dense_dim is not None and layout in (sparse_csr, sparse_csc)):
+        raise RuntimeError(
+            errors.message("to_sparse()", expected=f"sparse_dim={self.sparse_dim()}, as it is", found=str(count))
+        )
+    if layout in (sparse_csr, sparse_csc) and self.sparse_dim() != 2:
+        raise RuntimeError(
+            errors.message("to_sparse()", expected="a sparse matrix", found=f"{self.sparse_dim()} sparse dimensions")
+        )
+    return in_layout(self, layout or sparse_coo)
+
+
+def _nonzeros(self: Tensor, count: int, dense_dim: int | None) -> SparseTensor:
+    """The nonzero elements of a dense tensor along its first `count` axes, in coordinate form."""
+    if not self.ndim:
         raise RuntimeError(
             errors.message("to_sparse()", expected="a tensor of 1 dimension or more", found="a 0-d tensor")
         )
-    if not 0 < count <= ndim:
-        raise RuntimeError(errors.message("to_sparse()", expected=f"sparse_dim in [1, {ndim}]", found=str(count)))
-    there = self._data if count == ndim else (self._data != 0).any(tuple(range(count, ndim)))
+    if not 0 < count <= self.ndim:
+        raise RuntimeError(errors.message("to_sparse()", expected=f"sparse_dim in [1, {self.ndim}]", found=str(count)))
+    there = self._data if count == self.ndim else (self._data != 0).any(tuple(range(count, self.ndim)))
     places = np.nonzero(there)
     return sparse_at(self[places], Pattern(np.stack(places), self._data.shape, True))
+
+
+def _matrix(self: Tensor, count: int) -> SparseTensor:
+    """The nonzero elements of a dense matrix, in coordinate form."""
+    if self.ndim < 2:
+        raise (IndexError if self.ndim else RuntimeError)(
+            errors.message("to_sparse()", expected="a tensor of 2 dimensions", found=f"one of {self.ndim}")
+        )
+    if not 2 <= count <= self.ndim:
+        raise RuntimeError(
+            errors.message(
+                "to_sparse(): dense_dim argument must be in range",
+                expected=f"dense_dim in [0, {self.ndim - 2}]",
+                found=str(self.ndim - count),
+            )
+        )
+    if count > 2:
+        raise NotImplementedError(
+            errors.message(
+                "to_sparse(): batches of compressed matrices are not supported",
+                expected="a matrix, or dense_dim",
+                found=f"shape {list(self.shape)}",
+                do=f"say dense_dim={self.ndim - 2}, or make a sparse tensor of each matrix",
+            )
+        )
+    return _nonzeros(self, 2, None)
 
 
 @method("sparse_mask")

@@ -1,4 +1,4 @@
-"""The pattern of nonzeros of a sparse matrix, and the two products that are computed at them alone.
+"""The layouts of tensors, the pattern of a sparse tensor's nonzeros in each, and the two products at them alone.
 
 For ``Y = A B`` with the cotangent ``G`` the gradients are
 
@@ -22,6 +22,28 @@ _BLOCK = 1 << 18  # elements that `_sampled_mm` gathers from each operand at a t
 _ALL = slice(None)
 
 
+class layout:  # noqa: N801 - torch's name
+    """How a tensor stores its elements: `strided`, `sparse_coo`, `sparse_csr` or `sparse_csc` of `pullback`."""
+
+    __module__ = "pullback"  # where it is public
+    __slots__ = ("name", "title")
+
+    def __init__(self, name: str, title: str) -> None:
+        self.name, self.title = name, title
+
+    def __repr__(self) -> str:
+        return f"pullback.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout("strided", "Strided")
+sparse_coo = layout("sparse_coo", "Sparse")
+sparse_csr = layout("sparse_csr", "SparseCsr")
+sparse_csc = layout("sparse_csc", "SparseCsc")
+
+
 class Pattern:
     """The places of a sparse tensor's entries: `indices`, a column for each entry, in a tensor of shape `size`.
 
@@ -29,13 +51,24 @@ class Pattern:
     entries share it.
     """
 
-    __slots__ = ("_rows", "_unique", "coalesced", "indices", "size")
+    __slots__ = ("_compressed", "_rows", "_unique", "coalesced", "indices", "size")
 
     def __init__(self, indices: np.ndarray[Any, Any], size: tuple[int, ...], coalesced: bool) -> None:
         indices.flags.writeable = False
         self.indices, self.size, self.coalesced = indices, size, coalesced
         self._unique: tuple[Pattern, Any, Any] | None = None
         self._rows: tuple[Any, Any] | None = None
+        self._compressed: dict[int, tuple[Compressed, Any]] = {}
+
+    @property
+    def layout(self) -> Any:
+        """The layout of a tensor with this pattern."""
+        return sparse_coo
+
+    @property
+    def distinct(self) -> bool:
+        """Whether it is known that no place has two entries."""
+        return self.coalesced
 
     @property
     def nnz(self) -> int:
@@ -60,6 +93,22 @@ class Pattern:
             self._unique = Pattern(self.indices[:, first], self.size, True), first, inverse
         return self._unique
 
+    def compressed(self, axis: int) -> tuple[Compressed, Any]:
+        """The places by rows (axis 0) or columns (1), and which entry is at each. The pattern must be coalesced."""
+        if axis not in self._compressed:
+            order = _ALL if axis == 0 else np.argsort(self.indices[1], kind="stable")
+            lines, across = self.indices[axis][order], self.indices[1 - axis][order]
+            try:
+                ends = np.zeros(self.size[axis] + 1, np.int64)
+                np.cumsum(np.bincount(lines, minlength=self.size[axis]), out=ends[1:])
+            except (MemoryError, ValueError):
+                raise RuntimeError(
+                    f"a compressed matrix of {self.size[axis]} {('rows', 'columns')[axis]} has an index for each of "
+                    "them, which do not fit into memory.\n  What to do: keep it in coordinate form."
+                ) from None
+            self._compressed[axis] = Compressed(ends, across.copy(), self.size, axis), order
+        return self._compressed[axis]
+
     def matrix(self, values: np.ndarray[Any, Any]) -> Any:
         """SciPy's CSR matrix with `values` at these places. The pattern must be coalesced."""
         sparse = _scipy_sparse()
@@ -68,6 +117,33 @@ class Pattern:
             found = sparse.csr_array((np.empty(self.nnz, np.int8), self.indices[1], ends), shape=self.size)
             self._rows = found.indices, found.indptr  # in the smallest integer dtype that holds them
         return sparse.csr_array((values, *self._rows), shape=self.size)
+
+
+class Compressed(Pattern):
+    """The places of a matrix's entries, row after row (CSR, axis 0) or column after column (CSC, axis 1).
+
+    The entries of line `i` are those from ``ends[i]`` to ``ends[i + 1]``. across: their places within the line, which
+    increase.
+    """
+
+    __slots__ = ("across", "axis", "ends")
+
+    def __init__(self, ends: np.ndarray[Any, Any], across: np.ndarray[Any, Any], size: Any, axis: int) -> None:
+        lines = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        indices = np.stack([lines, across] if axis == 0 else [across, lines]).astype(np.int64, copy=False)
+        super().__init__(indices, size, axis == 0)
+        ends.flags.writeable = across.flags.writeable = False
+        self.ends, self.across, self.axis = ends, across, axis
+
+    @property
+    def layout(self) -> Any:
+        """The layout of a tensor with this pattern."""
+        return sparse_csr if self.axis == 0 else sparse_csc
+
+    @property
+    def distinct(self) -> bool:
+        """True: a place has one entry."""
+        return True
 
 
 def _scipy_sparse() -> Any:
