@@ -282,3 +282,9 @@ def _register(hooks: OrderedDict[int, Any], hook: Hook, entry: Any, prepend: boo
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+errors.doors(
+    HookedCall,
+    "register_forward_pre_hook register_forward_hook register_full_backward_pre_hook register_full_backward_hook",
+)

@@ -50,6 +50,7 @@ def layer(cls: T) -> T:
         fields[name] = inspect.Parameter(name, kind, default=default, annotation=annotation)
     cls._fields = fields
     cls.__init__ = _init(cls, fields)  # type: ignore[method-assign]
+    errors.named_constructor(cls)
     return cls
 
 

@@ -63,6 +63,10 @@ _STEPS: dict[str, tuple[Callable[..., State], int]] = {
 }
 
 
+_MOST_LAYERS = 1 << 16
+"""A number of layers above this is a mistake: to make as many takes minutes."""
+
+
 def _from_input(mode: str, input: Tensor, weights: Weights) -> Tensor:
     """The product with the input, plus the biases that can be added before the state is known."""
     bias = weights.get("bias_ih")
@@ -162,6 +166,7 @@ class RNNBase(Module):
             for argument in arguments:
                 value = getattr(self, argument)
                 expect(isinstance(value, kind), f"{argument} of type {kind.__name__}", value, TypeError)
+        expect(not self.num_layers > _MOST_LAYERS, f"num_layers of at most {_MOST_LAYERS}", self.num_layers)
         for argument in ("input_size", "hidden_size", "num_layers"):
             expect(getattr(self, argument) > 0, f"{argument} greater than zero", getattr(self, argument))
         expect(0 <= self.proj_size < self.hidden_size, "proj_size from 0 to hidden_size - 1", self.proj_size)

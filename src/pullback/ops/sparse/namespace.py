@@ -195,7 +195,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     return input.sum(dim, dtype=dtype)
 
 
-@method("to_sparse")
+@method("to_sparse", named=True)
 def _to_sparse(
     self: Tensor,
     sparse_dim: int | None = None,
@@ -234,7 +234,7 @@ def _to_sparse(
     return sparse_at(self[places], Pattern(np.stack(places), self._data.shape, True))
 
 
-@method("sparse_mask")
+@method("sparse_mask", named=True)
 def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
     """The elements at the places of a sparse tensor of the same shape (its values are not used); differentiable.
 
@@ -258,10 +258,12 @@ def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
     return sparse_at(at(self, pattern), pattern)
 
 
-@method("to_dense")
+@method("to_dense", named=True)
 def _to_dense(self: Tensor) -> Tensor:
     """The tensor itself; it is dense already."""
     return self
 
 
 METHODS["layout"] = strided
+
+errors.doors(globals(), "mm sparse_coo_tensor sum")
