@@ -8,9 +8,11 @@ are the library's own, so that no error in them is the user's.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -34,6 +36,7 @@ can_cast(lib.float32, lib.float64)
 promote_types(lib.float32, lib.float64)
 compile(lib.sum)
 explain(loss)
+is_tensor(x)
 load(file)
 save({'a': x}, file)
 printoptions(precision=3)
@@ -63,6 +66,8 @@ autograd.set_multithreading_enabled(True)
 autograd.grad_mode.set_fwd_grad_enabled(True)
 autograd.grad_mode.unsafe_preserve_version_counter(x)
 autograd.forward_ad.unpack_dual(x)
+make_dual(x, x)
+exit_dual_level()
 autograd.functional.jacobian(lib.sum, x)
 autograd.functional.hessian(lib.sum, x)
 autograd.functional.hvp(lib.sum, x, x)
@@ -130,6 +135,7 @@ nn.utils.rnn.pad_sequence([lib.ones(2), lib.ones(1)])
 nn.utils.rnn.unpack_sequence(packed)
 nn.utils.rnn.unpad_sequence(x, lib.tensor([2, 1, 1]))
 nn.Bilinear(3, 4, 2)
+nn.CTCLoss()
 nn.Buffer(x)
 nn.DataParallel(linear)
 nn.FractionalMaxPool2d(2, output_size=(1, 1))
@@ -336,6 +342,7 @@ nn.ParameterDict({'a': w}).setdefault('a', w)
 nn.ParameterDict({'a': w}).get('a')
 nn.ParameterDict({'a': w}).fromkeys(['a'], w)
 nn.DataParallel(linear)(x)
+nn.CTCLoss()(lib.zeros(4, 2, 3), lib.ones(2, 2).long(), lib.tensor([4, 4]), lib.tensor([2, 2]))
 nn.Bilinear(3, 4, 2)(x, lib.ones(2, 4))
 nn.FractionalMaxPool2d(2, output_size=(1, 1))(lib.ones(1, 4, 4))
 nn.FractionalMaxPool3d(2, output_size=(1, 1, 1))(lib.ones(1, 4, 4, 4))
@@ -481,8 +488,30 @@ def _file(names: Names) -> str:
     return "saved.pt"
 
 
+def _in_a_level(name: str) -> Callable[[Names], Callable[..., Any]]:
+    """The function of `autograd.forward_ad` of that name, called where a dual level was entered."""
+
+    def make(names: Names) -> Callable[..., Any]:
+        ad = names.lib.autograd.forward_ad
+
+        @functools.wraps(getattr(ad, name))
+        def call(*args: Any, **kwargs: Any) -> Any:
+            ad.enter_dual_level()
+            try:
+                return getattr(ad, name)(*args, **kwargs)
+            finally:
+                with suppress(RuntimeError):  # of a level that the call has left
+                    ad.exit_dual_level()
+
+        return call
+
+    return make
+
+
 MADE: dict[str, Callable[[Any], Any]] = {
     "Square": _square,
+    "exit_dual_level": _in_a_level("exit_dual_level"),
+    "make_dual": _in_a_level("make_dual"),
     "double": lambda n: n.lib.ones(3, dtype=n.lib.float64, requires_grad=True),
     "file": _file,
     "generator": lambda n: n.lib.Generator(),

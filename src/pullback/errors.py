@@ -136,6 +136,7 @@ class OutOfMemoryError(RuntimeError, MemoryError):
 
 _OURS = os.path.dirname(__file__) + os.sep
 _NUMPYS = os.path.dirname(np.__file__) + os.sep
+_PYTHONS, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
 _PLACES = (_OURS, _NUMPYS, f"numpy{os.sep}")  # NumPy's compiled modules give their paths from its root
 _KEPT = (
     TypeError,
@@ -149,6 +150,7 @@ _KEPT = (
 )
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
+_NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
 
 
@@ -178,6 +180,11 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, inner: boo
     found = _of_another_type(name, error, text, ", ".join(describe(a) for a in given))
     if found is not error:
         raise found from None
+
+
+def named(error: Exception) -> bool:
+    """Whether the message of an error begins with the name of a function."""
+    return any(pattern.match(str(error)) for pattern in (_NAMED, _OF_ARGUMENTS))
 
 
 def door(function: F, name: str = "", method: bool = False) -> F:
@@ -238,10 +245,11 @@ def named_constructor(cls: type) -> None:
 
 
 def _raised_here(error: Exception) -> bool:
-    """Whether an error arose in code of this package or of NumPy, called by nobody else."""
+    """Whether an error arose in code of this package, of NumPy or of Python's library, called by nobody else."""
     place = error.__traceback__
     while place is not None:
-        if not place.tb_frame.f_code.co_filename.startswith(_PLACES):
+        file = place.tb_frame.f_code.co_filename
+        if not file.startswith(_PLACES) and (not file.startswith(_PYTHONS) or _INSTALLED in file):
             return False
         place = place.tb_next
     return True

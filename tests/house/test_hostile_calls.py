@@ -19,6 +19,7 @@ import pytest
 
 import pullback
 from pullback.compat.paths import PUBLIC
+from pullback.optim import lr_scheduler
 from pullback.table.entry import NAMES
 from tests import public_calls
 from tests.hostile import VALUES, Case, cases, complaint, limited, outcome
@@ -29,9 +30,15 @@ ALSO: dict[str, type[Exception]] = {
     **dict.fromkeys(("get_submodule", "get_parameter", "get_buffer", "functional_call"), AttributeError),
     **dict.fromkeys(("register_parameter", "register_buffer", "add_module", "register_module"), KeyError),
     **dict.fromkeys(("add_param_group", "load_state_dict", "pop"), KeyError),
+    **dict.fromkeys((n for n in dir(lr_scheduler) if n.endswith(("LR", "WarmRestarts"))), KeyError),
+    **dict.fromkeys(("SWALR",), KeyError),
     **dict.fromkeys(("load", "save"), OSError),
 }
-"""Errors of further types that a function documents, as PyTorch does: of a missing name, key or file."""
+"""Errors of further types that a function documents, as PyTorch does: of a missing name, key or file. Those of `pop`
+and of files say which it is, as Python's own do."""
+
+COSTLY = re.compile(r"testing.audit|autograd.grad\w*check|inspect.graph|nn.Transformer|nn.Multihead")
+"""Of these, a seventh of the hostile calls is made: one takes milliseconds."""
 
 
 class Subject(NamedTuple):
@@ -44,11 +51,14 @@ class Subject(NamedTuple):
 
 
 def of_call(call: Call) -> Subject:
-    return Subject((call.name.rpartition(".")[2],), len(call.args), call.parameters(pullback), call.base)
+    """Errors of a layer that is called name the layer, or one of our functions that it calls."""
+    layer = isinstance(call.base(pullback)[0][0], pullback.nn.Module)
+    names = (call.name.rpartition(".")[2], *(("forward", *FUNCTIONS) if layer else ()))
+    return Subject(names, len(call.args), call.parameters(pullback), call.base)
 
 
 def of_layer(text: str, inputs: list[Any]) -> Subject:
-    """The forward pass of a layer. Its errors name the layer, or one of our functions that it calls."""
+    """A layer of the tests of layers, called."""
     given = inputs[-1] if isinstance(inputs[-1], dict) else {}
     inputs = inputs[: len(inputs) - bool(given)]
 
@@ -114,12 +124,9 @@ def found(subject: Subject, case: Case) -> Any:
 def wrong(subject: Subject, case: Case) -> str:
     """What is wrong with the outcome of a hostile call, or ""."""
     error = found(subject, case)
-    also = ALSO.get(subject.names[0])
-    if (
-        also
-        and isinstance(error, also)
-        and (also is OSError or subject.names[0] in str(error) or error.args == (None,))
-    ):
+    name = subject.names[0]
+    also = ALSO.get(name)
+    if also and isinstance(error, also) and (name in str(error) or name in ("load", "save", "pop")):
         return ""
     said = [complaint(case._replace(name=name), error) for name in subject.names]
     return "" if "" in said else said[0]
@@ -134,17 +141,18 @@ def hostile(subject: Subject) -> Iterator[Case]:
 
 @pytest.mark.parametrize("text", SUBJECTS)
 def test_a_hostile_call_is_right_or_refused_by_name(text: str) -> None:
-    subject = SUBJECTS[text]
+    subject, step = SUBJECTS[text], 7 if COSTLY.match(text) else 1
     good = found(subject, Case("", "", subject.base))
     assert not isinstance(good, BaseException), good
     with limited():
-        complaints = [(case.change, wrong(subject, case)) for case in hostile(subject)]
-    assert len(complaints) > len(VALUES)
+        complaints = [(case.change, wrong(subject, case)) for case in [*hostile(subject)][::step]]
+    assert len(complaints) > len(VALUES) / 2
     assert not [each for each in complaints if each[1]]
 
 
 def test_every_public_function_is_called() -> None:
     known = {call.name for call in calls(public_calls.CALLS)} | {text.partition("(")[0] for text in SUBJECTS}
+    known |= {f"autograd.forward_ad.{name}" for name in known if name.endswith(("make_dual", "exit_dual_level"))}
     known |= {*public_calls.NOT_CALLED.split(), *public_calls.OF_PYTHON.split()}
     entries = {id(function) for home in NAMES.values() for function in home.values()}
     missing, seen = [], set()

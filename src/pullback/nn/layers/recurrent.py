@@ -23,6 +23,7 @@ from .. import init
 from ..module import Module
 from ..packed import PackedSequence
 from ..parameter import Parameter
+from .layer import check_count
 
 State = tuple[Tensor, ...]
 Weights = dict[str, Any]  # of a layer in one direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr
@@ -61,10 +62,6 @@ _STEPS: dict[str, tuple[Callable[..., State], int]] = {
     "LSTM": (_lstm, 4),
     "GRU": (_gru, 3),
 }
-
-
-_MOST_LAYERS = 1 << 16
-"""A number of layers above this is a mistake: to make as many takes minutes."""
 
 
 def _from_input(mode: str, input: Tensor, weights: Weights) -> Tensor:
@@ -137,6 +134,7 @@ class RNNBase(Module):
         self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
         self.bidirectional, self.proj_size = bidirectional, proj_size
         self._check()
+        check_count("num_layers", num_layers)
         self.dropout = float(dropout)
         gates, width = _STEPS[mode][1] * hidden_size, proj_size or hidden_size
         self._names: list[dict[str, str]] = []
@@ -166,7 +164,6 @@ class RNNBase(Module):
             for argument in arguments:
                 value = getattr(self, argument)
                 expect(isinstance(value, kind), f"{argument} of type {kind.__name__}", value, TypeError)
-        expect(not self.num_layers > _MOST_LAYERS, f"num_layers of at most {_MOST_LAYERS}", self.num_layers)
         for argument in ("input_size", "hidden_size", "num_layers"):
             expect(getattr(self, argument) > 0, f"{argument} greater than zero", getattr(self, argument))
         expect(0 <= self.proj_size < self.hidden_size, "proj_size from 0 to hidden_size - 1", self.proj_size)
@@ -432,6 +429,8 @@ class RNNCellBase(Module):
     def _step(self, mode: str, input: Tensor, given: State | None, states: int = 1) -> State:
         """One step; `states` is the number of tensors in the state."""
         name = type(self).__name__
+        if given is not None and len(given) != states:
+            raise ValueError(errors.message(f"{name}: hidden", expected=f"{states} tensors", found=str(len(given))))
         for what, t in [("input", input), *(("hidden", s) for s in given or ())]:
             if t.ndim not in (1, 2):
                 raise ValueError(errors.message(f"{name}: Expected {what} to be 1D or 2D", found=errors.describe(t)))
