@@ -479,7 +479,7 @@ def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return _THIS
 
 
-@_method("to_device")
+@_method("to_device", named=True)
 def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """The tensor itself: it lies on the CPU."""
     _dtypes.check_device(device)
@@ -511,3 +511,12 @@ __all__ += [name for name in globals() if not (name.startswith("_") or name in _
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+errors.doors(
+    globals(),
+    "cumulative_prod cumulative_sum empty ones zeros "
+    "arange argsort asarray astype can_cast clip eye finfo floor_divide full iinfo isdtype isin linspace "
+    "matrix_transpose nonzero reshape result_type round sign sort squeeze unique_all unique_counts "
+    "unique_inverse unique_values vecdot where",
+)

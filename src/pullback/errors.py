@@ -7,14 +7,20 @@ expected, what was found, and what to do. The exception's type is the one PyTorc
 
 from __future__ import annotations
 
+import dis
+import functools
+import inspect
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import contextmanager
 from types import CodeType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class LinAlgError(RuntimeError, np.linalg.LinAlgError):
@@ -75,7 +81,7 @@ _OF_BOOLS = {
 
 
 def final(error: Exception) -> Exception:
-    """Have `translate` return `error` as it is: it already has PyTorch's type, and names the operation."""
+    """Have `translate` and `rename` leave `error` as it is: it already has PyTorch's type, and names the operation."""
     vars(error)["final"] = True
     return error
 
@@ -130,6 +136,8 @@ class OutOfMemoryError(RuntimeError, MemoryError):
 
 _OURS = os.path.dirname(__file__) + os.sep
 _NUMPYS = os.path.dirname(np.__file__) + os.sep
+_PYTHONS, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
+_PLACES = (_OURS, _NUMPYS, f"numpy{os.sep}")  # NumPy's compiled modules give their paths from its root
 _KEPT = (
     TypeError,
     ValueError,
@@ -140,24 +148,32 @@ _KEPT = (
     LinAlgError,
     OutOfMemoryError,
 )
+_RAISE = dis.opmap["RAISE_VARARGS"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
+_NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
 
 
-def rename(name: str, error: Exception, given: Iterable[Any] = ()) -> None:
+def rename(name: str, error: Exception, given: Iterable[Any] = (), *, inner: bool = False) -> None:
     """Write the name of a public function into an error that arose in a call of it; raise another one where the error
     is of a type that is not documented.
 
     It costs a call that succeeds nothing, because it is called in an ``except``. An error of the user's own code, which
-    the call reached through a hook or a subclass, stays as it is. given: the arguments.
+    the call reached through a hook or a subclass, stays as it is. given: the arguments. inner: keep the name of
+    a function that the message begins with.
     """
-    if not _raised_here(error) or (type(error) not in _KEPT and type(error).__module__.startswith("pullback")):
+    kind = type(error)
+    if vars(error).get("final") or (kind not in _KEPT and kind.__module__.startswith("pullback")):
+        return
+    if not _raised_here(error):
         return
     short, text = name.rpartition(".")[2].strip("_"), str(error)
-    if type(error) in _KEPT:
-        if short not in text and text and not name.rpartition(".")[2].startswith("_"):  # what no user calls has no name
-            error.args = (f"{name}(): {_PREFIX.sub('', text, count=1) if _PREFIX.match(text) else text}",)
-            if _OF_ARGUMENTS.match(text):
+    if kind in _KEPT or (isinstance(error, (KeyError, AttributeError)) and _stated(error)):
+        text = str(*error.args[:1])  # a KeyError puts it in quotes
+        named = re.search(rf"\b_*{re.escape(short)}_*\b", text)
+        if not named and text and not name.rpartition(".")[2].startswith("_"):  # what no user calls has no name
+            error.args = (f"{name}(): {text if inner or not _PREFIX.match(text) else _PREFIX.sub('', text, count=1)}",)
+            if _OF_ARGUMENTS.match(text) and not inner:
                 error.args = (_OF_ARGUMENTS.sub(f"{name}() ", text, count=1),)
         if text:
             return
@@ -166,14 +182,85 @@ def rename(name: str, error: Exception, given: Iterable[Any] = ()) -> None:
         raise found from None
 
 
+def named(error: Exception) -> bool:
+    """Whether the message of an error begins with the name of a function."""
+    return any(pattern.match(str(error)) for pattern in (_NAMED, _OF_ARGUMENTS))
+
+
+def door(function: F, name: str = "", method: bool = False) -> F:
+    """`function`, whose errors `rename` writes its name into. name: what a user calls it, if not ``__name__``."""
+    name = name or function.__name__
+    inside: Any = getattr(function, "__wrapped__", None)  # of a context manager, which works when its block begins
+    body: Any = inside or function
+    if inspect.isgeneratorfunction(body):
+
+        @functools.wraps(body)
+        def begin(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return (yield from body(*args, **kwargs))
+            except Exception as error:
+                rename(name, error, (*args[method:], *kwargs.values()))
+                raise
+
+        return cast(F, begin if inside is None else contextmanager(begin))
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            rename(name, error, (*args[method:], *kwargs.values()))
+            raise
+
+    return cast(F, call)
+
+
+def doors(home: dict[str, Any] | type, names: str) -> None:
+    """Give a `door` to each of these `names` in a module or a class: to functions, and to constructors."""
+    if isinstance(home, type):
+        for name in names.split():
+            setattr(home, name, door(getattr(home, name), name, method=True))
+        return
+    for name in names.split():
+        if isinstance(home[name], type):
+            named_constructor(home[name])
+        else:
+            home[name] = door(home[name], name)
+
+
+def named_constructor(cls: type) -> None:
+    """Have the errors of the constructor of a class, and of classes that inherit it, name the class."""
+    place = "__new__" if "__new__" in vars(cls) else "__init__"
+    construct = getattr(cls, place)
+
+    @functools.wraps(construct)
+    def begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return construct(self, *args, **kwargs)
+        except Exception as error:
+            rename((self if isinstance(self, type) else type(self)).__name__, error, (*args, *kwargs.values()))
+            raise
+
+    setattr(cls, place, staticmethod(begin) if place == "__new__" else begin)
+
+
 def _raised_here(error: Exception) -> bool:
-    """Whether an error arose in code of this package or of NumPy, called by nobody else."""
+    """Whether an error arose in code of this package, of NumPy or of Python's library, called by nobody else."""
     place = error.__traceback__
     while place is not None:
-        if not place.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS)):
+        file = place.tb_frame.f_code.co_filename
+        if not file.startswith(_PLACES) and (not file.startswith(_PYTHONS) or _INSTALLED in file):
             return False
         place = place.tb_next
     return True
+
+
+def _stated(error: Exception) -> bool:
+    """Whether a ``raise`` of ours stands behind an error: otherwise Python found a name or a key missing."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_code[place.tb_lasti] == _RAISE
 
 
 def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exception:
@@ -207,8 +294,6 @@ class Called(NamedTuple):
 
 CALLED: dict[CodeType, Called] = {}
 """The notes that `called` made about functions, by their code."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def called(function: F, name: str, *, elementwise: bool = False) -> F:

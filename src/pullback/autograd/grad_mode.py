@@ -123,7 +123,11 @@ class Mode:
             FutureWarning,
             stacklevel=errors.callers_level(),
         )
-        cls.__init__ = self(cls.__init__)
+        try:
+            cls.__init__ = self(cls.__init__)
+        except Exception as error:  # a class of Python's own
+            errors.rename(type(self).__name__, error, (cls,))
+            raise
         return cls
 
     def _generator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -313,3 +317,6 @@ def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this thread."""
     modes = thread.modes
     return modes.grad_asked if modes.inference else modes.grad_enabled
+
+
+errors.doors(globals(), "set_fwd_grad_enabled set_multithreading_enabled unsafe_preserve_version_counter")

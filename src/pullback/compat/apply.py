@@ -42,7 +42,7 @@ def _each(name: str, call: Callable[..., Any], self: Tensor, *others: Any) -> Te
     return copy_into(self, made.reshape(self._data.shape))
 
 
-@method("apply_")
+@method("apply_", named=True)
 def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element x, a Python number, by ``callable(x)``, converted to this tensor's dtype.
 
@@ -55,13 +55,13 @@ def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return _each("apply_", callable, self)
 
 
-@method("map_")
+@method("map_", named=True)
 def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element x by ``callable(x, y)``, y from `tensor`, which has the same dtype and is broadcast."""
     return _each("map_", callable, self, tensor)
 
 
-@method("map2_")
+@method("map2_", named=True)
 def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replace each element x by ``callable(x, y, z)``, with y and z from two tensors of the same dtype, broadcast."""
     return _each("map2_", callable, self, x, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import errors
 from ..ops.make.from_data import from_dlpack
 from ..tensor.tensor import Tensor
 
@@ -22,4 +23,9 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> from_dlpack(to_dlpack(pullback.tensor([1.0, 2.0])))
     tensor([1., 2.])
     """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(errors.message("to_dlpack()", expected="a Tensor", found=errors.describe(tensor)))
     return tensor.__dlpack__()
+
+
+errors.doors(globals(), "to_dlpack")

@@ -96,3 +96,6 @@ def get_float32_matmul_precision() -> str:
     'highest'
     """
     return _Settings.precision
+
+
+errors.doors(globals(), "set_deterministic_debug_mode set_float32_matmul_precision use_deterministic_algorithms")

@@ -59,7 +59,14 @@ class tensortype:  # noqa: N801 - torch's name
         self.dtype = dtype
         self.__name__ = f"{_NAME_OF[dtype]}Tensor"
 
-    def __call__(self, *data: Any, device: Any = None) -> Tensor:
+    def __call__(self, *data: Any, **place: Any) -> Tensor:
+        try:
+            return self._made(*data, **place)
+        except Exception as error:
+            errors.rename(self.__name__, error, data)
+            raise
+
+    def _made(self, *data: Any, device: Any = None) -> Tensor:
         dtypes.check_device(device)
         if len(data) == 1 and isinstance(data[0], Size):
             return empty(data[0], dtype=self.dtype)
@@ -95,7 +102,7 @@ HalfTensor, BFloat16Tensor = map(tensortype, (dtypes.float16, dtypes.bfloat16))
 FloatTensor, DoubleTensor = map(tensortype, (dtypes.float32, dtypes.float64))
 
 
-@method("type")
+@method("type", named=True)
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor with another dtype; without an argument, its deprecated name, such as "pullback.FloatTensor".
 
@@ -122,7 +129,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, dtype)
 
 
-@method("new")
+@method("new", named=True)
 def _new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of the dtype of this one, of a size or of values; see `tensortype`."""
     return tensortype(self.dtype)(*data, device=device)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import errors
 from ..autograd.engine import queue_callback
 from ..tensor.tensor import Tensor
 
@@ -48,3 +49,6 @@ class Variable(metaclass=_IsTensor):
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return data.detach().requires_grad_(requires_grad)
+
+
+errors.doors(globals(), "Variable")

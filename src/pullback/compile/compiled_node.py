@@ -102,7 +102,7 @@ class CompiledNode(Node):
         return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
 
 
-@restoring
+@restoring()
 def gradients(
     node: CompiledNode, inputs: Sequence[Tensor], given: Sequence[Any], wanted: Sequence[bool], recorded: bool
 ) -> list[Tensor | None]:

@@ -91,3 +91,6 @@ def compile(
     compiled = importlib.import_module(".compiled", __package__).Compiled(fn, _BACKENDS[backend], fallback, static)
     wrapped = getattr(type(fn), "__compile__", None)  # the class says how it is compiled: nn.Module
     return compiled if wrapped is None else wrapped(fn, compiled)
+
+
+errors.doors(globals(), "compile")

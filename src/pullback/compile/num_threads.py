@@ -36,3 +36,6 @@ def set_num_threads(number: int) -> None:
             errors.message("set_num_threads()", expected="a positive number of threads", found=repr(number))
         )
     _threads[0] = number
+
+
+errors.doors(globals(), "set_num_threads")

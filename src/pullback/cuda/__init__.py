@@ -52,3 +52,6 @@ def __getattr__(name: str) -> Any:
     else:
         do = "ask pullback.cuda.is_available() first, which is False; a GPU kernel can be a pullback.autograd.Function"
     raise AttributeError(errors.message("cuda", expected="no use of a GPU: tensors lie on the CPU", found=found, do=do))
+
+
+errors.doors(globals(), "manual_seed manual_seed_all")

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import errors
 from ..errors import callers_level
 from ..tensor.modes import thread
 from .listeners import TENSORS, note_places
@@ -30,7 +31,7 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False) -> None:
         self._before = self._now()
-        self._wanted = mode, check_nan, check_inf
+        self._wanted = bool(mode), bool(check_nan), bool(check_inf)
         self._set(*self._wanted)
 
     def _now(self) -> tuple[bool, bool, bool]:
@@ -91,7 +92,7 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801 - torch's name
 
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False) -> None:
         self._before = self._now()
-        self._wanted = True, check_nan, check_inf
+        self._wanted = True, bool(check_nan), bool(check_inf)
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
@@ -157,3 +158,6 @@ def _traceback(node: Any, did: str) -> str:
     if stack is None:
         return "No forward pass information available. Enable detect anomaly during forward pass for more information."
     return f"Traceback of forward call that {did}:\n{formatted(stack)}"
+
+
+errors.doors(globals(), "detect_anomaly set_detect_anomaly")

@@ -494,3 +494,6 @@ class record_origins:  # noqa: N801 - a context manager
 def is_recording_origins() -> bool:
     """Whether origins are being recorded in this thread."""
     return bool(thread.modes.recording)
+
+
+errors.doors(globals(), "record_origins")

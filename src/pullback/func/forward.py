@@ -17,7 +17,7 @@ from ..tensor.tensor import Tensor
 from .trees import divided, like, shown, tensors_of, untracked
 
 
-@restoring
+@restoring("jvp")
 def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> tuple[Any, ...]:

@@ -76,7 +76,7 @@ def _current() -> _DualLevel | None:
     return levels[-1] if levels else None
 
 
-@restoring
+@restoring("enter_dual_level")
 def enter_dual_level() -> int:
     """Begin a dual level and return its number: 0, because there can be only one at a time."""
     if _current() is not None:
@@ -111,7 +111,7 @@ class dual_level:  # noqa: N801 - torch's name
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.dual_level.html.
     """
 
-    @restoring
+    @restoring()
     def __enter__(self) -> int:
         return enter_dual_level()
 
@@ -192,3 +192,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if tracked._requires_grad:
         primal._edge, primal._requires_grad = edge_of(tracked), True
     return UnpackedDualTensor(primal, held.tangent)
+
+
+errors.doors(globals(), "exit_dual_level make_dual unpack_dual")

@@ -138,7 +138,7 @@ def _gradients(
     return tuple(np.zeros_like(t.detach()) if g is None else g for g, t in zip(found, inputs, strict=True))  # type: ignore[misc]
 
 
-@restoring
+@restoring("vjp")
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -158,7 +158,7 @@ def vjp(
     return _finished(outputs, create_graph, several), _finished(found, create_graph, many)
 
 
-@restoring
+@restoring("jvp")
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -210,7 +210,7 @@ def vhp(
     return _product_with_hessian(func, inputs, v, create_graph, strict, "vhp")
 
 
-@restoring
+@restoring()
 def _product_with_hessian(
     func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, where: str
 ) -> tuple[Any, Any]:
@@ -276,7 +276,7 @@ def jacobian(
     return rows if several else rows[0]
 
 
-@restoring
+@restoring()
 def _rows(
     func: Function, given: Sequence[Tensor], create_graph: bool, strict: bool, vectorize: bool
 ) -> tuple[list[list[Tensor]], bool]:
@@ -352,3 +352,6 @@ def hessian(
 
     found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many else found[0][0]
+
+
+errors.doors(globals(), "hessian hvp jacobian vhp")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
+from ..tensor.modes import restoring
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor
 
@@ -44,6 +45,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         )
 
     @functools.wraps(func)
+    @restoring("functionalize")
     def functional(*args: Any, **kwargs: Any) -> Any:
         out = func(*args, **kwargs)
         return out if remove == "mutations" else rebuild(out, iter([_own(value) for value in leaves(out)]))
@@ -54,3 +56,6 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 def _own(value: Any) -> Any:
     """A result, copied to its own memory if it is a view."""
     return value.clone() if isinstance(value, Tensor) and value._view is not None else value
+
+
+errors.doors(globals(), "functionalize")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.modes import restoring
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, wrap
 from .forward import jvp
@@ -68,6 +69,7 @@ def jacrev(
     _check_chunk_size("jacrev", chunk_size)
 
     @functools.wraps(func)
+    @restoring("jacrev")
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = numbers(args, argnums, "jacrev")
 
@@ -124,6 +126,7 @@ def jacfwd(
     _check_chunk_size("jacfwd", chunk_size)
 
     @functools.wraps(func)
+    @restoring("jacfwd")
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = numbers(args, argnums, "jacfwd")
         primals = tuple(args[n] for n in chosen)
@@ -164,4 +167,7 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    return errors.door(jacfwd(jacrev(func, argnums), argnums), "hessian")
+
+
+errors.doors(globals(), "hessian jacfwd jacrev")

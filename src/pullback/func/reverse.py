@@ -101,7 +101,7 @@ def grad_and_value(
     """A function that returns the gradient of `func`, a scalar function, and its value (``(value, aux)``)."""
 
     @functools.wraps(func)
-    @restoring
+    @restoring("grad_and_value")
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         with _Recording() as recorded:
             tracked, given = _tracked(args, argnums, "grad", recorded)
@@ -136,7 +136,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    @restoring
+    @restoring("grad")
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         gradient, value = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -144,7 +144,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     return differentiated
 
 
-@restoring
+@restoring("vjp")
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `func` at `primals`, and the function from cotangents ``u`` to ``J^T u`` for each primal.
 
@@ -174,7 +174,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             )
     goes_on = tracked.goes_on(*outputs)
 
-    @restoring
+    @restoring("vjp")
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vectors = like(out, cotangents)
         if vectors is None:
@@ -305,3 +305,6 @@ def _check_scalar(out: Any) -> None:
                 do="reduce it, e.g. with .sum(), or use pullback.func.vjp or jacrev",
             )
         )
+
+
+errors.doors(globals(), "grad grad_and_value")

@@ -200,7 +200,7 @@ def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-@restoring
+@restoring("linearize")
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of `func` at `primals`, and the function from tangents ``v`` to ``J v``.
 
@@ -223,6 +223,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         cotangents: list[Any] = [np.zeros_like(o.detach()).requires_grad_() for o in outputs]
         pulled = list(leaves(pull(rebuild(value, iter(cotangents)), create_graph=True)))
 
+    @restoring("linearize")
     def push(*tangents: Any) -> Any:
         directions = like(primals, tangents)
         if directions is None:
@@ -254,3 +255,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         return rebuild(value, iter(found))
 
     return value, push
+
+
+errors.doors(globals(), "functional_call replace_all_batch_norm_modules_ stack_module_state")

@@ -139,3 +139,6 @@ def shown(tree: Any) -> str:
     if isinstance(tree, tuple):
         return "(" + ", ".join(map(shown, tree)) + ("," if len(tree) == 1 else "") + ")"
     return "*"
+
+
+errors.doors(globals(), "debug_unwrap")

@@ -59,7 +59,7 @@ def vmap(
         raise ValueError(errors.message("vmap: chunk_size should be None or greater than 0", found=str(chunk_size)))
 
     @functools.wraps(func)
-    @restoring
+    @restoring("vmap")
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         tree = (*args, kwargs)
         flat = list(leaves(tree))
@@ -207,3 +207,6 @@ def _joined(chunks: tuple[Any, ...], dim: int | None) -> Any:
         return chunks[0]
     whole: Any = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
     return whole if dim == 0 else whole.movedim(0, dim)
+
+
+errors.doors(globals(), "vmap")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..autograd.node import FREED, AccumulateGrad, reachable
 from ..autograd.saved import Packed
 from ..diagnose.places import at, named_tensors, place_of_node
@@ -329,3 +330,6 @@ def _kept_anyway(nodes: Sequence[Any]) -> dict[int, str]:
         if isinstance(node, AccumulateGrad):
             kept[id(_root(node.variable._data))] = "a leaf"
     return kept
+
+
+errors.doors(globals(), "memory")

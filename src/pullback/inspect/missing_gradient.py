@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.node import FREED, AccumulateGrad, Node, reachable
@@ -380,3 +381,6 @@ def _twin(t: Tensor, nodes: Sequence[Any]) -> Tensor | None:
 
 def _is(t: Tensor) -> Callable[[Any], bool]:
     return lambda value: value is t
+
+
+errors.doors(globals(), "explain")

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from .. import errors
 from ..autograd.api import backward, grad
 from ..autograd.engine import execute
 from ..autograd.node import Node
@@ -279,3 +280,5 @@ def _caller(frame: FrameType) -> FrameType | None:
 _WITHIN = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<module>"}
 _STANDARD = os.path.dirname(os.__file__)
 _PASSES = {backward.__code__, grad.__code__, Tensor.backward.__code__}
+
+errors.doors(globals(), "timeline")

@@ -239,9 +239,14 @@ class HookedCall:
         return _register(self._backward_hooks, hook, hook, prepend)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
-            return self._call_hooked(args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+                return self._call_hooked(args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            if not errors.named(error):
+                errors.rename(type(self).__name__, error, (*args, *kwargs.values()))
+            raise
 
     def _call_hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()
@@ -282,3 +287,9 @@ def _register(hooks: OrderedDict[int, Any], hook: Hook, entry: Any, prepend: boo
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+errors.doors(
+    HookedCall,
+    "register_forward_pre_hook register_forward_hook register_full_backward_pre_hook register_full_backward_hook",
+)

@@ -280,6 +280,8 @@ class ModuleDict(Module):
 
     def pop(self, key: str) -> Module:
         """Take a module out, and return it."""
+        if key not in self._modules:
+            raise errors.final(KeyError(key))
         return self._modules.pop(key)
 
     def keys(self) -> KeysView[str]:
@@ -420,6 +422,8 @@ class ParameterDict(Module):
 
     def pop(self, key: str) -> Any:
         """Take a value out, and return it."""
+        if key not in self:
+            raise errors.final(KeyError(key))
         value = self[key]
         del self[key]
         return value
@@ -531,3 +535,11 @@ def _listed(items: Iterable[tuple[Any, Any]]) -> str:
             what = f"{kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]"
         lines.append(f"  ({key}): {what}")
     return "\n".join(lines)
+
+
+errors.doors(_Row, "append pop")
+errors.doors(Sequential, "extend insert")
+errors.doors(ModuleList, "extend insert")
+errors.doors(ModuleDict, "pop update")
+errors.doors(ParameterList, "append extend")
+errors.doors(ParameterDict, "setdefault pop get fromkeys update")

@@ -319,3 +319,10 @@ def _kaiming_std(name: str, tensor: Any, a: float, mode: str, nonlinearity: str)
         raise ValueError(f"Mode {mode} not supported, please use one of {list(modes)}")
     fan = _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+errors.doors(
+    globals(),
+    "calculate_gain constant_ dirac_ eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ orthogonal_ "
+    "sparse_ trunc_normal_ uniform_ xavier_normal_ xavier_uniform_ zeros_",
+)

@@ -58,6 +58,11 @@ class Module(HookedCall, Stateful):
     forward: Callable[..., Any] = _forward_unimplemented
     __compile__: ClassVar[Callable[[Any, Any], Any]]  # used by `pullback.compile`: see `compiled_module.py`
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("pullback."):
+            errors.named_constructor(cls)
+
     def __init__(self) -> None:
         # not through __setattr__, which needs these dicts
         vars(self).update(
@@ -208,7 +213,7 @@ class Module(HookedCall, Stateful):
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their full names; one with two names is listed once if `remove_duplicate`, otherwise
         twice."""
-        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, as `parameters`."""
@@ -219,7 +224,7 @@ class Module(HookedCall, Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their full names, as `named_parameters`."""
-        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def _named_members(
         self,
@@ -465,3 +470,11 @@ def _cannot_assign(value: Any, to: str, expected: str, do: str = "") -> TypeErro
             f"cannot assign '{_class_of(value)}' {to}", expected=expected, found=errors.describe(value), do=do
         )
     )
+
+
+errors.doors(
+    Module,
+    "register_parameter register_buffer add_module register_module parameters named_parameters buffers named_buffers "
+    "children named_children modules named_modules get_submodule get_parameter get_buffer apply to type train "
+    "requires_grad_ zero_grad",
+)

@@ -140,3 +140,6 @@ def _payload(where: str, data: Any) -> Any:
             )
         )
     return data._data
+
+
+errors.doors(globals(), "Buffer Parameter")

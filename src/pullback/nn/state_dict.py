@@ -280,3 +280,10 @@ def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tenso
         )
         return None
     return value
+
+
+errors.doors(
+    Stateful,
+    "register_state_dict_pre_hook register_state_dict_post_hook register_load_state_dict_pre_hook "
+    "register_load_state_dict_post_hook state_dict load_state_dict",
+)

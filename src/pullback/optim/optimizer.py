@@ -10,7 +10,7 @@ import copy
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Number
 from typing import Any, ClassVar
 
@@ -115,6 +115,8 @@ class Optimizer:
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):
             cls.step = _hooked(cls.step)  # type: ignore[method-assign]
+        if cls.__module__.startswith("pullback."):
+            errors.named_constructor(cls)
 
     def __init__(self, params: Params, defaults: Group) -> None:
         if isinstance(params, Tensor):
@@ -333,9 +335,15 @@ class Optimizer:
         Raises `ValueError` if the number of groups, or of parameters in one, differs, or if the state of a parameter
         has not the entries and shapes that the rule needs; nothing has changed then.
         """
+        if not isinstance(state_dict, Mapping):
+            expected = "the dict that state_dict() returned"
+            raise TypeError(message("load_state_dict()", expected=expected, found=describe(state_dict)))
         state_dict = dict(state_dict)
         for hook in list(self._load_state_dict_pre_hooks.values()):
             state_dict = _or(hook(self, state_dict), state_dict)
+        for name in ("state", "param_groups"):
+            if name not in state_dict:
+                raise KeyError(message("load_state_dict()", expected=repr(name), found=f"the keys {[*state_dict]}"))
         saved = state_dict["param_groups"]
         sizes, saved_sizes = ([len(group["params"]) for group in groups] for groups in (self.param_groups, saved))
         if sizes != saved_sizes:
@@ -444,10 +452,14 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if self._stepping:  # a subclass's step that calls this one
-            return step(self, *args, **kwargs)
-        self._stepped = self._stepped is not None or None
-        return within(self, {"_stepping": True}, _between_hooks, step, self, args, kwargs)
+        try:
+            if self._stepping:  # a subclass's step that calls this one
+                return step(self, *args, **kwargs)
+            self._stepped = self._stepped is not None or None
+            return within(self, {"_stepping": True}, _between_hooks, step, self, args, kwargs)
+        except Exception as error:
+            errors.rename(f"{type(self).__name__}.step", error, (*args, *kwargs.values()))
+            raise
 
     return errors.called(run, run.__name__)
 
@@ -510,3 +522,13 @@ def _names_and_tensors(where: str, params: Any) -> tuple[list[str] | None, list[
             message(where, expected="names for all parameters or none", found=f"no name for number {missing}")
         )
     return [name for name, _ in params], [p for _, p in params]
+
+
+errors.doors(globals(), "register_optimizer_step_post_hook register_optimizer_step_pre_hook")
+errors.named_constructor(Optimizer)
+errors.doors(
+    Optimizer,
+    "add_param_group register_step_pre_hook register_step_post_hook register_state_dict_pre_hook "
+    "register_state_dict_post_hook register_load_state_dict_pre_hook register_load_state_dict_post_hook state_dict "
+    "load_state_dict",
+)

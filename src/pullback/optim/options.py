@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
+from .. import errors
 from ..errors import describe, message
 from ..tensor.tensor import Tensor
 from .optimizer import Group, Optimizer
@@ -38,6 +39,7 @@ def algorithm(cls: T) -> T:
             delattr(cls, name)  # it is an option of the groups, not an attribute of the optimiser
         arguments.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
     cls.__init__ = _init(cls, arguments)  # type: ignore[method-assign]
+    errors.named_constructor(cls)
     return cls
 
 

@@ -190,11 +190,11 @@ def alias(path: str, call: Callable[..., Any]) -> None:
     NAMES[home][name] = call
 
 
-def method(name: str) -> Callable[[_F], _F]:
-    """A decorator: make a function that is not an entry of the table a method of Tensor."""
+def method(name: str, *, named: bool = False) -> Callable[[_F], _F]:
+    """A decorator: make a function that is not an entry of the table a method of Tensor. named: its errors name it."""
 
     def enter(function: _F) -> _F:
-        METHODS[name] = function
+        METHODS[name] = function = errors.door(function, name, method=True) if named else function
         return function
 
     return enter

@@ -5,6 +5,7 @@ makes them methods. The list at the end of `autograd/api.py` adds those that lea
 `table/tensor_methods.py` adds the operations. Nothing else adds to the class.
 """
 
+from .. import errors
 from . import copying, overrides, views
 from .tensor import extend
 
@@ -12,7 +13,7 @@ extend(
     {
         "__torch_function__": classmethod(overrides._torch_function),
         "__init_subclass__": classmethod(overrides._register),
-        "as_subclass": overrides._as_subclass,
+        "as_subclass": errors.door(overrides._as_subclass, "as_subclass", method=True),
         "_make_subclass": staticmethod(overrides._make_subclass),
         "_rebuilt": staticmethod(copying.rebuilt),
         "__reduce_ex__": copying._reduce,

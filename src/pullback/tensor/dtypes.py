@@ -471,3 +471,6 @@ def get_default_device() -> device:
 def set_default_device(device: Any) -> None:
     """Choose the device of new tensors: the CPU or None, RuntimeError for any other."""
     check_device(device)
+
+
+errors.doors(globals(), "can_cast device finfo iinfo promote_types set_default_device set_default_dtype")

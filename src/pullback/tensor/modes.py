@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
+from .. import errors
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -159,23 +161,29 @@ class Setting:
         self._follow()
 
 
-def restoring(fn: Callable[P, R]) -> Callable[P, R]:
-    """A function after whose exceptions the modes and levels are as before, also if one came as it left a `with`."""
+def restoring(name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function one after whose exceptions the modes and levels are as before, also if one came as it left a
+    `with`. name: what a user calls it, to be named in its errors."""
 
-    @functools.wraps(fn)
-    def restored(*args: P.args, **kwargs: P.kwargs) -> R:
-        modes = thread.modes
-        levels, before = modes.levels, [getattr(modes, name) for name in _OWN]
-        try:
-            return fn(*args, **kwargs)
-        except BaseException:
-            for name, value in zip(_OWN, before, strict=True):
-                setattr(modes, name, value)
-            for level in reversed(modes.levels[len(levels) :]):
-                level.__exit__()
-            raise
+    def made(fn: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(fn)
+        def restored(*args: P.args, **kwargs: P.kwargs) -> R:
+            modes = thread.modes
+            levels, before = modes.levels, [getattr(modes, own) for own in _OWN]
+            try:
+                return fn(*args, **kwargs)
+            except BaseException as error:
+                for own, value in zip(_OWN, before, strict=True):
+                    setattr(modes, own, value)
+                for level in reversed(modes.levels[len(levels) :]):
+                    level.__exit__()
+                if name and isinstance(error, Exception):
+                    errors.rename(name, error, (*args, *kwargs.values()), inner=True)
+                raise
 
-    return restored
+        return restored
+
+    return made
 
 
 class Count:

@@ -360,7 +360,11 @@ def _register(cls: Any, /, **kwargs: Any) -> None:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments is of a class that overrides operations, or a mode is on."""
-    return bool(overriding(relevant_args, own=False))
+    try:
+        return bool(overriding(relevant_args, own=False))
+    except Exception as error:
+        errors.rename("has_torch_function", error, (relevant_args,))
+        raise
 
 
 def handle_torch_function(
@@ -411,3 +415,6 @@ def chosen(**named: Any) -> dict[str, Any]:
 def is_tensor_like(inp: Any) -> bool:
     """Whether it is a Tensor, or of a class with `__torch_function__`."""
     return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+
+
+errors.doors(globals(), "handle_torch_function wrap_torch_function")

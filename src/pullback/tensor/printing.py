@@ -3,7 +3,7 @@
 `Tensor.__repr__` and `Tensor.__format__` end here. The text follows PyTorch's: one format for all numbers of a tensor,
 chosen from the numbers that are shown; lines that are broken at a width; only the edges of a large tensor; and after
 the numbers all that cannot be read off them (size, dtype, grad_fn). Nothing here knows the class Tensor: the functions
-take an array and say `tensor(...)`, so that this file stands on NumPy alone.
+take an array and say `tensor(...)`, so that this file stands on NumPy and `errors` alone.
 
 `tensor_str` asks `_cells` for one text per number and `_brackets` for the nested lines around them,
 then adds the suffixes. `set_printoptions` and `printoptions` choose the precision, the widths and the number of
@@ -19,6 +19,8 @@ from math import inf, isfinite, isnan, log2
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .. import errors
 
 if TYPE_CHECKING:  # which is slow to import
     from numpy.typing import DTypeLike
@@ -354,3 +356,6 @@ def count_of_bytes(n: float) -> str:
     units = ("KiB", "MiB", "GiB")
     power = min(int(log2(n)) // 10, len(units))
     return f"{n / 1024**power:.1f} {units[power - 1]}"
+
+
+errors.doors(globals(), "printoptions set_printoptions")

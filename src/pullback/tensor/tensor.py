@@ -99,7 +99,11 @@ class Tensor(Methods):
         """The shape, or the length of one axis."""
         if dim is None:
             return self.shape
-        return self._data.shape[own_axis(dim, self._data.ndim)]
+        try:
+            return self._data.shape[own_axis(dim, self._data.ndim)]
+        except Exception as error:
+            errors.rename("size", error, (dim,))
+            raise
 
     @property
     def ndim(self) -> int:
@@ -114,7 +118,9 @@ class Tensor(Methods):
         """The number of elements."""
         return self._data.size
 
-    nelement = numel
+    def nelement(self) -> int:
+        """The number of elements, as `numel`."""
+        return self._data.size
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -131,7 +137,9 @@ class Tensor(Methods):
         """Bytes per element."""
         return self._data.itemsize
 
-    element_size = lambda self: self._data.itemsize  # noqa: E731
+    def element_size(self) -> int:
+        """Bytes per element, as `itemsize`."""
+        return self._data.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -149,11 +157,19 @@ class Tensor(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """How many *elements* lie between neighbours along each axis, or along one."""
         found = strides_of(self._data)
-        return found if dim is None else found[own_axis(dim, len(found))]
+        try:
+            return found if dim is None else found[own_axis(dim, len(found))]
+        except Exception as error:
+            errors.rename("stride", error, (dim,))
+            raise
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory without gaps, in the order of their indices or of a memory format."""
-        axes = None if memory_format is None else memory_format.axes
+        try:
+            axes = None if memory_format is None else memory_format.axes
+        except AttributeError:
+            expected, found = "a pullback.memory_format", errors.describe(memory_format)
+            raise TypeError(errors.message("is_contiguous(): memory_format", expected=expected, found=found)) from None
         if axes is None:
             return self._data.flags.c_contiguous
         return self._data.ndim == len(axes) and self._data.transpose(axes).flags.c_contiguous
@@ -609,3 +625,6 @@ def wrap_as(cls: type[Tensor], data: Any) -> Tensor:
     for slot in ("_data", "_edge", "_grad", "_leaf", "_requires_grad", "_version_of", "_view"):
         setattr(made, slot, getattr(t, slot))
     return made
+
+
+errors.named_constructor(Tensor)

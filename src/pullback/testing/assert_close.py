@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..tensor import dtypes as _dtypes
 from ..tensor.tensor import Tensor, wrap
 
@@ -189,3 +190,6 @@ def _of_values(a: np.ndarray[Any, Any], e: np.ndarray[Any, Any], rules: Rules, r
         at = tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
         lines.append(f"Greatest {name} difference: {values[at].item()} at index {at}{limit}")
     return "\n".join(lines)
+
+
+errors.doors(globals(), "assert_close")

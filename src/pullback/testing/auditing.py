@@ -217,3 +217,6 @@ def _findings(check: Check, subject: Subject) -> list[Finding]:
                 "# this line failed",
             )
         ]
+
+
+errors.doors(globals(), "audit")

@@ -111,3 +111,6 @@ def _numbers(found: np.dtype[Any], size: tuple[int, ...], first: Any, last: Any)
     parts = [(part * (last / 2 - first / 2) + first / 2) * 2 for part in parts]
     numbers = parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
     return numbers if found.kind == "V" else numbers.astype(found)
+
+
+errors.doors(globals(), "make_tensor")

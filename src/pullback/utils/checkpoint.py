@@ -148,7 +148,7 @@ class GraphExecGroup:
         _GROUP.set(None)
 
 
-@restoring
+@restoring("checkpoint")
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -355,7 +355,7 @@ class _Part:
             )
         return self.found.pop(number.n)
 
-    @restoring
+    @restoring()
     def _run_again(self) -> None:
         saved = self.held if self.node is None else self.node.saved_tensors
         given = iter([t.detach().requires_grad_() if r else t for t, r in zip(saved, self.tracked, strict=True)])
@@ -444,7 +444,7 @@ class CheckpointFunction(Function):
         return function(*rest.filled(tensors))
 
     @staticmethod
-    @restoring
+    @restoring()
     def backward(ctx: Any, *grads: Any) -> Any:
         """Run the part again, recorded, and send the gradients through it."""
         if thread.modes.needed is not None:
@@ -500,3 +500,10 @@ def checkpoint_sequential(
         end = start + size
         input = checkpoint(run(start, end), input, use_reentrant=bool(use_reentrant), preserve_rng_state=preserve)
     return run(end, len(steps))(input)
+
+
+errors.doors(
+    globals(),
+    "check_backward_validity checkpoint_sequential detach_variable "
+    "set_checkpoint_debug_enabled set_checkpoint_early_stop",
+)

@@ -351,3 +351,10 @@ def __getattr__(name: str) -> Any:
         with contextlib.suppress(ModuleNotFoundError):
             return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+errors.doors(
+    globals(),
+    "ChainDataset ConcatDataset DataLoader StackDataset Subset TensorDataset default_collate "
+    "default_convert random_split",
+)

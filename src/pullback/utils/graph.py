@@ -319,3 +319,10 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None],
         return hook
 
     return _Handles([t.register_hook(hook_of(i)) for i, t in enumerate(tensors)])
+
+
+errors.doors(
+    globals(),
+    "disable_saved_tensors_hooks get_gradient_edge increment_version register_multi_grad_hook save_on_cpu "
+    "saved_tensors_hooks",
+)

@@ -161,3 +161,6 @@ def batches_of(size: int, batch_size: int, drop_last: bool) -> int:
 def _positive(name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
+
+
+errors.doors(globals(), "BatchSampler RandomSampler SequentialSampler SubsetRandomSampler WeightedRandomSampler")

@@ -299,3 +299,6 @@ def create_selective_checkpoint_contexts(
         Watching(policy, results, False, allow_cache_entry_mutation),
         Watching(policy, results, True, allow_cache_entry_mutation),
     )
+
+
+errors.doors(globals(), "SelectiveCheckpointContext create_selective_checkpoint_contexts")

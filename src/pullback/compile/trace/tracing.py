@@ -160,7 +160,7 @@ class _Numbers(NamedTuple):
     problem: str
 
 
-@restoring
+@restoring()
 def _written_down(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],

@@ -459,3 +459,6 @@ def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
             found.there[:, :, column] = there[:, :, column]
             found.excused[:, :, column] = between[:, :, column]
     return found
+
+
+errors.doors(globals(), "gradcheck gradgradcheck")

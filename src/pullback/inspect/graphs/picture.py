@@ -178,3 +178,5 @@ class Graph:
 
 FORMS = {".html": Graph.html, ".svg": Graph.svg, ".dot": Graph.dot, ".mmd": Graph.mermaid, ".txt": Graph.text}
 """The forms of a picture, by file ending."""
+
+errors.doors(globals(), "graph")

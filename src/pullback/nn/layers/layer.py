@@ -15,6 +15,7 @@ from ... import errors
 from ..module import Module
 
 T = TypeVar("T", bound="type[Layer]")
+_MOST_LAYERS = 1 << 16
 FIRST = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -50,6 +51,7 @@ def layer(cls: T) -> T:
         fields[name] = inspect.Parameter(name, kind, default=default, annotation=annotation)
     cls._fields = fields
     cls.__init__ = _init(cls, fields)  # type: ignore[method-assign]
+    errors.named_constructor(cls)
     return cls
 
 
@@ -71,6 +73,14 @@ def _init(cls: type[Layer], fields: dict[str, inspect.Parameter]) -> Callable[..
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
     return __init__
+
+
+def check_count(name: str, count: int) -> None:
+    """Refuse a number of inner layers that would take minutes to make: it is a mistake."""
+    if count > _MOST_LAYERS:
+        raise ValueError(
+            errors.message(f"argument {name}", expected=f"at most {_MOST_LAYERS} layers", found=str(count))
+        )
 
 
 def _call(fields: dict[str, inspect.Parameter]) -> str:

@@ -23,6 +23,7 @@ from .. import init
 from ..module import Module
 from ..packed import PackedSequence
 from ..parameter import Parameter
+from .layer import check_count
 
 State = tuple[Tensor, ...]
 Weights = dict[str, Any]  # of a layer in one direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr
@@ -133,6 +134,7 @@ class RNNBase(Module):
         self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
         self.bidirectional, self.proj_size = bidirectional, proj_size
         self._check()
+        check_count("num_layers", num_layers)
         self.dropout = float(dropout)
         gates, width = _STEPS[mode][1] * hidden_size, proj_size or hidden_size
         self._names: list[dict[str, str]] = []
@@ -427,6 +429,8 @@ class RNNCellBase(Module):
     def _step(self, mode: str, input: Tensor, given: State | None, states: int = 1) -> State:
         """One step; `states` is the number of tensors in the state."""
         name = type(self).__name__
+        if given is not None and len(given) != states:
+            raise ValueError(errors.message(f"{name}: hidden", expected=f"{states} tensors", found=str(len(given))))
         for what, t in [("input", input), *(("hidden", s) for s in given or ())]:
             if t.ndim not in (1, 2):
                 raise ValueError(errors.message(f"{name}: Expected {what} to be 1D or 2D", found=errors.describe(t)))

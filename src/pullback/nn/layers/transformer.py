@@ -22,6 +22,7 @@ from ..containers import ModuleList
 from ..module import Module
 from .attention import MultiheadAttention
 from .dropout import Dropout
+from .layer import check_count
 from .linear import Linear
 from .normalization import LayerNorm
 
@@ -155,6 +156,7 @@ class _Row(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
+        check_count("num_layers", num_layers)
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
         self.num_layers, self.norm = num_layers, norm
 

@@ -123,3 +123,6 @@ def _several(tensors: Tensors) -> list[Tensor]:
         if not isinstance(t, Tensor):
             raise TypeError(message("parameters", expected="a Tensor or several", found=describe(t)))
     return given
+
+
+errors.doors(globals(), "clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ... import errors
 from ...errors import describe, message
 from ...ops.shape.joining import cat
 from ...tensor.tensor import Tensor
@@ -47,3 +48,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     for p in given:
         p.data = values[start : start + p.numel()].reshape(p.shape)
         start += p.numel()
+
+
+errors.doors(globals(), "parameters_to_vector vector_to_parameters")

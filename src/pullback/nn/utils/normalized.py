@@ -190,3 +190,6 @@ def _taken_off(module: Module, kind: type[Any], name: str, what: str) -> Any:
 def _drop(module: Module, *names: str) -> None:
     for name in names:
         delattr(module, name)
+
+
+errors.doors(globals(), "remove_spectral_norm remove_weight_norm spectral_norm weight_norm")

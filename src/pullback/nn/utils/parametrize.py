@@ -292,3 +292,9 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 def type_before_parametrizations(module: Module) -> type[Module]:
     """The class that a module had before it was parametrized."""
     return type(module).__bases__[1] if isinstance(module, _Parametrized) else type(module)
+
+
+errors.doors(
+    globals(),
+    "is_parametrized register_parametrization remove_parametrizations type_before_parametrizations",
+)

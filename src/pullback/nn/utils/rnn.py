@@ -137,3 +137,9 @@ def _integers(values: Any) -> list[int]:
     if isinstance(values, Tensor) and values.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(errors.message("lengths", expected="integers", found=errors.describe(values)))
     return [int(n) for n in (values.tolist() if isinstance(values, Tensor) else values)]
+
+
+errors.doors(
+    globals(),
+    "pack_padded_sequence pack_sequence pad_packed_sequence pad_sequence unpack_sequence unpad_sequence",
+)

@@ -284,19 +284,19 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 # In place -------------------------------------------------------------------------------------------------------------
 
 
-@method("triu_")
+@method("triu_", named=True)
 def _triu_(self: Tensor, diagonal: int = 0) -> Tensor:
     """`triu`, written into this tensor, which is returned."""
     return overwrite(self, triu.op, diagonal)
 
 
-@method("tril_")
+@method("tril_", named=True)
 def _tril_(self: Tensor, diagonal: int = 0) -> Tensor:
     """`tril`, written into this tensor, which is returned."""
     return overwrite(self, tril.op, diagonal)
 
 
-@method("fill_diagonal_")
+@method("fill_diagonal_", named=True)
 def _fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """`fill_value` on the main diagonal, written into this tensor, which is returned.
 

@@ -49,11 +49,15 @@ def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
                 "copy_()", expected=f"what broadcasts to {list(self._data.shape)}", found=errors.describe(src)
             )
         )
-    write(self, _ALL, src)
+    try:
+        write(self, _ALL, src)
+    except Exception as error:
+        errors.rename("copy_", error, (src,))
+        raise
     return self
 
 
-@method("masked_fill_")
+@method("masked_fill_", named=True)
 def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Write `value` wherever `mask` is True."""
     check_mask("masked_fill_", mask)

@@ -140,7 +140,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     return out
 
 
-@method("index_add_")
+@method("index_add_", named=True)
 def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """`index_add`, written into this tensor, which is returned."""
     refuse_dtypes("index_add_", self, source)
@@ -223,7 +223,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     return out
 
 
-@method("index_fill_")
+@method("index_fill_", named=True)
 def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`index_fill`, written into this tensor, which is returned."""
     axis, filling = _filled("index_fill_", self, dim, value)
@@ -259,7 +259,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     return out
 
 
-@method("index_copy_")
+@method("index_copy_", named=True)
 def _index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`index_copy`, written into this tensor, which is returned."""
     refuse_dtypes("index_copy_", self, source)
@@ -316,7 +316,7 @@ def index_reduce(
     return combined("IndexReduceBackward0", input, axis, index, source, reduce, include_self)
 
 
-@method("index_reduce_")
+@method("index_reduce_", named=True)
 def _index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

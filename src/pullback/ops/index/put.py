@@ -114,7 +114,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     return out
 
 
-@method("put_")
+@method("put_", named=True)
 def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`put`, written into this tensor, which is returned."""
     refuse_dtypes("put_", self, source)
@@ -212,7 +212,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return (_index_put_add if accumulate else _index_put)(input, values, first, second)
 
 
-@method("index_put_")
+@method("index_put_", named=True)
 def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`index_put`, written into this tensor, which is returned."""
     first, second = _two_steps(self, indices, values)
@@ -306,7 +306,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return where(mask, _masked_spread(source, mask, np.broadcast_shapes(*shapes)), input)
 
 
-@method("masked_scatter_")
+@method("masked_scatter_", named=True)
 def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`masked_scatter`, written into this tensor, which is returned."""
     return overwrite(self, masked_scatter.op, mask, source)

@@ -179,7 +179,7 @@ def scatter(
     return scatter_reduce(input, dim, index, given, "prod")
 
 
-@method("scatter_")
+@method("scatter_", named=True)
 def _scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -231,7 +231,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     return out
 
 
-@method("scatter_add_")
+@method("scatter_add_", named=True)
 def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """`scatter_add`, written into this tensor, which is returned."""
     _refuse_number("scatter_add_", src)

@@ -243,9 +243,14 @@ def _conversion(name: str, dtype: dtypes.dtype) -> None:
         if LEVELS.n and (kinds := overriding((self,))):
             found: Tensor = dispatch(kinds, convert, (self,), chosen(memory_format=memory_format))
             return found
-        return converted(self, dtype.numpy, False, memory_format)
+        try:
+            return converted(self, dtype.numpy, False, memory_format)
+        except Exception as error:
+            errors.rename(name, error, (memory_format,))
+            raise
 
-    errors.called(convert, f"to({dtype})")
+    errors.called(convert, f"Tensor.{name}")
+    errors.CALLED[convert.__code__] = errors.Called(f"to({dtype})", False)
     convert.__name__ = name
     convert.__qualname__ = f"Tensor.{name}"
     convert.__doc__ = f"The tensor as {dtype!r}."
@@ -280,7 +285,7 @@ def view_as_dtype(input: Any, dtype: Any) -> Any:
     return input.view(dtype)
 
 
-@method("type_as")
+@method("type_as", named=True)
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor with the dtype of `other`."""
     if not isinstance(other, Tensor):
@@ -288,14 +293,14 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other)
 
 
-@method("cpu")
+@method("cpu", named=True)
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: it lies on the CPU."""
     order_of(memory_format)
     return self
 
 
-@method("cuda")
+@method("cuda", named=True)
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Refuse: there is no GPU here."""
     dtypes.check_device("cuda" if device is None else device)

@@ -355,7 +355,7 @@ _METHODS: dict[str, Callable[..., Tensor]] = {
 }
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
-    METHODS[_name] = by_first_argument(_method)
+    METHODS[_name] = by_first_argument(errors.door(_method, _name, method=True))
 for _function in (bernoulli, multinomial):
     METHODS[_function.__name__] = _function
 for _function in (bernoulli, poisson, multinomial):

@@ -239,7 +239,7 @@ def _copied(source: Tensor, dtype: Any) -> Any:
     return to(found, found.dtype if dtype is None else dtype, copy=True)
 
 
-@method("new_tensor")
+@method("new_tensor", named=True)
 @by_first_argument
 def _new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **place: Any

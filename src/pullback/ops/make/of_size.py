@@ -272,7 +272,7 @@ def _new(make: Callable[..., Tensor]) -> Any:
     call.__name__ = f"new_{make.__name__}"
     call.__qualname__ = f"Tensor.{call.__name__}"
     call.__doc__ = f"`{make.__name__}` with this tensor's dtype unless another is given."
-    return by_first_argument(call)
+    return by_first_argument(errors.door(call, call.__name__, method=True))
 
 
 for _make in (zeros, ones, empty, full, empty_strided):

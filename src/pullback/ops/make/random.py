@@ -443,3 +443,6 @@ def randint_like(
 
 for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
     alias(_function.__name__, _function)
+
+errors.doors(globals(), "Generator fork_rng")
+errors.doors(Generator, "manual_seed set_state")

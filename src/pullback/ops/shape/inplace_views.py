@@ -65,47 +65,47 @@ def _turned(t: Tensor, old: Tensor, new: Tensor, back: Any, *args: Any) -> Tenso
     return t
 
 
-@method("transpose_")
+@method("transpose_", named=True)
 def _transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, transpose(old, dim0, dim1), transpose.op, dim0, dim1)
 
 
-@method("swapaxes_")
+@method("swapaxes_", named=True)
 def _swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """`swapaxes` in place; returns the tensor."""
     return _transpose_(self, axis0, axis1)
 
 
-@method("swapdims_")
+@method("swapdims_", named=True)
 def _swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`swapdims` in place; returns the tensor."""
     return _transpose_(self, dim0, dim1)
 
 
-@method("t_")
+@method("t_", named=True)
 def _t_(self: Tensor) -> Tensor:
     """`t` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, _t(old), transpose.op, 0, int(self._data.ndim == 2))
 
 
-@method("squeeze_")
+@method("squeeze_", named=True)
 def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """`squeeze` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, squeeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
-@method("unsqueeze_")
+@method("unsqueeze_", named=True)
 def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """`unsqueeze` in place; returns the tensor."""
     old = _before(self)
     return _turned(self, old, unsqueeze(old, dim), reshape.op, tuple(old._data.shape))
 
 
-@method("as_strided_")
+@method("as_strided_", named=True)
 def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`as_strided` in place; returns the tensor."""
     old = _before(self)
@@ -126,7 +126,7 @@ class SetBackward0(Node):
         )
 
 
-@method("set_")
+@method("set_", named=True)
 def _set_(
     self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:

@@ -98,7 +98,7 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
     return _as_strided_(t, shape, strides)
 
 
-@method("resize_")
+@method("resize_", named=True)
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give this tensor another shape, and return it. It takes the elements of its memory, in order.
 
@@ -112,7 +112,7 @@ def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     return _resized("resize_", self, sizes(size), memory_format)
 
 
-@method("resize_as_")
+@method("resize_as_", named=True)
 def _resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
     if not isinstance(the_template, Tensor):

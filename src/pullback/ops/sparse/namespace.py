@@ -228,7 +228,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1.0, alpha: Any =
     return sparse_products.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
-@method("to_sparse")
+@method("to_sparse", named=True)
 def _to_sparse(
     self: Tensor,
     sparse_dim: int | None = None,
@@ -305,7 +305,7 @@ def _matrix(self: Tensor, count: int) -> SparseTensor:
     return _nonzeros(self, 2, None)
 
 
-@method("sparse_mask")
+@method("sparse_mask", named=True)
 def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
     """The elements at the places of a sparse tensor of the same shape (its values are not used); differentiable.
 
@@ -329,10 +329,12 @@ def _sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
     return sparse_at(at(self, pattern), pattern)
 
 
-@method("to_dense")
+@method("to_dense", named=True)
 def _to_dense(self: Tensor) -> Tensor:
     """The tensor itself; it is dense already."""
     return self
 
 
 METHODS["layout"] = strided
+
+errors.doors(globals(), "mm sparse_coo_tensor sum")

@@ -61,6 +61,12 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("pullback."):
+            errors.named_constructor(cls)
+            errors.doors(cls, " ".join({"step", "load_state_dict"} & {*vars(cls)}))
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(self, optimizer)
         for i, group in enumerate(optimizer.param_groups):
@@ -247,3 +253,7 @@ def check_function(who: str, function: Any, saved: Any) -> None:
 def saved_function(function: Callable[..., Any] | None) -> dict[str, Any] | None:
     """The part of a schedule's function that can be saved: the attributes of a callable object, None for a function."""
     return None if function is None or isinstance(function, types.FunctionType) else dict(vars(function))
+
+
+errors.doors(globals(), "LRScheduler")
+errors.doors(LRScheduler, "step load_state_dict")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...errors import message
 from ...nn import Module
@@ -198,3 +199,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(was_training)
 
     ending(put_back, recompute)
+
+
+errors.doors(globals(), "get_ema_avg_fn get_ema_multi_avg_fn update_bn")
+errors.doors(AveragedModel, "update_parameters")

@@ -1,0 +1,181 @@
+"""Hostile calls of every public function that is no entry of the table: constructors, layers, transforms, optimisers.
+
+Each is refused with an error of a documented type that names the function, or it is right. `tests/public_calls.py` has
+the good calls that they are made from, `tests/table/test_hostile.py` the hostile calls of the operations.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.compat.paths import PUBLIC
+from pullback.optim import lr_scheduler
+from pullback.table.entry import NAMES
+from tests import public_calls
+from tests.hostile import VALUES, Case, cases, complaint, limited, outcome
+from tests.nn import test_nn_layers as layers
+from tests.public_calls import Call, calls, used
+
+ALSO: dict[str, type[Exception]] = {
+    **dict.fromkeys(("get_submodule", "get_parameter", "get_buffer", "functional_call"), AttributeError),
+    **dict.fromkeys(("register_parameter", "register_buffer", "add_module", "register_module"), KeyError),
+    **dict.fromkeys(("add_param_group", "load_state_dict", "pop"), KeyError),
+    **dict.fromkeys((n for n in dir(lr_scheduler) if n.endswith(("LR", "WarmRestarts"))), KeyError),
+    **dict.fromkeys(("SWALR",), KeyError),
+    **dict.fromkeys(("load", "save"), OSError),
+}
+"""Errors of further types that a function documents, as PyTorch does: of a missing name, key or file. Those of `pop`
+and of files say which it is, as Python's own do."""
+
+COSTLY = re.compile(r"testing.audit|autograd.grad\w*check|inspect.graph|nn.Transformer|nn.Multihead")
+"""Of these, a seventh of the hostile calls is made: one takes milliseconds."""
+
+
+class Subject(NamedTuple):
+    """What hostile calls are made of: the words one of which its errors have to say, and a good call."""
+
+    names: tuple[str, ...]
+    args: int
+    parameters: tuple[str, ...]
+    base: Callable[[Any], Any]  # what is called, before its arguments
+
+
+def of_call(call: Call) -> Subject:
+    """Errors of a layer that is called name the layer, or one of our functions that it calls."""
+    layer = isinstance(call.base(pullback)[0][0], pullback.nn.Module)
+    names = (call.name.rpartition(".")[2], *(("forward", *FUNCTIONS) if layer else ()))
+    return Subject(names, len(call.args), call.parameters(pullback), call.base)
+
+
+def of_layer(text: str, inputs: list[Any]) -> Subject:
+    """A layer of the tests of layers, called."""
+    given = inputs[-1] if isinstance(inputs[-1], dict) else {}
+    inputs = inputs[: len(inputs) - bool(given)]
+
+    def base(lib: Any) -> Any:
+        rng = np.random.default_rng(3)
+        args = [layers.tensors(lib, layers.drawn(v, rng), []) for v in inputs]
+        named = {name: layers.tensors(lib, layers.drawn(v, rng), []) for name, v in given.items()}
+        return (layers.made(lib, text), *args), named
+
+    forward = inspect.signature(layers.made(pullback, text).forward).parameters
+    names = [p.name for p in forward.values() if p.kind is not p.VAR_POSITIONAL][len(inputs) :]
+    return Subject((text.partition("(")[0], "forward", *FUNCTIONS), len(inputs), tuple(names), base)
+
+
+FUNCTIONS = tuple(f"{name}()" for home in ("", "nn.functional") for name in NAMES[home])
+
+
+def subjects() -> Iterator[tuple[str, Subject]]:
+    for call in calls(public_calls.CALLS):
+        yield call.text, of_call(call)
+    longest: dict[str, Any] = {}
+    for text, *inputs in layers.CASES:
+        name = text.partition("(")[0]
+        if name not in longest or len(inputs) + len(text) / 100 > len(longest[name]) + len(longest[name][0]) / 100 - 1:
+            longest[name] = text, *inputs
+    for text, *inputs in longest.values():
+        (call,) = calls(re.sub(r"\b(?=[A-Z]\w+\()", "nn.", text))
+        yield f"nn.{text}", of_call(call)
+        yield f"nn.{text}(...)", of_layer(text, inputs)
+
+
+SUBJECTS = dict(subjects())
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written to a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+
+def as_before() -> None:
+    """Set what a call may have set for the whole process to what it is by default."""
+    pullback.set_default_dtype(pullback.float32)
+    pullback.set_default_device("cpu")
+    pullback.set_printoptions(profile="default")
+    pullback.set_num_threads(1)
+    pullback.set_grad_enabled(True)
+    pullback.autograd.set_detect_anomaly(False)
+    pullback.autograd.grad_mode.set_fwd_grad_enabled(True)
+    pullback.autograd.set_multithreading_enabled(True)
+    pullback.use_deterministic_algorithms(False)
+    pullback.set_float32_matmul_precision("highest")
+
+
+def found(subject: Subject, case: Case) -> Any:
+    """What a hostile call gives, once its result was used."""
+    try:
+        return outcome(pullback, lambda function, *args, **kwargs: used(function(*args, **kwargs)), case)
+    finally:
+        as_before()
+
+
+def wrong(subject: Subject, case: Case) -> str:
+    """What is wrong with the outcome of a hostile call, or ""."""
+    error = found(subject, case)
+    name = subject.names[0]
+    also = ALSO.get(name)
+    if also and isinstance(error, also) and (name in str(error) or name in ("load", "save", "pop")):
+        return ""
+    said = [complaint(case._replace(name=name), error) for name in subject.names]
+    return "" if "" in said else said[0]
+
+
+def hostile(subject: Subject) -> Iterator[Case]:
+    """The hostile calls: what is called is no argument of theirs."""
+    for case in cases(subject.names[0], subject.args + 1, subject.parameters, subject.base):
+        if "argument 0 " not in case.change and case.change != "the first 0 alone":
+            yield case
+
+
+@pytest.mark.parametrize("text", SUBJECTS)
+def test_a_hostile_call_is_right_or_refused_by_name(text: str) -> None:
+    subject, step = SUBJECTS[text], 7 if COSTLY.match(text) else 1
+    good = found(subject, Case("", "", subject.base))
+    assert not isinstance(good, BaseException), good
+    with limited():
+        complaints = [(case.change, wrong(subject, case)) for case in [*hostile(subject)][::step]]
+    assert len(complaints) > len(VALUES) / 2
+    assert not [each for each in complaints if each[1]]
+
+
+def test_every_public_function_is_called() -> None:
+    known = {call.name for call in calls(public_calls.CALLS)} | {text.partition("(")[0] for text in SUBJECTS}
+    known |= {f"autograd.forward_ad.{name}" for name in known if name.endswith(("make_dual", "exit_dual_level"))}
+    known |= {*public_calls.NOT_CALLED.split(), *public_calls.OF_PYTHON.split()}
+    entries = {id(function) for home in NAMES.values() for function in home.values()}
+    missing, seen = [], set()
+    for path in PUBLIC:
+        module = importlib.import_module(f"pullback.{path}" if path else "pullback")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, ModuleType) or not callable(value) or id(value) in seen | entries:
+                continue
+            seen.add(id(value))
+            whole = f"{path}.{name}".lstrip(".")
+            if whole not in known and not hasattr(value, "op") and not _without_arguments(value):
+                missing.append(whole)
+    assert missing == []
+
+
+def _without_arguments(function: Any) -> bool:
+    """Whether there is nothing to be hostile with; NumPy's own functions and tuples with names are Python's affair."""
+    if type(function).__module__ == "numpy" or (getattr(function, "__module__", "") or "").startswith("numpy"):
+        return True
+    if isinstance(function, type) and issubclass(function, tuple):
+        return True
+    try:
+        return not inspect.signature(function).parameters
+    except ValueError:
+        return False
