@@ -335,10 +335,11 @@ class Optimizer:
         Raises `ValueError` if the number of groups, or of parameters in one, differs, or if the state of a parameter
         has not the entries and shapes that the rule needs; nothing has changed then.
         """
-        if not isinstance(state_dict, Mapping):
+        given: Any = state_dict
+        if not isinstance(given, Mapping):
             expected = "the dict that state_dict() returned"
-            raise TypeError(message("load_state_dict()", expected=expected, found=describe(state_dict)))
-        state_dict = dict(state_dict)
+            raise TypeError(message("load_state_dict()", expected=expected, found=describe(given)))
+        state_dict = dict(given)
         for hook in list(self._load_state_dict_pre_hooks.values()):
             state_dict = _or(hook(self, state_dict), state_dict)
         for name in ("state", "param_groups"):
