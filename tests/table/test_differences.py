@@ -200,7 +200,7 @@ def answers_to(name: str, meant: Differs) -> list[Right]:
 
 
 def covered(name: str, meant: Differs) -> list[tuple[Sample, str]]:
-    """The samples, each with a dtype, of which the record drops the check against torch."""
+    """The samples, each with a dtype where the record drops the check against torch."""
     domain = meant.check if meant.check in ("kinks", "refused") else "samples"
     dtypes: dict[str, tuple[str, ...]] = {
         "values": test_ops.DTYPES,
