@@ -42,7 +42,7 @@ COSTLY = re.compile(r"testing.audit|autograd.grad\w*check|inspect.graph|nn.Trans
 
 
 class Subject(NamedTuple):
-    """What hostile calls are made of: the words one of which its errors have to say, and a good call."""
+    """What hostile calls are made from: names, one of them in each of its errors, and a good call."""
 
     names: tuple[str, ...]
     args: int
