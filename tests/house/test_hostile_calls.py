@@ -42,7 +42,7 @@ COSTLY = re.compile(r"testing.audit|autograd.grad\w*check|inspect.graph|nn.Trans
 
 
 class Subject(NamedTuple):
-    """What hostile calls are made of: the words one of which its errors have to say, and a good call."""
+    """What hostile calls are made from: names, one of them in each of its errors, and a good call."""
 
     names: tuple[str, ...]
     args: int
@@ -148,6 +148,42 @@ def test_a_hostile_call_is_right_or_refused_by_name(text: str) -> None:
         complaints = [(case.change, wrong(subject, case)) for case in [*hostile(subject)][::step]]
     assert len(complaints) > len(VALUES) / 2
     assert not [each for each in complaints if each[1]]
+
+
+def mine(*args: Any, **kwargs: Any) -> Any:
+    """A function of the user's, with a mistake in it."""
+    return {}["mine"]
+
+
+class Mine(pullback.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return mine()
+
+
+def through_a_hook() -> None:
+    w = pullback.ones(2, requires_grad=True)
+    w.register_hook(mine)
+    w.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Mine()(1),
+        lambda: pullback.nn.Sequential(pullback.nn.Tanh(), Mine())(pullback.ones(2)),
+        lambda: pullback.nn.Linear(2, 2).apply(mine),
+        lambda: pullback.func.grad(mine)(pullback.ones(2)),
+        lambda: pullback.func.jvp(mine, (pullback.ones(2),), (pullback.ones(2),)),
+        lambda: pullback.vmap(mine)(pullback.ones(2)),
+        lambda: pullback.autograd.functional.jacobian(mine, pullback.ones(2)),
+        lambda: pullback.optim.SGD([pullback.ones(2, requires_grad=True)], 0.1).step(mine),
+        lambda: pullback.ones(2).apply_(mine),
+        through_a_hook,
+    ],
+)
+def test_an_error_of_the_users_own_code_stays_as_it_is(call: Callable[[], Any]) -> None:
+    with pytest.raises(KeyError, match=r"^'mine'$"):
+        call()
 
 
 def test_every_public_function_is_called() -> None:

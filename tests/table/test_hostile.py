@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
@@ -14,6 +15,7 @@ import pullback.nn.functional
 from pullback import errors
 from pullback.ops import TABLE
 from tests.hostile import VALUES, Case, cases, complaint, limited, outcome, parameters
+from tests.oracle import cases as lines
 from tests.oracle import converted
 
 PUBLIC = sorted(n for n, op in TABLE.items() if not n.rpartition(".")[2].startswith("_") and op.domain("samples"))
@@ -74,8 +76,9 @@ def test_an_error_of_the_users_own_code_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("raised", "kind", "text"),
     [
-        (KeyError("U"), TypeError, r"fun\(\): an argument is not of a type that it takes\.\n.*: str 'a'\."),
-        (AttributeError("no shape"), TypeError, r"fun\(\): an argument is not"),
+        (lambda: {}["U"], TypeError, r"fun\(\): an argument is not of a type that it takes\.\n.*: str 'a'\."),
+        (lambda: len.__shape__, TypeError, r"fun\(\): an argument is not"),  # type: ignore[attr-defined]
+        (KeyError("of a name"), KeyError, r"fun\(\): of a name"),
         (AssertionError(), TypeError, r"fun\(\): an argument"),
         (OverflowError("too large"), RuntimeError, r"fun\(\): Overflow when unpacking .*: too large"),
         (MemoryError(), RuntimeError, r"fun\(\): can't allocate memory"),
@@ -88,13 +91,13 @@ def test_an_error_of_the_users_own_code_stays_as_it_is() -> None:
     ],
 )
 def test_the_door_names_the_function(
-    raised: Exception, kind: type[Exception], text: str, monkeypatch: pytest.MonkeyPatch
+    raised: Any, kind: type[Exception], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(errors, "_OURS", os.path.dirname(__file__) + os.sep)
+    monkeypatch.setattr(errors, "_PLACES", (os.path.dirname(__file__) + os.sep,))
 
     def fun() -> None:
         try:
-            raise raised
+            raise raised if isinstance(raised, Exception) else raised()
         except Exception as error:
             errors.rename("fun", error, ("a",))
             raise
@@ -114,3 +117,21 @@ def test_a_size_that_no_memory_holds_is_refused() -> None:
             call()
     assert pullback.ones(3).diff(2**40).shape == (0,)
     assert pullback.nn.functional.local_response_norm(pullback.ones(1, 2, 3), 2**40).shape == (1, 2, 3)
+
+
+# Calls that torch refuses and we do not, by cause: docs/differences.md states each.
+TAKEN = """
+    lib.atan2(2.5, lib.ones(3)) | lib.logical_or(1, lib.ones(3)) | lib.le(1.0, lib.ones(3))
+    lib.add(np.ones(3), lib.ones(3))
+    lib.aminmax(lib.ones(3), keepdim="yes") | lib.argmax(lib.ones(3), 0, 3) | lib.argmax(lib.ones(3), 0, None)
+    lib.logdet(lib.eye(2), out=lib.ones(()))
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("call", lines(TAKEN))
+def test_what_torch_refuses_and_we_take(call: str) -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError):
+        eval(call, {"lib": torch, "np": np})
+    assert eval(call, {"lib": pullback, "np": np}) is not None

@@ -326,7 +326,7 @@ class Optimizer:
             made = _or(hook(self, made), made)
         return made
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Any) -> None:
         """Take over what `state_dict` returned for an optimiser with the same number of parameters per group.
 
         State is matched to parameters by position, copied, and cast to the parameter's dtype (counts such as `step`
