@@ -143,7 +143,7 @@ def test_a_count_holds_each_once() -> None:
 def test_restoring_closes_levels_and_puts_modes_back() -> None:
     initial = state()
 
-    @restoring
+    @restoring()
     def leaves_all() -> None:
         thread.modes.grad_enabled, thread.modes.inference = False, True
         pullback.autograd.forward_ad.enter_dual_level()

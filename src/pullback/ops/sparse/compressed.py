@@ -298,3 +298,6 @@ for _name, _expected in {
     "row_indices": "sparse column compressed",
 }.items():
     method(_name)(_wrong_layout(_name, _expected))
+
+
+errors.doors(globals(), "sparse_compressed_tensor sparse_csc_tensor sparse_csr_tensor")

@@ -337,4 +337,4 @@ def _to_dense(self: Tensor) -> Tensor:
 
 METHODS["layout"] = strided
 
-errors.doors(globals(), "mm sparse_coo_tensor sum")
+errors.doors(globals(), "addmm mm sparse_coo_tensor sum")

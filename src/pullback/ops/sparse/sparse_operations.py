@@ -525,3 +525,6 @@ OPERATIONS["ones_like"] = lambda input, **options: _full_like(input, 1, **option
 def _empty_like(input: SparseTensor, **options: Any) -> SparseTensor:
     """A tensor of the same shape and layout: without entries in coordinate form, with any values if compressed."""
     return _zeros_like(input, **options) if input.layout is sparse_coo else _full_like(input, 0, **options)
+
+
+errors.doors(globals(), "log_softmax softmax")

@@ -259,3 +259,6 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
     pattern = pattern_of(input)
     sampled = apply(_sampled_mm.op, (mat1, mat2.t(), pattern), {})
     return sparse_at(entries(input) * beta + sampled * alpha, pattern)
+
+
+errors.doors(globals(), "sampled_addmm")
