@@ -278,12 +278,12 @@ MUTATIONS = [
              "left[columns[block]], right[rows[block]]",
              "tests/ops/test_sparse.py"),
     Mutation("sparse: a sum takes the first operand's entries twice",
-             "np.concatenate([_entries(a), _entries(b)])",
-             "np.concatenate([_entries(a), _entries(a)])",
+             "np.concatenate([entries(a), entries(b)])",
+             "np.concatenate([entries(a), entries(a)])",
              "tests/ops/test_sparse.py"),
     Mutation("sparse: the sum of a dense axis along another",
-             "values.sum([d - n + 1 for d in gone if d >= n])",
-             "values.sum([d - n for d in gone if d >= n])",
+             "values.sum([d - n + 1 for d in gone if d >= n], keepdim)",
+             "values.sum([d - n for d in gone if d >= n], keepdim)",
              _P + "tensor/sparse_sums"),
     Mutation("masked: the least for the greatest",
              "        fill = _extreme(name, input, least=fill == \"least\")",
@@ -764,9 +764,8 @@ MUTATIONS = [
              "return (2 if _Settings.warn_only else 1) if _Settings.deterministic else 0",
              _P + "types_and_settings"),
     Mutation("tensor types: another dtype is an instance",
-             "return isinstance(instance, Tensor) and instance.dtype is self.dtype and not instance.is_sparse",
-             "return isinstance(instance, Tensor) and instance.dtype.itemsize == self.dtype.itemsize and not "
-             "instance.is_sparse",
+             "isinstance(instance, Tensor) and instance.dtype is self.dtype and instance._in_array",
+             "isinstance(instance, Tensor) and instance.dtype.itemsize == self.dtype.itemsize and instance._in_array",
              _P + "types_and_settings"),
 ]
 # fmt: on
