@@ -9,13 +9,14 @@ right: it is linear in the cotangent u, so the vjp of ``u -> J^T u`` at t is ``J
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..autograd.api import grad
 from ..autograd.engine import fit
+from ..autograd.saved import changed, watch
 from ..table.calls import as_view
 from ..table.levels import Level, inner, mapped
 from ..table.nodes import conjugated
@@ -27,6 +28,8 @@ from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
     from ..table.op import Op
+
+R = TypeVar("R")
 
 
 class Dual(Payload):
@@ -48,7 +51,9 @@ class Dual(Payload):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on the tensor inside are recorded."""
-        return is_tracked(self.primal) or (self.tangent is not None and is_tracked(self.tangent))
+        if is_tracked(self.primal):
+            return True
+        return self.tangent is not None and not self.level.records and is_tracked(self.tangent)
 
     @property
     def inside(self) -> Tensor:
@@ -58,7 +63,8 @@ class Dual(Payload):
         return Dual(self.level, self.primal.detach(), None)
 
     def clone(self) -> Dual:
-        return Dual(self.level, self.primal.clone(), None if self.tangent is None else self.tangent.clone())
+        tangent = None if self.tangent is None else self.level.pushing(self.tangent.clone)
+        return Dual(self.level, self.primal.clone(), tangent)
 
     def like(self, array: Any) -> Dual:
         data = self.primal._data
@@ -67,6 +73,9 @@ class Dual(Payload):
     def assign(self, new: Payload) -> None:
         assert isinstance(new, Dual)
         self.primal.copy_(new.primal)
+        self.level.pushing(self._assign_tangent, new)
+
+    def _assign_tangent(self, new: Dual) -> None:
         if self.tangent is None:
             self.tangent = None if new.tangent is None else new.tangent.clone()
         elif new.tangent is None:
@@ -93,6 +102,11 @@ class Jvp(Level):
     """The level of one forward-mode pass. Tensors from outside that joined it become their primals when it ends."""
 
     differentiates = True
+    records = False  # whether what is done to tangents is recorded, whatever the mode
+
+    def pushing(self, work: Callable[..., R], *args: Any) -> R:
+        """The result of work on tangents."""
+        return work(*args)
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +146,7 @@ class Jvp(Level):
         held: Any = t._data
         assert isinstance(new, Dual)
         if held.tangent is None and new.tangent is not None:
-            self._begin_tangents(t if t._view is None else t._view.base, new.tangent)
+            self.pushing(self._begin_tangents, t if t._view is None else t._view.base, new.tangent)
         held.assign(new)
 
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
@@ -161,14 +175,14 @@ class Jvp(Level):
         primals = mapped(self.primal, args)
         out = _tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
         try:
-            tangents = self._tangents(op, args, primals, kwargs, out)
+            tangents = self.pushing(self._tangents, op, args, primals, kwargs, out)
         except NotImplementedError as error:
             said = f"Trying to use forward AD with {op.name} that does not support it: {error}"
             raise NotImplementedError(said) from error
         if not isinstance(out, (Tensor, tuple, list)):
             return out
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
-        duals: list[Any] = [Dual(self, o, self._own(t, o, args)) for o, t in zip(outs, tangents, strict=True)]
+        duals: list[Any] = [Dual(self, o, self.pushing(self._own, t, o, args)) for o, t in zip(outs, tangents, strict=True)]
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
@@ -230,6 +244,26 @@ class Jvp(Level):
     def _joint(self, op: Op, primals: Any) -> list[int]:
         """The arguments that a linear operation is jointly linear in."""
         return [i for i, _ in op.bits if i < len(primals) and primals[i] is not None]
+
+
+class Linearized(Jvp):
+    """The level of `linearize`, which records what is done to the tangents, whatever the mode.
+
+    The function may write to what was saved for that, because copies are saved.
+    """
+
+    records = True
+
+    def __enter__(self) -> Any:
+        changed()
+        return super().__enter__()
+
+    def pushing(self, work: Callable[..., R], *args: Any) -> R:
+        modes = {"grad_enabled": True, "inference": False, "pack_hooks": _COPIES, "watch": watch}
+        return within(thread.modes, modes, work, *args)
+
+
+_COPIES = ((lambda t: t.clone(), lambda t: t),)
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
