@@ -39,6 +39,8 @@ def _in_numbers(name: str) -> Callable[..., Tensor]:
         found: Tensor = to(TABLE[name].call(input.detach(), apart), input.dtype)
         for t in (other, input):
             if isinstance(t, Tensor) and t._requires_grad:
+                if t._data.dtype.kind == "c" and found._data.dtype.kind != "c":
+                    t = t.real
                 found = titled(where, f"{name.capitalize()}Backward0")(wrap(np.ones((), bool)), found, t)
         return found
 
