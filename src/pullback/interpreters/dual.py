@@ -19,7 +19,7 @@ from ..autograd.engine import fit
 from ..autograd.saved import changed, watch
 from ..table.calls import as_view
 from ..table.levels import Level, inner, mapped
-from ..table.nodes import conjugated
+from ..table.nodes import beside, conjugated
 from ..table.op import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread, within
@@ -349,7 +349,8 @@ def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor)
             t = t.to(out.dtype)
         if t._data.shape != out._data.shape:
             t = t.expand(out._data.shape)
-        terms.append(rule(t, *(_named(op, primals, [out], n) for n in needs(rule))))
+        values = [_named(op, primals, [out], n) for n in needs(rule)]
+        terms.append(rule(beside(t, values) if op.about.flat else t, *values))
     return _total(terms)
 
 

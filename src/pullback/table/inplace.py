@@ -16,8 +16,8 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS, record
-from .op import Op
-from .writing import Over, before_write, put, refuse_write, take_history
+from .op import Op, Over
+from .writing import before_write, put, refuse_write, take_history
 
 
 def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
