@@ -24,6 +24,7 @@ from ..table.op import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
+from ..tensor.views import Lost
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
@@ -133,13 +134,18 @@ class Jvp(Level):
     def take_in(self, t: Tensor) -> None:
         base = t if t._view is None else t._view.base
         looking = [base, *_views_of(base)]
-        if any(v._requires_grad or (v._view is not None and v._view.op is None) for v in looking):
+        if not all(map(_can_join, looking)):
             super().take_in(t)
         below = wrap(base._data)
         below._version_of = base._share_version()
-        primals = [_same_view(view, below) for view in looking]  # also views at the lower level
+        below._edge, below._requires_grad = base._edge, base._requires_grad
+        recorded = {"grad_enabled": thread.modes.grad_enabled or base._requires_grad}
+        # also views at the lower level
+        primals = [within(thread.modes, recorded, _same_view, view, below) for view in looking]
         for view, primal in zip(looking, primals, strict=True):
             view.__class__, view._data = Lifted, Dual(self, primal, None)
+            if not self.shares_graph:  # their graph is that of the primals, until the level ends
+                view._edge, view._requires_grad = None, False
             self.remember(view)
 
     def assign(self, t: Tensor, new: Payload) -> None:
@@ -284,6 +290,13 @@ def _views_of(base: Tensor) -> list[Tensor]:
     """The living views of a tensor."""
     views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
     return [v for v in views if v is not None and v._view is not None and v._view.base is base]
+
+
+def _can_join(t: Tensor) -> bool:
+    """Whether a tensor from outside, or a view, can become one of a level: no leaf, and no view that must stay one."""
+    if isinstance(t, Lost) or (t._requires_grad and t._edge is None):
+        return False
+    return t._view is None or (t._view.op is not None and not (t._view.made and t._view.base._requires_grad))
 
 
 def _same_view(t: Tensor, whole: Tensor) -> Tensor:
