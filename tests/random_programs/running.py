@@ -294,20 +294,28 @@ def quietly() -> Any:
 
 # Comparing ------------------------------------------------------------------------------------------------------------
 
-TOLERANCE = {"float64": 1e-7, "complex128": 1e-7, "float32": 2e-4, "complex64": 2e-4, "float16": 0.02, "bfloat16": 0.1}
+TOLERANCE = {
+    "float64": 1e-7,
+    "complex128": 1e-7,
+    "float32": 2e-4,
+    "complex64": 2e-4,
+    "float16": 0.02,
+    "bfloat16": 0.1,
+    "second": 3e-3,
+}
 
 
-def same(ours: Any, theirs: Any, half: bool, dtype: str = "") -> bool:
-    """Whether two things that were seen are the same, to rounding; half: to that of half precision."""
+def same(ours: Any, theirs: Any, coarse: str = "", dtype: str = "") -> bool:
+    """Whether two things that were seen are the same, to rounding; coarse: at least to that of this dtype."""
     if isinstance(ours, Refusal) or isinstance(theirs, Refusal):
         return alike(ours, theirs)
     if isinstance(theirs, np.ndarray):
-        return isinstance(ours, np.ndarray) and _close(ours, theirs, dtype or str(theirs.dtype), half)
+        return isinstance(ours, np.ndarray) and _close(ours, theirs, dtype or str(theirs.dtype), coarse)
     if isinstance(theirs, (tuple, list)):
         if type(ours) is not type(theirs) or len(ours) != len(theirs):
             return False
         dtype = theirs[0] if isinstance(theirs, tuple) and theirs and isinstance(theirs[0], str) else ""
-        return all(same(a, b, half, dtype) for a, b in zip(ours, theirs, strict=True))
+        return all(same(a, b, coarse, dtype) for a, b in zip(ours, theirs, strict=True))
     return bool(type(ours) is type(theirs) and ours == theirs)
 
 
@@ -318,7 +326,7 @@ def alike(ours: Refusal | None, theirs: Refusal | None) -> bool:
     return ours.kind == theirs.kind or {ours.kind, theirs.kind} == {"RuntimeError", "NotImplementedError"}
 
 
-def _close(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], dtype: str, half: bool) -> bool:
+def _close(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], dtype: str, coarse: str) -> bool:
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
     if ours.dtype.kind not in "fc":
@@ -326,19 +334,19 @@ def _close(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], dtype: str,
     if dtype in ("float16", "bfloat16"):
         ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
     finite = np.abs(theirs[np.isfinite(theirs)])
-    tolerance = TOLERANCE["bfloat16"] if half else TOLERANCE.get(dtype, 1e-7)
+    tolerance = max(TOLERANCE.get(dtype, 1e-7), TOLERANCE.get(coarse, 0.0))
     size = max(1.0, float(finite.max(initial=0)))
     if not math.isfinite(size):
         return True
     return bool(np.allclose(ours, theirs, rtol=tolerance, atol=tolerance * size, equal_nan=True))
 
 
-def difference(ours: Seen, theirs: Seen, meant: Callable[[Any, Any], bool], half: bool) -> tuple[str, str]:
+def difference(ours: Seen, theirs: Seen, meant: Callable[[Any, Any], bool], coarse: str) -> tuple[str, str]:
     """The first thing that is not the same, and both of it as text; a pair of empty texts if there is none."""
     for key in theirs:
         if key not in ours:
             return key, "not there"
-        if not same(ours[key], theirs[key], half) and not meant(ours[key], theirs[key]):
+        if not same(ours[key], theirs[key], coarse) and not meant(ours[key], theirs[key]):
             return key, f"{shown(ours[key])}  |  {shown(theirs[key])}"
     extra = [key for key in ours if key not in theirs]
     return (extra[0], f"{shown(ours[extra[0]])}  |  not there") if extra else ("", "")

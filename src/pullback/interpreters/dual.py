@@ -188,7 +188,9 @@ class Jvp(Level):
         if not isinstance(out, (Tensor, tuple, list)):
             return out
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
-        duals: list[Any] = [Dual(self, o, self.pushing(self._own, t, o, args)) for o, t in zip(outs, tangents, strict=True)]
+        duals: list[Any] = [
+            Dual(self, o, self.pushing(self._own, t, o, args)) for o, t in zip(outs, tangents, strict=True)
+        ]
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
