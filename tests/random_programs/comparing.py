@@ -107,11 +107,11 @@ def _other_node(step: Step, ours: Machine, theirs: Machine) -> bool:
 
 def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple[str, str]:
     """What differs at the end of a program."""
-    meant = functools.partial(deliberate.refused_there, program=program)
+    refused = functools.partial(deliberate.refused_there, program=program)
+    meant = functools.partial(deliberate.zero_apart, meant=refused, program=program)
     quiet, hidden = _quiet(ours, theirs), ours.hidden() | theirs.hidden()
     if any(step.is_function or "autograd" in step.form for step in program):
         quiet |= _constants(ours, theirs) | _constants(theirs, ours)
-        meant = functools.partial(deliberate.zero_apart, meant=meant, program=program)
     seen = [machine.seen(quiet) for machine in (ours, theirs)]
     for key in [key for key in seen[1] if key.startswith("view of ")]:
         if hidden & {key.removeprefix("view of "), seen[0][key], seen[1][key]}:

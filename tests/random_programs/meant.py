@@ -68,6 +68,9 @@ REASONS: dict[str, Reason] = {
     "`linearize` calls the function once: torch calls it twice, with all that it writes": lambda d: (
         d.does("linearize(") and any(writes(form) for form in forms_of(d.program)) and not d.what.startswith("refused")
     ),
+    "a leaf that requires grad only after it was used: the derivatives of what used it do not reach it": lambda d: (
+        d.does("{0}.requires_grad_()") and d.what.startswith("gradients of") and "raises" not in d.answers
+    ),
     "of two reasons to refuse a call of `linearize`, the dtype comes first": lambda d: (
         d.does("linearize(") and "Expected primal to be floating" in d.ours and d.theirs.startswith("raises")
     ),

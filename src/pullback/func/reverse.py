@@ -77,7 +77,7 @@ class Tracked:
         return rebuild(tree, iter([_released(r, kept) for r in leaves(tree)]))
 
     def _reaches(self, out: Tensor) -> bool:
-        """Whether a result depends on the aliases, if that is not for the pass to say: of a complex one it asks more."""
+        """Whether a result depends on the aliases, which a pass finds out itself unless it refuses complex ones."""
         if out._data.dtype.kind != "c":
             return True
         own = {edge_of(a)[0] for a in self.aliases}

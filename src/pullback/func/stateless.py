@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import errors
 from ..tensor.modes import ending
-from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...table.entry import composite, elementwise, front
 from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain
-from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
+from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, S, V, pairs
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 

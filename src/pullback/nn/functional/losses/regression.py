@@ -60,7 +60,7 @@ def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f", alike
 
 
 def _of_one_rank(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a loss as `_deviation` compares them if they are alike: both count in the dtype of the result."""
+    """The arguments of a loss as `_deviation` compares them if they are alike: both count in the result's dtype."""
     first, second = given.get("input"), given.get("target")
     if isinstance(first, Tensor) and isinstance(second, Tensor) and first._data.ndim != second._data.ndim:
         given |= {k: t if t._data.ndim else t.reshape(1) for k, t in (("input", first), ("target", second))}
