@@ -220,7 +220,7 @@ def between_forms(steps: Program, backend: str) -> tuple[str, str, str]:
         if isinstance(ours, Refusal) or isinstance(theirs, Refusal):
             what = "refused" if isinstance(ours, Refusal) else "not refused"
             return "differs", what + at, f"compiled {ours if what == 'refused' else 'no error'}  |  as written {theirs}"
-        what, answers = difference(ours, theirs, deliberate.nothing, coarse)
+        what, answers = difference(ours, theirs, deliberate.between_forms, coarse)
         if what:
             return "differs", what + at, answers
     return "same", "", ""

@@ -119,8 +119,9 @@ def _duals(level: Jvp, primals: Any, tangents: list[Any]) -> Any:
 
 def _leaf(t: Tensor) -> Tensor:
     """A tensor of zeros like this one, by which one may differentiate."""
-    made: Tensor = np.zeros_like(to_current(t).detach())
-    return made.requires_grad_()
+    made: Any = np.zeros_like(to_current(t).detach())
+    made.requires_grad_()
+    return made  # type: ignore[no-any-return]
 
 
 def _gradients(
