@@ -14,7 +14,8 @@ from .ops.index.subscripts import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
 from .table.calls import see_all
 from .table.narrow import Conversion
-from .table.writing import Over, Through
+from .table.op import Over
+from .table.writing import Through
 from .tensor.overrides import ACTIVE
 
 Batches.vmap = staticmethod(vmap)

@@ -367,3 +367,60 @@ def test_an_axis_or_none_stands_for_a_branch(dims: Any) -> None:
     whole = [[3.0, 9.0], [6.0, 12.0]]
     constant = dims is None or (type(dims) is tuple and dims[1] is None)
     assert out.tolist() == ([whole, whole] if constant else whole)
+
+
+# Where PyTorch 2.13 is wrong, or refuses ------------------------------------------------------------------------------
+
+
+def _cubed_in_place(a: Any) -> Any:
+    return a.addcmul_(a, a, value=0.5)
+
+
+@pytest.mark.parametrize("x", [2.0, -1.5])
+def test_a_tensor_multiplied_by_itself_in_place_has_the_tangent_of_its_old_values(x: float) -> None:
+    """The derivative of x + x^2 / 2 is 1 + x. PyTorch 2.13 takes x as it is after the write."""
+    for f, expected in ((_cubed_in_place, 1 + x), (lambda a: a.mul_(a), 2 * x)):
+        assert pullback.func.jvp(f, (pullback.tensor([x]),), (pullback.ones(1),))[1].tolist() == [expected]
+
+
+def test_a_tangent_is_not_that_of_an_argument_that_is_written_to_later() -> None:
+    """PyTorch 2.13: the remainder shares its tangent with the argument."""
+
+    def f(a: Any) -> Any:
+        rest = a % 1.5
+        a[a > 1] = 0.25
+        return rest
+
+    x = pullback.tensor([0.5, 1.25, 2.0])
+    assert pullback.func.jvp(f, (x,), (pullback.ones(3),))[1].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_tangent_of_a_number_times_1j_has_the_dtype_of_the_result() -> None:
+    value, tangent = pullback.func.jvp(lambda a: a * 1j, (pullback.tensor(2.0),), (pullback.tensor(3.0),))
+    assert (value.dtype, tangent.dtype, tangent.item()) == (pullback.complex64, pullback.complex64, 3j)
+
+
+def test_dtypes_are_promoted_as_for_one_element() -> None:
+    """Of one element, both operands are 0-d; PyTorch 2.13 counts the axis of the batch."""
+    row, number = pullback.ones(2, dtype=pullback.float16), pullback.tensor(1.5, dtype=pullback.float64)
+    assert pullback.vmap(lambda t: pullback.where(t > 2, t, number))(row).dtype == pullback.float64
+    assert pullback.where(row[0] > 2, row[0], number).dtype == pullback.float64
+
+
+@pytest.mark.parametrize("parts", [lambda t: t.chunk(2, -1), lambda t: t.unbind(-1), lambda t: t.split(1, -1)])
+def test_a_part_of_several_may_be_written_to_under_vmap_and_keeps_its_history(parts: Callable[[Any], Any]) -> None:
+    def f(t: Any) -> Any:
+        parts(t)[0].mul_(t.detach()[..., :1].squeeze() * 0 + 3)
+        return t
+
+    x = pullback.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = x * 1
+    found = pullback.vmap(f)(y)
+    assert found.tolist() == y.tolist() == [[3.0, 2.0], [9.0, 4.0]]
+    assert pullback.autograd.grad(found.sum(), x)[0].tolist() == [[3.0, 1.0], [3.0, 1.0]]
+
+
+def test_what_linearize_gives_is_a_constant() -> None:
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    _, push = pullback.func.linearize(lambda t: t * t, x)
+    assert not push(pullback.ones(2)).requires_grad

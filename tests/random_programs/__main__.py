@@ -3,8 +3,8 @@
 `--seconds N` says how long, `--programs N` how many at most of each kind; `--seed S` chooses the programs; a seed goes
 on where it stopped the last time. `--kinds` says which: ``eager`` programs are compared with PyTorch, ``numpy`` and
 ``c`` ones, compiled, with themselves as they are written. The counts are summed in a file, `--counts FILE`. `--show
-KIND NUMBER` prints one program. The exit status is 0 only if nothing differs but for the causes in `still_open.py`,
-which are counted at the end.
+KIND NUMBER` prints one program. The exit status is 0 only if nothing differs but what is meant to (`meant.py`), which
+is counted at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.random_programs import comparing, still_open, workers
+from tests.random_programs import comparing, meant, workers
 from tests.random_programs.counting import Counts
 from tests.random_programs.workers import Batch
 
@@ -71,14 +71,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     if options.show:
         return _show(options)
-    counts, known, known_causes = Counts(options.counts), set(), Counter[str]()
+    counts, known, reasons = Counts(options.counts), set(), Counter[str]()
     before = {kind: counts.programs(kind) for kind in options.kinds}
 
     def done(batch: Batch) -> None:
         counts.add(batch.kind, batch.seed, batch.numbers.stop, batch.outcomes)
         for about, text in batch.found:
-            if about in still_open.CAUSES:
-                known_causes[about] += 1
+            if about in meant.REASONS:
+                reasons[about] += 1
             elif about not in known:
                 known.add(about)
                 print(f"{text}\n", flush=True)
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
     run = {kind: counts.programs(kind) - before[kind] for kind in options.kinds}
     print(f"random programs of seed {options.seed}: " + ", ".join(f"{n} {kind}" for kind, n in run.items()), end="; ")
     print(f"{len(known)} differences; in all " + ", ".join(f"{counts.programs(k)} {k}" for k in options.kinds))
-    print(still_open.said(known_causes))
+    print(meant.said(reasons))
     return 1 if known else 0
 
 

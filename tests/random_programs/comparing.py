@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import pullback
-from tests.random_programs import compiled, deliberate, making, still_open
-from tests.random_programs.running import Machine, Refusal, alike, difference, quietly
+from tests.random_programs import compiled, deliberate, making, meant
+from tests.random_programs.running import Machine, Refusal, alike, attempt, difference, quietly
 from tests.random_programs.shrinking import shrunk
-from tests.random_programs.steps import Program, Step, forms_of, text_of
+from tests.random_programs.steps import Program, Step, coarsest, forms_of, text_of
 
 KINDS = ("eager", "numpy", "c")
 
@@ -81,6 +81,8 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
         mine, other = ours.refusals.get(number), theirs.refusals.get(number)
         if deliberate.refused_there(mine, other, program, step) or _constant_here(mine, other, theirs, step):
             return between_libraries(program[:number] + program[number + 1 :])
+        if ".grad_fn.register" in step.form and _other_node(step, ours, theirs):
+            return between_libraries(program[:number] + program[number + 1 :])
         if "NameError" in (getattr(mine, "kind", ""), getattr(other, "kind", "")):
             return "", ""  # it is no program
         if not alike(mine, other):
@@ -89,20 +91,27 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
 
 
 def _constant_here(ours: Refusal | None, theirs: Refusal | None, machine: Machine, step: Step) -> bool:
-    """Whether a step is refused because nothing requires grad where torch has zeros."""
-    if ours is None or theirs is not None or not re.search("requir|'NoneType' object has", ours.message):
+    """Whether a step is refused because nothing requires grad where torch has zeros, or the other way round."""
+    refusal, other = (theirs, ours) if ours is None else (ours, theirs)
+    words = "requir|'NoneType' object has" if refusal is ours else "requires_grad flags of leaf|detach"
+    if refusal is None or other is not None or not re.search(words, refusal.message):
         return False
     return any(deliberate.constant_there(machine, name) for name in (*step.names, *step.results))
 
 
+def _other_node(step: Step, ours: Machine, theirs: Machine) -> bool:
+    """Whether a tensor is the output of another node here: docs/differences.md says of which operations."""
+    names = [attempt(lambda m=m: m.names[step.names[0]].grad_fn.name().rstrip("0123456789")) for m in (ours, theirs)]
+    return bool(names[0] != names[1])
+
+
 def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple[str, str]:
     """What differs at the end of a program."""
-    meant = functools.partial(deliberate.refused_there, program=program)
+    refused = functools.partial(deliberate.refused_there, program=program)
+    meant = functools.partial(deliberate.zero_apart, meant=refused, program=program)
     quiet, hidden = _quiet(ours, theirs), ours.hidden() | theirs.hidden()
     if any(step.is_function or "autograd" in step.form for step in program):
-        here = ours.tensors()
-        lost = [k for k, t in theirs.tensors().items() if t.requires_grad and k in here and not here[k].requires_grad]
-        quiet |= {name for name in lost if deliberate.constant_there(theirs, name)}
+        quiet |= _constants(ours, theirs) | _constants(theirs, ours)
     seen = [machine.seen(quiet) for machine in (ours, theirs)]
     for key in [key for key in seen[1] if key.startswith("view of ")]:
         if hidden & {key.removeprefix("view of "), seen[0][key], seen[1][key]}:
@@ -110,12 +119,25 @@ def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple
     if any(step.is_function and any(deliberate.writes(inner.form) for inner in step.body) for step in program):
         for key in [key for key in seen[1] if key.startswith("writes to ")]:  # torch counts writes of its own
             seen[0][key], seen[1][key] = seen[0][key] > 0, seen[1][key] > 0
-    half = any("float16" in form for form in forms_of(program))
-    found = difference(seen[0], seen[1], meant, half)
+    coarse = coarsest(program)
+    found = difference(seen[0], seen[1], meant, coarse)
     if found[0]:
         return found
-    second = len(program) % 2 == 0 and not half  # where they often cancel
-    return difference(*(machine.gradients(quiet, second) for machine in (ours, theirs)), meant, half)
+    second = len(program) % 2 == 0 and coarse != "bfloat16"  # where they often cancel
+    if second and coarse:
+        coarse = "second"
+    return difference(*(machine.gradients(quiet, second) for machine in (ours, theirs)), meant, coarse)
+
+
+def _constants(here: Machine, there: Machine) -> frozenset[str]:
+    """The tensors that are constants in one library, and in the other depend on leaves, with a gradient of zero."""
+    tensors = here.tensors()
+    lost = [
+        name
+        for name, t in there.tensors().items()
+        if t.requires_grad and name in tensors and attempt(lambda n=name: tensors[n].is_leaf) is True
+    ]
+    return frozenset(name for name in lost if deliberate.constant_there(there, name))
 
 
 # Kinds ----------------------------------------------------------------------------------------------------------------
@@ -175,12 +197,12 @@ def one(kind: str, seed: int, number: int) -> Found:
     """Run the program of this kind with this number under this seed; what became of it."""
     rng = _random(kind, seed, number)
     outcome, found = _eager(rng) if kind == "eager" else _compiled(rng, kind)
-    return "open" if kind == "eager" and found and cause_of(found) else outcome, found
+    return "meant" if kind == "eager" and found and reason_of(found) else outcome, found
 
 
-def cause_of(found: Difference) -> str:
-    """Why a difference between the libraries is known already; "" if it is new."""
-    return still_open.cause_of(found.what, found.answers, found.program)
+def reason_of(found: Difference) -> str:
+    """Why a difference between the libraries is meant; "" if it is not."""
+    return meant.reason_of(found.what, found.answers, found.program)
 
 
 def about(found: Difference) -> str:

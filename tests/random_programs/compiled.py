@@ -18,7 +18,7 @@ from pullback.interpreters.traced import TraceError
 from tests.random_programs import deliberate
 from tests.random_programs.making import INSIDE, Maker
 from tests.random_programs.running import Machine, Refusal, Seen, attempt, difference, quietly, value_of
-from tests.random_programs.steps import Program, Step, forms_of
+from tests.random_programs.steps import Program, Step, coarsest
 
 # What a function may read besides its arguments, and how that changes between the calls; "" if it does not.
 READS = {
@@ -212,7 +212,7 @@ def between_forms(steps: Program, backend: str) -> tuple[str, str, str]:
         written, compiled = run(steps, None), run(steps, backend)
     if any(isinstance(seen, Refusal) and seen.kind == "NameError" for seen in written):
         return "no program", "", ""
-    half = any("float16" in form for form in forms_of(steps))
+    coarse = coarsest(steps)
     for call, (theirs, ours) in enumerate(zip(written, compiled, strict=True)):
         at = f" (call {call + 1})"
         if isinstance(ours, Refusal) and (ours.kind == TraceError.__name__ or isinstance(theirs, Refusal)):
@@ -220,7 +220,7 @@ def between_forms(steps: Program, backend: str) -> tuple[str, str, str]:
         if isinstance(ours, Refusal) or isinstance(theirs, Refusal):
             what = "refused" if isinstance(ours, Refusal) else "not refused"
             return "differs", what + at, f"compiled {ours if what == 'refused' else 'no error'}  |  as written {theirs}"
-        what, answers = difference(ours, theirs, deliberate.nothing, half)
+        what, answers = difference(ours, theirs, deliberate.between_forms, coarse)
         if what:
             return "differs", what + at, answers
     return "same", "", ""

@@ -38,7 +38,7 @@ _MAY_WRITE = ("lib.func", "lib.autograd", "forward_mode", "checkpoint", "apply",
 # mode), dtypes (`logaddexp`), NaN (`prod`), shares among equals (`max`); or it writes what does not fit.
 _NOT_INSIDE = (
     *("lib.nn.functional.layer_norm", "{0}.fill_({1})", "{0}.data", "lib.nn.functional.elu", "{0}.max()"),
-    *("lib.logaddexp", "{0}.logsumexp", "({0} * {0} + 0.5).log()", "{0}.frac()", "{0}.prod", "{0}.cumprod"),
+    *("lib.logaddexp", "{0}.topk", "{0}.logsumexp", "({0} * {0} + 0.5).log()", "{0}.frac()", "{0}.prod", "{0}.cumprod"),
 )
 
 MODES = ["lib.no_grad()"] * 3 + ["lib.inference_mode()"]

@@ -294,20 +294,33 @@ def quietly() -> Any:
 
 # Comparing ------------------------------------------------------------------------------------------------------------
 
-TOLERANCE = {"float64": 1e-7, "complex128": 1e-7, "float32": 2e-4, "complex64": 2e-4, "float16": 0.02, "bfloat16": 0.1}
+TOLERANCE = {
+    "float64": 1e-7,
+    "complex128": 1e-7,
+    "float32": 2e-4,
+    "complex64": 2e-4,
+    "float16": 0.02,
+    "bfloat16": 0.1,
+    "second": 3e-3,
+}
 
 
-def same(ours: Any, theirs: Any, half: bool, dtype: str = "") -> bool:
-    """Whether two things that were seen are the same, to rounding; half: to that of half precision."""
+def same(ours: Any, theirs: Any, coarse: str = "", dtype: str = "", scale: float = 1.0) -> bool:
+    """Whether two things that were seen are the same, to rounding.
+
+    coarse: at least to that of this dtype. scale: how large numbers are that may have cancelled.
+    """
     if isinstance(ours, Refusal) or isinstance(theirs, Refusal):
         return alike(ours, theirs)
     if isinstance(theirs, np.ndarray):
-        return isinstance(ours, np.ndarray) and _close(ours, theirs, dtype or str(theirs.dtype), half)
+        return isinstance(ours, np.ndarray) and _close(ours, theirs, dtype or str(theirs.dtype), coarse, scale)
     if isinstance(theirs, (tuple, list)):
         if type(ours) is not type(theirs) or len(ours) != len(theirs):
             return False
         dtype = theirs[0] if isinstance(theirs, tuple) and theirs and isinstance(theirs[0], str) else ""
-        return all(same(a, b, half, dtype) for a, b in zip(ours, theirs, strict=True))
+        if isinstance(theirs, list):
+            scale = max([scale, *(_largest(g[1]) for g in theirs if isinstance(g, tuple) and len(g) == 2)])
+        return all(same(a, b, coarse, dtype, scale) for a, b in zip(ours, theirs, strict=True))
     return bool(type(ours) is type(theirs) and ours == theirs)
 
 
@@ -318,27 +331,33 @@ def alike(ours: Refusal | None, theirs: Refusal | None) -> bool:
     return ours.kind == theirs.kind or {ours.kind, theirs.kind} == {"RuntimeError", "NotImplementedError"}
 
 
-def _close(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], dtype: str, half: bool) -> bool:
+def _close(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], dtype: str, coarse: str, scale: float) -> bool:
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
     if ours.dtype.kind not in "fc":
         return bool(np.array_equal(ours, theirs))
     if dtype in ("float16", "bfloat16"):
         ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
-    finite = np.abs(theirs[np.isfinite(theirs)])
-    tolerance = TOLERANCE["bfloat16"] if half else TOLERANCE.get(dtype, 1e-7)
-    size = max(1.0, float(finite.max(initial=0)))
+    tolerance = max(TOLERANCE.get(dtype, 1e-7), TOLERANCE.get(coarse, 0.0))
+    size = max(scale, _largest(theirs))
     if not math.isfinite(size):
         return True
     return bool(np.allclose(ours, theirs, rtol=tolerance, atol=tolerance * size, equal_nan=True))
 
 
-def difference(ours: Seen, theirs: Seen, meant: Callable[[Any, Any], bool], half: bool) -> tuple[str, str]:
+def _largest(values: Any) -> float:
+    """The largest number in an array, infinity aside; 0 of anything else."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fc":
+        return 0.0
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0))
+
+
+def difference(ours: Seen, theirs: Seen, meant: Callable[[Any, Any], bool], coarse: str) -> tuple[str, str]:
     """The first thing that is not the same, and both of it as text; a pair of empty texts if there is none."""
     for key in theirs:
         if key not in ours:
             return key, "not there"
-        if not same(ours[key], theirs[key], half) and not meant(ours[key], theirs[key]):
+        if not same(ours[key], theirs[key], coarse) and not meant(ours[key], theirs[key]):
             return key, f"{shown(ours[key])}  |  {shown(theirs[key])}"
     extra = [key for key in ours if key not in theirs]
     return (extra[0], f"{shown(ours[extra[0]])}  |  not there") if extra else ("", "")

@@ -69,6 +69,14 @@ def forms_of(program: Program) -> Iterator[str]:
         yield step.form
 
 
+def coarsest(program: Program) -> str:
+    """The dtype of least precision that a program computes with: half, single (integers become that), or none."""
+    text = " ".join(forms_of(program))
+    if "float16" in text:
+        return "bfloat16"
+    return "float32" if re.search(r"float32|complex64|\.float\(|int|bool|> 0|< |==", text) else ""
+
+
 _LINE = re.compile(r"(?:with (?P<mode>[^:]+): )?(?:(?P<out>\w+(?:, \w+)*) = )?(?P<form>.*)")
 
 

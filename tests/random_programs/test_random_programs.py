@@ -19,7 +19,7 @@ from pullback.ops.index import subscripts
 from pullback.table import inplace, writing
 from pullback.tensor import views
 from tests.random_programs import __main__ as command
-from tests.random_programs import comparing, compiled, deliberate, still_open, workers
+from tests.random_programs import comparing, compiled, deliberate, meant, workers
 from tests.random_programs.counting import Counts
 from tests.random_programs.running import Machine, quietly
 from tests.random_programs.shrinking import shrunk
@@ -177,14 +177,14 @@ def test_what_differs_on_purpose_is_left_out_for_a_reason() -> None:
     assert deliberate.of(Step("{0}.add_({1})", ("y", "row")), machine) == left_out["{0}.add_({1})"]
 
 
-def test_an_open_difference_is_known_and_another_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_that_is_meant_is_known_and_another_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     start = written("a = lib.tensor([1.0, 2.0], requires_grad=True); b = lib.tensor([1.0, 3.0])")
     adds, multiplies = Step("{0} + {1}", ("b", "a"), "c"), Step("{0} * {1}", ("b", "a"), "c")
-    monkeypatch.setitem(still_open.CAUSES, "sums are wrong", lambda d: d.does("{0} + {1}") and d.what == "values of c")
-    assert still_open.cause_of("values of c", "1  |  2", (*start, adds)) == "sums are wrong"
-    assert still_open.cause_of("shape of c", "1  |  2", (*start, adds)) == ""
-    assert still_open.cause_of("values of c", "1  |  2", (*start, multiplies)) == ""
-    assert "2 x why" in still_open.said({"why": 2})
+    monkeypatch.setitem(meant.REASONS, "sums are wrong", lambda d: d.does("{0} + {1}") and d.what == "values of c")
+    assert meant.reason_of("values of c", "1  |  2", (*start, adds)) == "sums are wrong"
+    assert meant.reason_of("shape of c", "1  |  2", (*start, adds)) == ""
+    assert meant.reason_of("values of c", "1  |  2", (*start, multiplies)) == ""
+    assert "2 x why" in meant.said({"why": 2})
 
 
 # The command ----------------------------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ class Batch:
                 os.write(writing, f"{number}\n".encode())
                 outcome, found = comparing.one(self.kind, self.seed, number)
                 about = ["", ""] if found is None else [comparing.about(found), found.text]
-                if outcome == "open" and found is not None:
-                    about[0] = comparing.cause_of(found)
+                if outcome == "meant" and found is not None:
+                    about[0] = comparing.reason_of(found)
                 os.write(writing, (json.dumps([outcome, *about]) + "\n").encode())
         except BaseException:
             about = [f"the {self.kind} program {number} cannot be run", traceback.format_exc()]

@@ -126,6 +126,7 @@ class Compiled:
                 raise problem
             self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
             return self.traced_function(*args, **kwargs)
+        held = entry.unwritten(tensors) if entry.tracked and entry.traced.written else tensors
         found = entry.forward.run(*[t._data for t in tensors])
         saved: Sequence[Any] = ()
         if entry.direct:
@@ -135,7 +136,7 @@ class Compiled:
         else:
             results, saved = self._results(entry, tensors, found)
         if entry.tracked:
-            self._connect(entry, tensors, results, saved)
+            self._connect(entry, held, results, saved)
         return entry.rebuilt(results)
 
     def _refused_writes(self, entry: Entry, tensors: list[Tensor]) -> TraceError | None:

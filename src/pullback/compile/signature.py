@@ -18,7 +18,7 @@ from .plan.plan import Plan
 from .plan.saving import Saving
 from .trace.closure import Environment
 from .trace.program import Value
-from .trace.tracing import rebuilder, trace
+from .trace.tracing import NotTracedError, rebuilder, trace
 
 Array = np.ndarray[Any, Any]
 
@@ -143,9 +143,14 @@ class Entry:
         backend, threads = self.options
         return Plan(stages, inputs, outs, backend=backend, threads=threads, fresh=fresh, given_away=gradients)
 
+    def unwritten(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors, with copies instead of those that the function writes to."""
+        written = {i for i, _ in self.traced.written}
+        return [t.detach().clone() if i in written else t for i, t in enumerate(tensors)]
+
     def again(self, by: Sequence[Tensor]) -> list[Tensor]:
         """Run the function as it is written, and as it was when it was traced, on other tensors."""
-        result = self._call(by[: self.reached], traced=False)
+        result = self._call(self.unwritten(by)[: self.reached], traced=False)
         return [t for t in leaves(result) if isinstance(t, Tensor)]
 
     # Backward ---------------------------------------------------------------------------------------------------------
@@ -162,7 +167,15 @@ class Entry:
             with self._lock:
                 found = self._backwards.get(key)
                 if found is None:
-                    found = self._backwards[key] = self._plan_backward(tensors, *key)
+                    try:
+                        found = self._backwards[key] = self._plan_backward(tensors, *key)
+                    except NotTracedError:  # what it reads has changed for good: the trace of all cotangents must do
+                        if all(key[1]) and not any(same):
+                            raise
+        if found is None:
+            values = zip(arrays, self.traced.cotangents, strict=True)
+            every = [np.zeros(v.shape, v.dtype) if c is None else np.array(c) for c, v in values]
+            return self.backward(tensors, saved, every, wanted)
         plan, places = found
         cotangents = [
             (c[(0,) * c.ndim] if repeated else c) for c, repeated in zip(arrays, same, strict=True) if c is not None

@@ -1,10 +1,10 @@
 """Transforms of functions, as in `torch.func`: derivatives and batches of pure functions, which nest freely."""
 
-from .forward import jvp
+from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
 from .reverse import grad, grad_and_value, vjp
-from .stateless import functional_call, linearize, replace_all_batch_norm_modules_, stack_module_state
+from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .trees import debug_unwrap
 from .vectorize import vmap
 

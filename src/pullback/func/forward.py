@@ -1,4 +1,7 @@
-"""`jvp`: forward mode, which computes the derivative along one direction of the inputs together with the value."""
+"""`jvp`: forward mode, which computes the derivative along one direction of the inputs together with the value.
+
+`linearize` is forward mode as well: it records what is done to the tangents once, and the result is linear in them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
-from ..autograd.grad_mode import set_fwd_grad_enabled
-from ..interpreters.dual import Jvp, fitting
-from ..table.levels import inner
+from .. import autograd, errors
+from ..autograd.grad_mode import enable_grad, set_fwd_grad_enabled
+from ..interpreters.dual import Jvp, Linearized, fitting
+from ..table.levels import inner, to_current
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor
@@ -39,10 +42,9 @@ def jvp(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html.
     """
-    values, directions = _checked(primals, tangents)
+    directions = _checked(primals, tangents)
     with Jvp() as level, set_fwd_grad_enabled(True):
-        duals = rebuild(primals, iter([level.lift(p, fitting(p, t)) for p, t in zip(values, directions, strict=True)]))
-        out, aux = divided(func(*duals), has_aux, "jvp")
+        out, aux = divided(func(*_duals(level, primals, directions)), has_aux, "jvp")
         if has_aux:
             aux = rebuild(aux, iter([level.lower(a)[0] for a in leaves(aux)]))
         parts = tensors_of(out, "jvp")
@@ -59,11 +61,104 @@ def jvp(
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
+@restoring("linearize")
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of `func` at `primals`, and the function from tangents ``v`` to ``J v``.
+
+    `func` is called once. It may write to its arguments, and its tangents are followed within `no_grad` as well, as
+    under `jvp`. Its Functions need a `jvp`.
+
+    Raises:
+        ValueError: primals that are no Tensors of floating point or complex dtype.
+        RuntimeError: tangents that do not match the primals.
+
+    >>> import pullback
+    >>> y, push = pullback.func.linearize(pullback.sin, pullback.zeros(2))
+    >>> push(pullback.ones(2))
+    tensor([1., 1.])
+
+    See https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html.
+    """
+    given = list(leaves(primals))
+    for p in given:
+        if not isinstance(p, Tensor) or p._data.dtype.kind not in "fcV":
+            raise ValueError(
+                errors.message(
+                    "linearize(): Expected primal to be floating point or complex",
+                    found=str(p.dtype) if isinstance(p, Tensor) else errors.describe(p),
+                )
+            )
+    directions = [_leaf(p) for p in given]
+    with Linearized() as level, set_fwd_grad_enabled(True):
+        out = func(*_duals(level, primals, [level.pushing(t.clone) for t in directions]))
+        lowered = [level.lower(part) for part in tensors_of(out, "jvp")]
+    values = [p if thread.modes.grad_enabled else _plain(p) for p, _ in lowered]
+    # u -> J^T u is linear, so the vjp of its graph, recorded once, is J v
+    pushed = {i: t for i, (_, t) in enumerate(lowered) if t is not None and t._requires_grad}
+    with enable_grad():
+        cotangents = {i: _leaf(t) for i, t in pushed.items()}
+        pulled = _gradients(list(pushed.values()), directions, list(cotangents.values()), create_graph=True)
+
+    @restoring("linearize")
+    def push(*tangents: Any) -> Any:
+        along = _matching(primals, tangents)
+        pairs = [(p, t) for p, t in zip(pulled, along, strict=True) if p is not None and p._requires_grad]
+        found = _gradients([p for p, _ in pairs], list(cotangents.values()), [t for _, t in pairs])
+        by_number = dict(zip(cotangents, found, strict=True))
+        every = [np.zeros_like(v.detach()) if (t := by_number.get(i)) is None else t for i, v in enumerate(values)]
+        return rebuild(out, iter(every))
+
+    return rebuild(out, iter(values)), push
+
+
+def _duals(level: Jvp, primals: Any, tangents: list[Any]) -> Any:
+    """The primals with their tangents, nested as they are."""
+    pairs = zip(leaves(primals), tangents, strict=True)
+    return rebuild(primals, iter([level.lift(p, fitting(p, t)) for p, t in pairs]))
+
+
+def _leaf(t: Tensor) -> Tensor:
+    """A tensor of zeros like this one, by which one may differentiate."""
+    made: Any = np.zeros_like(to_current(t).detach())
+    made.requires_grad_()
+    return made  # type: ignore[no-any-return]
+
+
+def _gradients(
+    outputs: list[Tensor], inputs: list[Tensor], vectors: list[Tensor], create_graph: bool = False
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs, whose graph stays; None where there are none."""
+    if not outputs or not inputs:
+        return (None,) * len(inputs)
+    return autograd.grad(outputs, inputs, vectors, retain_graph=True, create_graph=create_graph, allow_unused=True)
+
+
+def _matching(primals: Any, tangents: Any) -> list[Tensor]:
+    """The tangents, if they match the primals in number, nesting, shape and dtype."""
+    found = like(primals, tangents)
+    if found is None:
+        raise RuntimeError(
+            f"linearize(): Expected the tangents {shown(tangents)} to have the same argspec as the primals "
+            f"{shown(primals)}."
+        )
+    for i, (t, p) in enumerate(zip(found, leaves(primals), strict=True)):
+        for what in ("shape", "dtype"):
+            if not isinstance(t, Tensor) or getattr(t._data, what) != getattr(p._data, what):
+                raise RuntimeError(
+                    errors.message(
+                        f"linearize(): tangent {i} in flattened pytree doesn't match the {what} of its primal",
+                        expected=errors.describe(p),
+                        found=errors.describe(t),
+                    )
+                )
+    return found
+
+
 def _plain(t: Any) -> Any:
     return untracked(t) if t is not None and t._requires_grad else t
 
 
-def _checked(primals: Any, tangents: Any) -> tuple[list[Tensor], list[Tensor]]:
+def _checked(primals: Any, tangents: Any) -> list[Tensor]:
     if not isinstance(primals, tuple):
         raise RuntimeError(
             errors.message(
@@ -99,4 +194,4 @@ def _checked(primals: Any, tangents: Any) -> tuple[list[Tensor], list[Tensor]]:
                     "jvp()", expected=f"a tangent of shape {list(p._data.shape)}", found=f"{list(t._data.shape)}"
                 )
             )
-    return values, directions
+    return directions

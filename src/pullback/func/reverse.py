@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, errors
-from ..autograd.node import Node, leaf_edge, reachable
+from ..autograd.node import Node, edge_of, leaf_edge, reachable
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import to_current
 from ..tensor.memory import INFERENCE, Version
@@ -76,12 +76,19 @@ class Tracked:
         kept = self.recorded if recorded is None else recorded
         return rebuild(tree, iter([_released(r, kept) for r in leaves(tree)]))
 
+    def _reaches(self, out: Tensor) -> bool:
+        """Whether a result depends on the aliases, which a pass finds out itself unless it refuses complex ones."""
+        if out._data.dtype.kind != "c":
+            return True
+        own = {edge_of(a)[0] for a in self.aliases}
+        return any(node in own for node in reachable([edge_of(out)[0]]))
+
     def gradients(
         self, outputs: Sequence[Tensor], cotangents: Any, keep: bool, create_graph: bool
     ) -> tuple[Tensor, ...]:
         """The gradients of the outputs with respect to the aliases; zeros if they do not depend on them."""
         pairs = [(o, None if cotangents is None else c) for o, c in zip(outputs, cotangents or outputs, strict=True)]
-        pairs = [(o, c) for o, c in pairs if o._requires_grad]
+        pairs = [(o, c) for o, c in pairs if o._requires_grad and (c is not None or self._reaches(o))]
         if not pairs:
             return tuple(_zeros_like(a.detach()) for a in self.aliases)
         found = autograd.grad(

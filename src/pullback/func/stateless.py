@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import autograd, errors
-from ..autograd.grad_mode import enable_grad, no_grad
-from ..tensor.modes import ending, restoring
-from ..tensor.nested import leaves, rebuild
-from ..tensor.tensor import Tensor, is_tracked
-from .reverse import vjp
-from .trees import like, shown
+from .. import errors
+from ..tensor.modes import ending
+from ..tensor.tensor import Tensor
 
 
 def functional_call(
@@ -182,79 +178,6 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root
-
-
-def _on_copies(func: Callable[..., Any]) -> Callable[..., Any]:
-    """`func` on copies of its arguments. It may write to them, as under `jvp`; the arguments get the new values."""
-
-    def called(*args: Any) -> Any:
-        given = list(leaves(args))
-        copies = [t.clone() for t in given]
-        out = func(*rebuild(args, iter(copies)))
-        with no_grad():
-            for t, copy in zip(given, copies, strict=True):
-                if copy._version:
-                    t.copy_(copy)
-        return out
-
-    return called
-
-
-@restoring("linearize")
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """The value of `func` at `primals`, and the function from tangents ``v`` to ``J v``.
-
-    >>> import pullback
-    >>> y, push = pullback.func.linearize(pullback.sin, pullback.zeros(2))
-    >>> push(pullback.ones(2))
-    tensor([1., 1.])
-
-    See https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html.
-    """
-    for p in leaves(primals):
-        if isinstance(p, Tensor) and p._data.dtype.kind not in "fcV":
-            raise ValueError(
-                errors.message("linearize(): Expected primal to be floating point or complex", found=str(p.dtype))
-            )
-    value, pull = vjp(_on_copies(func), *primals)
-    outputs = list(leaves(value))
-    # u -> J^T u is linear, so the vjp of its graph, recorded once, is J v
-    with enable_grad():
-        cotangents: list[Any] = [np.zeros_like(o.detach()).requires_grad_() for o in outputs]
-        pulled = list(leaves(pull(rebuild(value, iter(cotangents)), create_graph=True)))
-
-    @restoring("linearize")
-    def push(*tangents: Any) -> Any:
-        directions = like(primals, tangents)
-        if directions is None:
-            raise RuntimeError(
-                f"linearize(): Expected the tangents {shown(tangents)} to have the same argspec as the primals "
-                f"{shown(primals)}."
-            )
-        for i, (t, p) in enumerate(zip(directions, leaves(primals), strict=True)):
-            for what in ("shape", "dtype"):
-                if getattr(t._data, what) != getattr(p._data, what):
-                    raise RuntimeError(
-                        errors.message(
-                            f"linearize(): tangent {i} in flattened pytree doesn't match the {what} of its primal",
-                            expected=errors.describe(p),
-                            found=errors.describe(t),
-                        )
-                    )
-        pairs = [(p, t) for p, t in zip(pulled, directions, strict=True) if is_tracked(p)]
-        if not pairs:
-            return rebuild(value, iter([np.zeros_like(o.detach()) for o in outputs]))
-        found = autograd.grad(
-            [p for p, _ in pairs],
-            cotangents,
-            [t for _, t in pairs],
-            retain_graph=True,
-            create_graph=False,
-            materialize_grads=True,
-        )
-        return rebuild(value, iter(found))
-
-    return value, push
 
 
 errors.doors(globals(), "functional_call replace_all_batch_norm_modules_ stack_module_state")

@@ -9,24 +9,28 @@ right: it is linear in the cotangent u, so the vjp of ``u -> J^T u`` at t is ``J
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..autograd.api import grad
 from ..autograd.engine import fit
+from ..autograd.saved import changed, watch
 from ..table.calls import as_view
 from ..table.levels import Level, inner, mapped
-from ..table.nodes import conjugated
+from ..table.nodes import beside, conjugated
 from ..table.op import needs
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
+from ..tensor.views import Lost
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
     from ..table.op import Op
+
+R = TypeVar("R")
 
 
 class Dual(Payload):
@@ -48,7 +52,9 @@ class Dual(Payload):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on the tensor inside are recorded."""
-        return is_tracked(self.primal) or (self.tangent is not None and is_tracked(self.tangent))
+        if is_tracked(self.primal):
+            return True
+        return self.tangent is not None and not self.level.records and is_tracked(self.tangent)
 
     @property
     def inside(self) -> Tensor:
@@ -58,7 +64,8 @@ class Dual(Payload):
         return Dual(self.level, self.primal.detach(), None)
 
     def clone(self) -> Dual:
-        return Dual(self.level, self.primal.clone(), None if self.tangent is None else self.tangent.clone())
+        tangent = None if self.tangent is None else self.level.pushing(self.tangent.clone)
+        return Dual(self.level, self.primal.clone(), tangent)
 
     def like(self, array: Any) -> Dual:
         data = self.primal._data
@@ -67,6 +74,9 @@ class Dual(Payload):
     def assign(self, new: Payload) -> None:
         assert isinstance(new, Dual)
         self.primal.copy_(new.primal)
+        self.level.pushing(self._assign_tangent, new)
+
+    def _assign_tangent(self, new: Dual) -> None:
         if self.tangent is None:
             self.tangent = None if new.tangent is None else new.tangent.clone()
         elif new.tangent is None:
@@ -93,6 +103,11 @@ class Jvp(Level):
     """The level of one forward-mode pass. Tensors from outside that joined it become their primals when it ends."""
 
     differentiates = True
+    records = False  # whether what is done to tangents is recorded, whatever the mode
+
+    def pushing(self, work: Callable[..., R], *args: Any) -> R:
+        """The result of work on tangents."""
+        return work(*args)
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,20 +134,25 @@ class Jvp(Level):
     def take_in(self, t: Tensor) -> None:
         base = t if t._view is None else t._view.base
         looking = [base, *_views_of(base)]
-        if any(v._requires_grad or (v._view is not None and v._view.op is None) for v in looking):
+        if not all(map(_can_join, looking)):
             super().take_in(t)
         below = wrap(base._data)
         below._version_of = base._share_version()
-        primals = [_same_view(view, below) for view in looking]  # also views at the lower level
+        below._edge, below._requires_grad = base._edge, base._requires_grad
+        recorded = {"grad_enabled": thread.modes.grad_enabled or base._requires_grad}
+        # also views at the lower level
+        primals = [within(thread.modes, recorded, _same_view, view, below) for view in looking]
         for view, primal in zip(looking, primals, strict=True):
             view.__class__, view._data = Lifted, Dual(self, primal, None)
+            if not self.shares_graph:  # their graph is that of the primals, until the level ends
+                view._edge, view._requires_grad = None, False
             self.remember(view)
 
     def assign(self, t: Tensor, new: Payload) -> None:
         held: Any = t._data
         assert isinstance(new, Dual)
         if held.tangent is None and new.tangent is not None:
-            self._begin_tangents(t if t._view is None else t._view.base, new.tangent)
+            self.pushing(self._begin_tangents, t if t._view is None else t._view.base, new.tangent)
         held.assign(new)
 
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
@@ -161,14 +181,16 @@ class Jvp(Level):
         primals = mapped(self.primal, args)
         out = _tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
         try:
-            tangents = self._tangents(op, args, primals, kwargs, out)
+            tangents = self.pushing(self._tangents, op, args, primals, kwargs, out)
         except NotImplementedError as error:
             said = f"Trying to use forward AD with {op.name} that does not support it: {error}"
             raise NotImplementedError(said) from error
         if not isinstance(out, (Tensor, tuple, list)):
             return out
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
-        duals: list[Any] = [Dual(self, o, self._own(t, o, args)) for o, t in zip(outs, tangents, strict=True)]
+        duals: list[Any] = [
+            Dual(self, o, self.pushing(self._own, t, o, args)) for o, t in zip(outs, tangents, strict=True)
+        ]
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
@@ -232,6 +254,26 @@ class Jvp(Level):
         return [i for i, _ in op.bits if i < len(primals) and primals[i] is not None]
 
 
+class Linearized(Jvp):
+    """The level of `linearize`, which records what is done to the tangents, whatever the mode.
+
+    The function may write to what was saved for that, because copies are saved.
+    """
+
+    records = True
+
+    def __enter__(self) -> Any:
+        changed()
+        return super().__enter__()
+
+    def pushing(self, work: Callable[..., R], *args: Any) -> R:
+        modes = {"grad_enabled": True, "inference": False, "pack_hooks": _COPIES, "watch": watch}
+        return within(thread.modes, modes, work, *args)
+
+
+_COPIES = ((lambda t: t.clone(), lambda t: t),)
+
+
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
     """A copy of the tangent in the layout of its primal, so that the same view can be taken of both."""
     return np.add(np.zeros_like(primal.detach()), tangent)
@@ -250,6 +292,13 @@ def _views_of(base: Tensor) -> list[Tensor]:
     """The living views of a tensor."""
     views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
     return [v for v in views if v is not None and v._view is not None and v._view.base is base]
+
+
+def _can_join(t: Tensor) -> bool:
+    """Whether a tensor from outside, or a view, can become one of a level: no leaf, and no view that must stay one."""
+    if isinstance(t, Lost) or (t._requires_grad and t._edge is None):
+        return False
+    return t._view is None or (t._view.op is not None and not (t._view.made and t._view.base._requires_grad))
 
 
 def _same_view(t: Tensor, whole: Tensor) -> Tensor:
@@ -315,7 +364,8 @@ def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor)
             t = t.to(out.dtype)
         if t._data.shape != out._data.shape:
             t = t.expand(out._data.shape)
-        terms.append(rule(t, *(_named(op, primals, [out], n) for n in needs(rule))))
+        values = [_named(op, primals, [out], n) for n in needs(rule)]
+        terms.append(rule(beside(t, values) if op.about.flat else t, *values))
     return _total(terms)
 
 

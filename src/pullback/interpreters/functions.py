@@ -57,7 +57,7 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
         ctx, outs = node, door.forward(node, primals)
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
-    with recording(enabled), _saved_for_jvp(ctx):
+    with recording(enabled or level.records), _saved_for_jvp(ctx):
         pushed = call_jvp(door, ctx, tangents)
     marks = ctx if cls._contract.separate else node
     given = list(zip(primals, operands, tangents, strict=True))

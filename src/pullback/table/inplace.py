@@ -16,8 +16,8 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS, record
-from .op import Op
-from .writing import Over, before_write, put, refuse_write, take_history
+from .op import Op, Over
+from .writing import before_write, put, refuse_write, take_history
 
 
 def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
@@ -43,7 +43,8 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
             result = method(old, *args, **kwargs)
             _check_fit(name, self, result, exact)
             put(self, result)
-            if recorded and result._edge is None and old._requires_grad:  # locally constant: the old values go
+            if recorded and result._edge is None and old._requires_grad and _on_one_level(old, result):
+                # locally constant: the old values go
                 result = record(Over.op, 1, (old, result), old._data)
             take_history(self, result)
             return self
@@ -55,6 +56,10 @@ def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None)
     errors.called(twin, f"{name}_")
     twin.__doc__ = f"`{name}`, written into this tensor, which is returned."
     return twin
+
+
+def _on_one_level(t: Tensor, result: Tensor) -> bool:
+    return getattr(t._data, "level", None) is getattr(result._data, "level", None)
 
 
 @functools.cache

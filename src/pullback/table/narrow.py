@@ -55,12 +55,12 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
 
     public: the arguments are those of a user's call and not yet checked.
     """
-    tensors: list[Tensor] = []
-    mapped(tensors.append, (*args, *kwargs.values()))
-    given = (*args, *kwargs.values())
     if callable(op.about.narrow):
         names = op.public if public else op.params
         args, kwargs = (), op.about.narrow(dict(zip(names, args, strict=False)) | kwargs)
+    tensors: list[Tensor] = []
+    given = (*args, *kwargs.values())
+    mapped(tensors.append, given)
     same = op.kind == "bilinear" or op.about.narrow == "one dtype"
     if same and len({t.dtype for t in tensors if t._data.dtype.kind in "fcV"}) > 1:
         raise RuntimeError(
@@ -89,8 +89,9 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
                 return t
     if op.about.narrow == "as the first":
         return mapped(functools.partial(_narrowed, op), found)
-    if any(isinstance(v, (dtype, np.dtype, type)) for v in given) or any(
-        t._data.dtype.kind in ("f", "c") and t._data.ndim for t in tensors
-    ):
+    if any(isinstance(v, (dtype, np.dtype, type)) for v in given):
+        return found
+    rank = any(t._data.ndim for t in tensors if t._data.dtype.kind == "V")  # one without axes does not widen these
+    if any(t._data.dtype.kind in ("f", "c") and (t._data.ndim or not rank) for t in tensors):
         return found
     return mapped(functools.partial(_narrowed, op), found)

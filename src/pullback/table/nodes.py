@@ -22,8 +22,9 @@ from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from ..tensor import dtypes
 from ..tensor.memory import WRITES, Payload, View
-from ..tensor.tensor import Tensor, wrap
-from .op import OUTPUT, Op, Rule, needs
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, is_tracked, wrap
+from .op import OUTPUT, Op, Over, Rule, needs
 
 
 class OpNode(Node):
@@ -52,6 +53,8 @@ class OpNode(Node):
                 return (plan.direct(g, values[0]._data),)
             if taped or type(values) is PackedTuple:
                 values = self.values(values, taped)
+                if taped and self.op.about.flat:
+                    g = beside(g, values)
             else:
                 values = [v._data if isinstance(v, Tensor) else v for v in values]
         if plan.only is not None:  # certainly wanted, or the node would not run
@@ -209,6 +212,15 @@ class OpNode(Node):
         slots = [i for i, p in enumerate(self.op.params) if p in self.op.rules]
         found = [edges.get(i) for i in slots]
         return tuple((None, 0) if e is None else (e[0], e[1]) for e in found)
+
+
+def beside(g: Any, values: Sequence[Any]) -> Any:
+    """What the rule of an entry that is `flat` gets: `g`, which depends on tracked `values` with the derivative 0."""
+    if thread.modes.grad_enabled:
+        for v in values:
+            if isinstance(v, Tensor) and is_tracked(v) and (v.shape, v.dtype) == (g.shape, g.dtype):
+                return Over.op.unchecked(v, g)
+    return g
 
 
 SAVED_NAMES: dict[str, str | Callable[..., Any]] = {}

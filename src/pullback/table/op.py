@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -87,6 +87,9 @@ class About:
     with "" is left to its parts; otherwise, also with "whole", it is computed in float32 as a whole. None: as
     `NARROW_OF_HOMES` says.
 
+    flat: whether its derivative is constant piece by piece: as in torch it depends on the operand all the same, with a
+    second derivative of zero, so that code that differentiates twice need not know.
+
     jvp: the forward-mode rule, if it is better than the one that follows from the kind. Its parameters are named like a
     rule's, but the first is the tuple of tangents: one for each differentiable argument, or None. holomorphic: False if
     the derivative of an elementwise operation of complex numbers is not itself complex (`abs`). conjugate: whether its
@@ -125,6 +128,7 @@ class About:
     fits: Callable[[int, int, np.dtype[Any]], None] | None = None
     rounds: bool = False
     narrow: str | Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    flat: bool = False
     jvp: Callable[..., Any] | None = None
     holomorphic: bool = True
     conjugate: bool = True
@@ -161,6 +165,12 @@ def divided(kind: str, given: dict[str, Any], params: Sequence[str]) -> tuple[Ab
     if about.narrow is None:
         about.narrow = NARROW_OF_HOMES.get(about.home, "")
     return about, rules
+
+
+class Over:
+    """The entry that puts values over all of a tensor, called as ``put(input, values)``; `assembly.py` puts it here."""
+
+    op: ClassVar[Op]
 
 
 class Op:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import errors
 from ..tensor import dtypes
 from ..tensor.tensor import Lifted, Tensor
+from .narrow import Conversion
 
 Operation = Callable[..., Any]
 """The type of an elementwise entry, declared where its own definition refers to it."""
@@ -105,9 +106,13 @@ def scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any
                 do=f"write alpha={int(alpha)}, or convert the tensor first",
             )
         )
-    if isinstance(alpha, int) and isinstance(other, Tensor) and other._data.dtype.kind in "iu":
+    if not isinstance(other, Tensor):
+        return other * alpha
+    if other._data.dtype.kind in "biu" and isinstance(input, Tensor) and input._data.dtype != other._data.dtype:
+        other = Conversion.to(other, dtypes.result_type([input._data, other._data]))  # where the product fits
+    if isinstance(alpha, int) and other._data.dtype.kind in "iu":
         dtypes.refuse_overflow(alpha, other._data.dtype)
-    return product(other, alpha) if isinstance(other, Tensor) else other * alpha
+    return product(other, alpha)
 
 
 def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:

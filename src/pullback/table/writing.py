@@ -31,12 +31,6 @@ class Through:
     op: ClassVar[Op]
 
 
-class Over:
-    """The entry that puts values over all of a tensor, called as ``put(input, values)``; `assembly.py` puts it here."""
-
-    op: ClassVar[Op]
-
-
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
     """Raise if `t` must not be written in place. Called before anything is computed or changed."""
     refuse_memory(t._data)

@@ -160,3 +160,18 @@ def a_write_to_a_piece_within_vmap_of_jvp(lib: Any) -> Any:
 
     x = constant(lib, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     return lib.vmap(lambda t: lib.func.jvp(f, (t,), (t * 2,)))(x), x
+
+
+@program
+@within_a_level
+def a_view_of_a_tracked_tensor_gets_a_tangent(lib: Any) -> Any:
+    x = leaf(lib, [1.0, 2.0, 3.0])
+    found = []
+    for write in (lambda v, t: v.mul_(t), lambda v, t: v.__setitem__(0, t * t)):
+        y = x * 2
+        view = y[0:2]
+        write(view, fw(lib).make_dual(constant(lib, 3.0), constant(lib, 1.0)))
+        tangent = fw(lib).unpack_dual(y).tangent
+        found += [y.tolist(), tangent.tolist()]
+        found += [lib.autograd.grad(t.sum(), x, retain_graph=True)[0].tolist() for t in (y, view)]
+    return found

@@ -299,3 +299,38 @@ def jvp_zeros_filled(lib: Any) -> Any:
 
     x, t = points(lib)
     return lib.func.jvp(f, (x,), (t,))
+
+
+@program
+def a_tracked_tensor_made_inside_joins_a_jvp(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0, 3.0])
+
+    def f(a: Any) -> Any:
+        u = w + 1
+        v = u[1:]
+        u[0] = a * a
+        return u, v * u[1]
+
+    value, tangent = lib.func.jvp(f, (constant(lib, 3.0),), (constant(lib, 1.0),))
+    gradients = [lib.autograd.grad(v.sum(), w, retain_graph=True)[0] for v in value]
+    return value[0].tolist(), tangent[0].tolist(), tangent[1].tolist(), gradients
+
+
+@program
+def the_result_of_a_function_on_what_is_outside_joins_a_jvp(lib: Any) -> Any:
+    w = leaf(lib, [1.0, 2.0])
+
+    def f(a: Any) -> Any:
+        v = w.exp()
+        v.add_(a, alpha=2)
+        return v
+
+    x = constant(lib, [0.5, -1.0])
+    return [t.tolist() for t in lib.func.jvp(f, (x,), (x * 2,))], lib.func.jacfwd(f)(x).tolist()
+
+
+@program
+def complex_results_of_what_is_outside_alone(lib: Any) -> Any:
+    w = leaf(lib, [0.75])
+    gradient = lib.func.grad(lambda a: (w * 1j).sum())
+    return gradient(w).tolist(), lib.func.jvp(gradient, (w,), (w.detach(),))[1].tolist()

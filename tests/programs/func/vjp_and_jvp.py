@@ -321,3 +321,33 @@ def linearize_in_a_batch(lib: Any) -> Any:
     x, y = points(lib)
     _, push = lib.func.linearize(lambda a: a.sin() * a.sum(), x)
     return lib.func.vmap(push)(lib.stack([x, y]))
+
+
+@program
+def linearize_where_nothing_is_recorded(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        with lib.no_grad():
+            b = a * a
+        return b + a
+
+    x, t = points(lib)
+    return lib.func.linearize(f, x)[1](t).tolist()
+
+
+@program
+def linearize_of_results_without_derivative(lib: Any) -> Any:
+    x, t = points(lib)
+    value, push = lib.func.linearize(lambda a: (a > 0, a.sin(), lib.ones(2)), x)
+    return [v.tolist() for v in value], [v.tolist() for v in push(t)], str(push(t)[0].dtype).rpartition(".")[2]
+
+
+@program
+def linearize_of_what_is_written_after_it_was_used(lib: Any) -> Any:
+    def f(a: Any) -> Any:
+        b = a * 2
+        c = b * a
+        b.mul_(a)
+        return b.exp_() + c
+
+    x, t = points(lib)
+    return lib.func.linearize(f, x)[1](t).tolist()

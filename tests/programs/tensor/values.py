@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from tests.side_by_side import programs
@@ -248,3 +249,49 @@ def results_that_keep_the_layout_of_a_transposed_tensor(lib: Any) -> Any:
     x = lib.arange(6.0).reshape(2, 3).t()
     found = [x.clone(), x.exp(), x.relu(), x * 2, x.flip(0), lib.lerp(x, x, 0.5), x.index_fill(0, lib.tensor([0]), 1.0)]
     return [y.stride() for y in found]
+
+
+@program
+def small_integers_are_promoted_before_they_are_multiplied(lib: Any) -> Any:
+    small, flags = lib.tensor([25, 200], dtype=lib.uint8), lib.tensor([True, False])
+    x, whole = lib.tensor([1.0, 2.0]), lib.tensor([1, 2], dtype=lib.int16)
+    return (
+        x.clone().addcmul_(small, small, value=0.5),
+        lib.addcmul(whole, small, flags, value=3),
+        lib.add(x, small, alpha=3),
+        lib.add(whole, small, alpha=300),
+        whole.clone().sub_(small, alpha=2),
+    )
+
+
+@program
+def negative_exponents_in_tensors(lib: Any) -> Any:
+    n = lib.tensor(-3)
+    return [2**n, lib.tensor([2, 1, -1]) ** n, lib.pow(1, n), lib.tensor(2).pow_(n), lib.tensor(2) ** lib.tensor([-3])]
+
+
+@program
+def losses_of_half_precision_and_a_number_of_another_dtype(lib: Any) -> Any:
+    x, losses = lib.ones(2, 2, dtype=lib.bfloat16), lib.nn.functional
+    others = [lib.tensor(2.0, dtype=getattr(lib, name)) for name in ("float16", "float32", "float64")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the broadcast
+        found = [loss(x, t) for loss in (losses.mse_loss, losses.l1_loss, losses.smooth_l1_loss) for t in others]
+    return *found, losses.mse_loss(others[1], x[0, 0])
+
+
+@program
+def copies_of_repeated_elements_keep_the_order_of_their_axes(lib: Any) -> Any:
+    def strides(name: str) -> Any:
+        x = lib.ones(2, 3).to(getattr(lib, name))
+        repeated = [x.expand(2, 2, 3), x[:, None].expand(2, 4, 3), x.t()[:, :, None].expand(3, 2, 5)]
+        return [t.clone().stride() for t in repeated], repeated[0].clone().view(12).tolist()[:2]
+
+    return [strides(name) for name in ("float32", "bfloat16", "bool", "int64", "complex64")]
+
+
+@program
+def comparisons_in_place_with_complex_numbers_that_require_grad(lib: Any) -> Any:
+    x, y = lib.tensor([1.0, 2.0]), lib.tensor([1 + 0j, 2 + 1j], requires_grad=True)
+    x.eq_(y)
+    return x.requires_grad, x.tolist(), lib.autograd.grad(x.sum(), y)

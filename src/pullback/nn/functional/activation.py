@@ -92,6 +92,7 @@ def _check_hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, 
 @pointwise(
     home="nn.functional",
     checks=_check_hardtanh,
+    flat=True,
     input=_hardtanh_rule,
     samples=lambda: on_one(S(A(3), -2.5, 0.5), S(A(2, 3), min_val=0, max_val=2), domain="between"),
     kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], -0.5, 3.0)],
@@ -124,6 +125,7 @@ _SIXTH = "torch's derivative is 1/6 in single precision, whatever the dtype"
 @pointwise(
     home="nn.functional",
     checks=_input_alone(),
+    flat=True,
     input=_hardsigmoid_rule,
     samples=lambda: on_one(),
     kinks=CORNERS,
@@ -168,6 +170,7 @@ def hardswish(input: Any) -> Any:
 
 @pointwise(
     home="nn.functional",
+    flat=True,
     input=outside,
     samples=lambda: on_one(*SHRINKS),
     kinks=CORNERS,
@@ -213,6 +216,7 @@ def _check_threshold(input: Tensor, threshold: float, value: float, inplace: boo
     home="nn.functional",
     also="threshold",
     checks=_check_threshold,
+    flat=True,
     input=lambda g, input, threshold: only(_above(plain(input), threshold), g),
     samples=lambda: [S(A(2, 3), 0.1, 20.0), S(A(3), threshold=-1, value=2), S(A(), 0.0, 0.0), S(A(0), 1, 1)],
     kinks=lambda: [S(CORNERS[0].args[0], 0.5, -2.0)],
@@ -245,6 +249,7 @@ def _check_leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool
 @pointwise(
     home="nn.functional",
     checks=_check_leaky_relu,
+    flat=True,
     input=lambda g, input, negative_slope: leak(g, input, negative_slope),
     samples=lambda: on_one(*_LEAKS),
     kinks=CORNERS,

@@ -304,6 +304,9 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """``input + value * tensor1 * tensor2``, broadcast."""
     if (dtype := _in_half(input, tensor1, tensor2)) is not None:
         return to(addcmul(*(to(t, np.float32) for t in (input, tensor1, tensor2)), value=value), dtype)
+    common = dtypes.result_type([t._data for t in (input, tensor1, tensor2)])
+    if common.kind not in "bV":  # integers are multiplied where the product fits
+        tensor1, tensor2 = (to(t, common) if t._data.dtype.kind in "biu" else t for t in (tensor1, tensor2))
     product = tensor1 * tensor2
     if product._data.dtype.kind == "b" and input._data.dtype.kind != "b":
         product = to(product, input.dtype)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...table.entry import TABLE, constant, titled
+from ...table.op import Over
 from ...table.operands import INTEGERS, REAL, Operation, need, need_both
 from ...table.samples import EDGE_PAIRS, NO_PAIR, S, Sample, V, inf, integers, nan, pairs, unary
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Tensor
 from ..make.conversion import to
-from .limits import where
 
 
 def _compared() -> list[Sample]:
@@ -39,7 +39,10 @@ def _in_numbers(name: str) -> Callable[..., Tensor]:
         found: Tensor = to(TABLE[name].call(input.detach(), apart), input.dtype)
         for t in (other, input):
             if isinstance(t, Tensor) and t._requires_grad:
-                found = titled(where, f"{name.capitalize()}Backward0")(wrap(np.ones((), bool)), found, t)
+                if t._data.dtype.kind == "c" and found._data.dtype.kind != "c":
+                    t = t.real
+                below = to(t, found.dtype).expand(found._data.shape)
+                found = titled(Over.op.call, f"{name.capitalize()}Backward0")(below, found)
         return found
 
     return compare

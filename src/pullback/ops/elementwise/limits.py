@@ -45,6 +45,7 @@ relu = elementwise(
     _relu,
     "``max(input, 0)``; its derivative at 0 is 0.",
     numpy={},
+    flat=True,
     input=lambda g, out: only(np.logical_not(np.less_equal(plain(out), 0)), g),
     kinks=[S(V(EDGES))],
 )
@@ -128,6 +129,7 @@ abs: Operation = elementwise(
     dunder="abs",
     holomorphic=False,
     numpy={np.absolute: lambda x: abs(x), np.fabs: lambda x: abs(x)},
+    flat=True,
     input=_abs_rule,
     kinks=[S(V(EDGES)), S(V([0j, 1 + 1j], "complex128"))],
 )
@@ -144,6 +146,7 @@ copysign: Operation = elementwise(
     "``|input|`` with the sign of `other`; at 0 and by `other` the derivative is 0.",
     floats=True,
     numpy={np.copysign: lambda x1, x2: copysign(x1, x2)},
+    flat=True,
     input=_copysign_rule,
     other=lambda g: np.zeros_like(g),
     samples=lambda: [*pairs("real", None, 2, -0.5), S(A(3), -1)],

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...table.entry import composite, elementwise, front
 from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain
-from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, Differs, S, V, pairs
+from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, S, V, pairs
 from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 
@@ -98,9 +98,7 @@ def _power(input: Any, other: Any) -> Any:
         return np.power(input, other) if other.ndim else _raised(input, other.item())
     if not np.any(np.less(other, 0)):
         return np.power(input, other)
-    if not other.ndim:
-        raise RuntimeError(_NEGATIVE)
-    # torch refuses a single negative exponent, but not one among several: its result is truncated to 0, or 1 or -1
+    # torch refuses a negative number, but no negative exponent in a tensor: its result is truncated to 0, or 1 or -1
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)
     return np.where(np.less(other, 0), whole, np.power(input, np.maximum(other, 0)))
 
@@ -161,14 +159,6 @@ _pow = elementwise(
         *(S(n, V(EDGES)) for n in (0.0, 1.0, 2.0, np.inf)),
     ],
     refused=[*NO_PAIR, S(V([1, 2], "int64"), -1)],
-    differs=[
-        Differs(
-            "a 0-d exponent is treated as the number it holds, which torch refuses if it is negative",
-            "values",
-            "int64",
-            "[] small",
-        )
-    ],
 )
 
 

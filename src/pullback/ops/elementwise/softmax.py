@@ -130,6 +130,7 @@ SHRINKS = [S(A(2, 3), 1.1), S(A(2, 3), lambd=0)]
     method=True,
     inplace=False,
     rounds=True,
+    flat=True,
     input=outside,
     samples=lambda: on_one(*SHRINKS),
     kinks=CORNERS,
@@ -150,6 +151,7 @@ def leak(g: Any, input: Any, weight: Any) -> Any:
     name="_prelu",
     home="nn.functional",
     node="PreluKernelBackward0",
+    flat=True,
     input=leak,
     weight=lambda g, input: np.multiply(g, only(np.logical_not(np.greater(plain(input), 0)), input)),
 )

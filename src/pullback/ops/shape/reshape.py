@@ -511,6 +511,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 @linear(
     contiguous=False,
+    narrow="itself",
     input=lambda g: g,
     batch=_cloned_batch,
     symbolic=lambda out, input, **layout: input,
@@ -520,7 +521,16 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 )
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
-    return np.array(input) if memory_format is None else laid_out(input, order_of(memory_format))
+    return _own_copy(input) if memory_format is None else laid_out(input, order_of(memory_format))
+
+
+def _own_copy(input: Any) -> Any:
+    """A copy. Axes along which elements repeat keep their place among the others, which `np.array` puts last."""
+    if not isinstance(input, np.ndarray) or 0 not in input.strides or input.dtype.kind not in "fciubV":
+        return np.array(input)
+    kind = input.dtype
+    numbers = input if kind.kind == "c" else input.view(f"u{kind.itemsize}")
+    return np.asarray(np.positive(numbers)).view(kind)
 
 
 @linear(

@@ -59,6 +59,14 @@ def _deviation(name: str, input: Tensor, target: Tensor, kinds: str = "f", alike
     return input - target
 
 
+def _of_one_rank(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a loss as `_deviation` compares them if they are alike: both count in the result's dtype."""
+    first, second = given.get("input"), given.get("target")
+    if isinstance(first, Tensor) and isinstance(second, Tensor) and first._data.ndim != second._data.ndim:
+        given |= {k: t if t._data.ndim else t.reshape(1) for k, t in (("input", first), ("target", second))}
+    return given
+
+
 def _weighted(name: str, values: Tensor, weight: Tensor | None, like: Tensor, reduction: str) -> Tensor:
     """As `reduced`, with a weight for each value; the weights must have the shape of the input."""
     if weight is None:
@@ -81,6 +89,7 @@ _NO_WEIGHTS = [*NO_LOSS, S(A(2), A(3)), S(A(2), A(2), weight=A(3))]
 
 @composite(
     home="nn.functional",
+    narrow=_of_one_rank,
     samples=lambda: both(S(A(2, 3), A(2, 3), None, False), *_WEIGHTS),
     kinks=lambda: [S(V([1.0, inf]), V([1.0, 2.0]))],
     refused=_NO_WEIGHTS,
@@ -109,6 +118,7 @@ def mse_loss(
 
 @composite(
     home="nn.functional",
+    narrow=_of_one_rank,
     samples=lambda: both(*_WEIGHTS),
     kinks=lambda: [S(V([1.0, inf, 0.0, nan]), V([1.0, 2.0, 0.0, 1.0]))],
     refused=_NO_WEIGHTS,
@@ -169,6 +179,7 @@ def huber_loss(
 
 @composite(
     home="nn.functional",
+    narrow=_of_one_rank,
     samples=lambda: both(S(A(2, 3), A(2, 3), beta=0.5), S(A(2, 3), A(2, 3), beta=0, reduction="sum")),
     kinks=lambda: [S(V([1.0, inf, 0.0, -1.0, -inf]), V([0.0] * 5), reduction="none")],
     refused=lambda: [*NO_LOSS, S(A(2), A(3)), S(A(2), A(2), beta=-1.0), S(A(2), A(2), beta="x")],

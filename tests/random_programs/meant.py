@@ -1,0 +1,162 @@
+"""What the smallest program shows that differs on purpose, or where PyTorch is at fault: each with its reason.
+
+`deliberate.py` leaves a step out beforehand; here a difference is looked at once it has been cut down. Each reason says
+what must differ and in which operations, so that nothing else passes for it. `docs/differences.md` states them, and
+tests hold our answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.random_programs.deliberate import writes
+from tests.random_programs.steps import Program, forms_of
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A difference as the smallest program shows it: what is not the same, what it is in both runs, and the program."""
+
+    what: str
+    answers: str
+    program: Program
+
+    def does(self, *words: str) -> bool:
+        """Whether a step of the program has one of these words."""
+        return any(word in form for form in forms_of(self.program) for word in words)
+
+    @property
+    def ours(self) -> str:
+        """What it is in pullback, as text."""
+        return self.answers.partition("  |  ")[0]
+
+    @property
+    def theirs(self) -> str:
+        """What it is in PyTorch, as text."""
+        return self.answers.partition("  |  ")[2]
+
+    @property
+    def transforms(self) -> bool:
+        """Whether a function of the program is transformed."""
+        return self.does("lib.func.", "forward_mode", "autograd.functional")
+
+    @property
+    def forward(self) -> bool:
+        """Whether forward mode takes part."""
+        return self.does("jvp", "jacfwd", "forward_mode", "hessian", "linearize")
+
+    def inside(self, *words: str) -> bool:
+        """Whether a function does one of these."""
+        return any(
+            word in form for step in self.program if step.is_function for form in forms_of(step.body) for word in words
+        )
+
+    def only_torch_refuses(self, words: str) -> bool:
+        """Whether torch alone refuses a step, with a message like this."""
+        return not self.ours.startswith("raises") and re.search(words, self.theirs) is not None
+
+    def only_pullback_refuses(self, words: str) -> bool:
+        """Whether pullback alone refuses a step, with a message like this."""
+        return not self.theirs.startswith("raises") and re.search(words, self.ours) is not None
+
+
+Reason = Callable[[Shown], bool]
+
+REASONS: dict[str, Reason] = {
+    "`linearize` calls the function once: torch calls it twice, with all that it writes": lambda d: (
+        d.does("linearize(") and any(writes(form) for form in forms_of(d.program)) and not d.what.startswith("refused")
+    ),
+    "a leaf that requires grad only after it was used: the derivatives of what used it do not reach it": lambda d: (
+        d.does("{0}.requires_grad_()") and d.what.startswith("gradients of") and "raises" not in d.answers
+    ),
+    "of two reasons to refuse a call of `linearize`, the dtype comes first": lambda d: (
+        d.does("linearize(") and "Expected primal to be floating" in d.ours and d.theirs.startswith("raises")
+    ),
+    "what `linearize` gives is a constant: torch's requires grad, but its gradient goes nowhere": lambda d: (
+        d.does("linearize(") and d.what.startswith("requires_grad of") and d.ours == "False"
+    ),
+    "within transforms, a part of several may be written to, and keeps its history": lambda d: (
+        d.transforms
+        and d.only_torch_refuses("output of a function that ret")
+        and d.does("chunk", "split", "unbind", "hsplit")
+    ),
+    "a view gets its new place in the graph at once: torch may refuse to write to it until then": lambda d: (
+        d.only_torch_refuses("a leaf Variable that requires grad is being used")
+    ),
+    "a result of mixed layouts, or of a transform, may have another layout": lambda d: (
+        (d.does(".view(") and d.what.startswith("refused: ") and d.only_torch_refuses("view size is not compatible"))
+        or (
+            d.what.startswith(("view of", "values of"))
+            and d.transforms
+            and d.does(".contiguous(", ".flatten(", ".reshape(", ".ravel(")
+        )
+    ),
+    "results of `einsum` and `repeat_interleave` are no views of computed memory": lambda d: (
+        d.does("einsum(", "repeat_interleave(")
+        and (d.only_torch_refuses("Can't detach views") or (d.does(".register_hook(") and d.what.startswith("grad")))
+    ),
+    "a second `jvp` of a Function is that of its jvp: torch's is zero": lambda d: (
+        d.inside("F.Modern", "F.Scaled")
+        and d.does("jacfwd(lib.func.jacfwd", "jvp(lib", "hessian", "linearize")
+        and d.what.startswith(("requires_grad of", "values of", "gradients of"))
+    ),
+    "a tensor written over itself counts as written to": lambda d: (
+        d.what.startswith("writes to ") and d.does("{0}[..., 0] = {1}", "{0}[0] = {1}", "{0}[...] = {1}")
+    ),
+    "a write by a mask within transforms counts, even if it changes nothing": lambda d: (
+        d.what.startswith("writes to ") and d.transforms and d.does("] = 1.0", "masked_fill_")
+    ),
+    "the tangent of a 0-d tensor times 1j has the dtype of the result": lambda d: (
+        d.does("1j") and d.forward and "[complex64" in d.ours and "[complex128" in d.theirs
+    ),
+    "a tensor multiplied by itself in place: in forward mode torch multiplies by the values already written": (
+        lambda d: (
+            d.what.startswith(("values of", "gradients of")) and d.forward and d.inside("addcmul_(", "*= {", "mul_({")
+        )
+    ),
+    "in forward mode torch's result shares its tangent with an argument that is then written to": lambda d: (
+        d.what.startswith("values of")
+        and d.forward
+        and d.inside("% 1.5")
+        and any(writes(form) for form in forms_of(d.program))
+    ),
+    "the Jacobian of windows that share elements: torch mixes up their tangents": lambda d: (
+        d.what.startswith(("values of", "gradients of")) and d.forward and d.does("unfold(")
+    ),
+    "within transforms, `as_strided` sees a tensor as if it were contiguous": lambda d: (
+        d.what.startswith(("values of", "gradients of")) and d.transforms and d.inside("as_strided(")
+    ),
+    "the gradients of `layer_norm` cancel: in low precision, rounding is all that is left": lambda d: (
+        d.does("layer_norm(") and d.what.startswith("gradients of") and "float64, [" not in d.answers
+    ),
+    "of two reasons to refuse a Function in forward mode, the missing jvp comes first": lambda d: (
+        "you must implement the jvp" in d.ours and d.theirs.startswith("raises") and d.forward
+    ),
+    "under `vmap`, dtypes are promoted as for one element: torch counts the axis of the batch": lambda d: (
+        d.does("vmap(") and d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs)
+    ),
+    "a write to memory that repeats elements is refused under `vmap` as well": lambda d: (
+        d.does("vmap(") and d.only_pullback_refuses("more than one element of the written-to tensor")
+    ),
+    "rules of transforms save other values than torch's: what is written to in between may be refused": lambda d: (
+        d.transforms and d.only_pullback_refuses("modified by an inplace operation|has been detached in-place")
+    ),
+}
+
+
+def _dtype(answer: str) -> str:
+    return answer.partition(",")[0]
+
+
+def reason_of(what: str, answers: str, program: Program) -> str:
+    """Why a difference is meant; "" if it is not."""
+    shown = Shown(what, answers, program)
+    return next((reason for reason, explains in REASONS.items() if explains(shown)), "")
+
+
+def said(counts: dict[str, int]) -> str:
+    """How often each reason was met, for the end of a run."""
+    lines = [f"  {n:5} x {reason}" for reason, n in sorted(counts.items(), key=lambda pair: -pair[1])]
+    return "\n".join([f"differences that are meant, in the smallest programs: {sum(counts.values())}", *lines])
