@@ -349,7 +349,7 @@ errors.doors(globals(), "backward grad")
 # All that the heart adds to the class.
 extend(
     {
-        "backward": errors.door(_backward, "backward", method=True),
+        "backward": _backward,  # whose door is that of `backward`
         "register_hook": errors.door(_register_hook, "register_hook", method=True),
         "register_post_accumulate_grad_hook": errors.door(
             _register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", method=True

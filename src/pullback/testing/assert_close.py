@@ -82,11 +82,13 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         missing = "rtol" if rtol is None else "atol"
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
+        said = f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+        raise errors.final(ValueError(said))
     rules = Rules(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     problem = _difference(actual, expected, rules, "")
     if problem:
-        raise AssertionError(msg if isinstance(msg, str) else problem if msg is None else msg(problem))
+        said = msg if isinstance(msg, str) else problem if msg is None else msg(problem)
+        raise errors.final(AssertionError(said))  # in torch's words
 
 
 def _difference(actual: Any, expected: Any, rules: Rules, path: str) -> str:
@@ -112,8 +114,10 @@ def _difference(actual: Any, expected: Any, rules: Rules, path: str) -> str:
     same = type(actual) is type(expected) or rules.allow_subclasses
     if isinstance(actual, arrays) and isinstance(expected, arrays) and related and same:
         return _at(path, _of_tensors(_tensor(actual), _tensor(expected), rules))
-    raise TypeError(
-        _at(path, f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+    raise errors.final(
+        TypeError(
+            _at(path, f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+        )
     )
 
 
