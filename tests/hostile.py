@@ -1,7 +1,8 @@
 """Hostile calls of every public function: what a user may pass by mistake, each in turn instead of a good argument.
 
-A call is refused as documented if it raises one of `DOCUMENTED`, with a message that names the function. It may also
-be right: many of these values are good arguments of some functions. Anything else is listed by `complaint`.
+A call is refused as documented if it raises one of `DOCUMENTED`, with a message, or a note below it, that names the
+function. It may also be right: many of these values are good arguments of some functions. Anything else is listed by
+`complaint`.
 """
 
 from __future__ import annotations
@@ -167,6 +168,11 @@ def outcome(lib: ModuleType, fn: Callable[..., Any], case: Case) -> Any:
             signal.signal(signal.SIGALRM, before)
 
 
+def said(error: BaseException) -> str:
+    """What a traceback ends with: the message of an error and its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
 def complaint(case: Case, found: Any) -> str:
     """What is wrong with the outcome of a call, or "" ."""
     if not isinstance(found, BaseException):
@@ -174,8 +180,8 @@ def complaint(case: Case, found: Any) -> str:
     last = case.name.rpartition(".")[2]
     if not isinstance(found, DOCUMENTED):
         return f"{type(found).__name__}: {str(found)[:100]}"
-    if last.strip("_") not in str(found):
-        return f"no name in {type(found).__name__}: {str(found)[:100]}"
+    if last.strip("_") not in said(found):
+        return f"no name in {type(found).__name__}: {said(found)[:100]}"
     return ""
 
 

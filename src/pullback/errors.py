@@ -154,13 +154,13 @@ _NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
 
 
-def rename(name: str, error: Exception, given: Iterable[Any] = (), *, inner: bool = False) -> None:
+def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool = False) -> None:
     """Write the name of a public function into an error that arose in a call of it; raise another one where the error
     is of a type that is not documented.
 
     It costs a call that succeeds nothing, because it is called in an ``except``. An error of the user's own code, which
-    the call reached through a hook or a subclass, stays as it is. given: the arguments. inner: keep the name of
-    a function that the message begins with.
+    the call reached through a hook or a subclass, stays as it is. given: the arguments. keep: a message that a
+    ``raise`` of ours gave is PyTorch's and stays as it is; the name stands in a note below it.
     """
     kind = type(error)
     if vars(error).get("final") or (kind not in _KEPT and kind.__module__.startswith("pullback")):
@@ -170,11 +170,15 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, inner: boo
     short, text = name.rpartition(".")[2].strip("_"), str(error)
     if kind in _KEPT or (isinstance(error, (KeyError, AttributeError)) and _stated(error)):
         text = str(*error.args[:1])  # a KeyError puts it in quotes
-        named = re.search(rf"\b_*{re.escape(short)}_*\b", text)
+        whole = "\n".join([text, *getattr(error, "__notes__", ())])
+        named = re.search(rf"\b_*{re.escape(short)}_*\b", whole)
         if not named and text and not name.rpartition(".")[2].startswith("_"):  # what no user calls has no name
-            error.args = (f"{name}(): {text if inner or not _PREFIX.match(text) else _PREFIX.sub('', text, count=1)}",)
-            if _OF_ARGUMENTS.match(text) and not inner:
+            if keep and _stated(error):
+                error.add_note(f"  In {name}().")
+            elif _OF_ARGUMENTS.match(text):
                 error.args = (_OF_ARGUMENTS.sub(f"{name}() ", text, count=1),)
+            else:
+                error.args = (f"{name}(): {_PREFIX.sub('', text, count=1) if _PREFIX.match(text) else text}",)
         if text:
             return
     found = _of_another_type(name, error, text, ", ".join(describe(a) for a in given))
@@ -199,7 +203,7 @@ def door(function: F, name: str = "", method: bool = False) -> F:
             try:
                 return (yield from body(*args, **kwargs))
             except Exception as error:
-                rename(name, error, (*args[method:], *kwargs.values()))
+                rename(name, error, (*args[method:], *kwargs.values()), keep=True)
                 raise
 
         return cast(F, begin if inside is None else contextmanager(begin))
@@ -209,7 +213,7 @@ def door(function: F, name: str = "", method: bool = False) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            rename(name, error, (*args[method:], *kwargs.values()))
+            rename(name, error, (*args[method:], *kwargs.values()), keep=True)
             raise
 
     return cast(F, call)
@@ -238,7 +242,8 @@ def named_constructor(cls: type) -> None:
         try:
             return construct(self, *args, **kwargs)
         except Exception as error:
-            rename((self if isinstance(self, type) else type(self)).__name__, error, (*args, *kwargs.values()))
+            kind = self if isinstance(self, type) else type(self)
+            rename(kind.__name__, error, (*args, *kwargs.values()), keep=True)
             raise
 
     setattr(cls, place, staticmethod(begin) if place == "__new__" else begin)

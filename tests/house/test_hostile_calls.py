@@ -22,14 +22,15 @@ from pullback.compat.paths import PUBLIC
 from pullback.optim import lr_scheduler
 from pullback.table.entry import NAMES
 from tests import public_calls
-from tests.hostile import VALUES, Case, cases, complaint, limited, outcome
+from tests.hostile import VALUES, Case, cases, complaint, limited, outcome, said
 from tests.nn import test_nn_layers as layers
 from tests.public_calls import Call, calls, used
 
-ALSO: dict[str, type[Exception]] = {
+ALSO: dict[str, Any] = {
     **dict.fromkeys(("get_submodule", "get_parameter", "get_buffer", "functional_call"), AttributeError),
     **dict.fromkeys(("register_parameter", "register_buffer", "add_module", "register_module"), KeyError),
-    **dict.fromkeys(("add_param_group", "load_state_dict", "pop"), KeyError),
+    **dict.fromkeys(("add_param_group", "load_state_dict"), KeyError),
+    "pop": (KeyError, AttributeError),
     **dict.fromkeys((n for n in dir(lr_scheduler) if n.endswith(("LR", "WarmRestarts"))), KeyError),
     **dict.fromkeys(("SWALR",), KeyError),
     **dict.fromkeys(("load", "save"), OSError),
@@ -139,10 +140,10 @@ def wrong(subject: Subject, case: Case) -> str:
     error = found(subject, case)
     name = subject.names[0]
     also = ALSO.get(name)
-    if also and isinstance(error, also) and (name in str(error) or name in ("load", "save", "pop")):
+    if also and isinstance(error, also) and (name in said(error) or name in ("load", "save", "pop")):
         return ""
-    said = [complaint(case._replace(name=name), error) for name in subject.names]
-    return "" if "" in said else said[0]
+    complaints = [complaint(case._replace(name=name), error) for name in subject.names]
+    return "" if "" in complaints else complaints[0]
 
 
 def hostile(subject: Subject) -> Iterator[Case]:

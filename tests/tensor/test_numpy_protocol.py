@@ -521,3 +521,10 @@ def test_numpy_code_on_tensors() -> None:
     ours.backward()
     np.testing.assert_allclose(by_numpy.detach().numpy(), ours.detach().numpy(), rtol=1e-12)
     np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("compare", [np.isclose, np.allclose])
+def test_a_tolerance_may_be_a_tensor(compare: Any) -> None:
+    t = pullback.tensor([1.0, 2.0], requires_grad=True)
+    assert np.all(np.asarray(compare(t, t + 0.5, atol=pullback.tensor(1.0))))
+    assert not np.any(np.asarray(compare(t, t + 0.5, atol=pullback.tensor(0.1), rtol=0.0)))

@@ -345,16 +345,20 @@ def _set_grad_dtype(self: Tensor, value: Any) -> None:
 
 
 errors.doors(globals(), "backward grad")
+_backward = errors.door(_backward, "backward", method=True)
+_register_hook = errors.door(_register_hook, "register_hook", method=True)
+_register_post_accumulate_grad_hook = errors.door(
+    _register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", method=True
+)
+_retain_grad = errors.door(_retain_grad, "retain_grad", method=True)
 
 # All that the heart adds to the class.
 extend(
     {
-        "backward": _backward,  # whose door is that of `backward`
-        "register_hook": errors.door(_register_hook, "register_hook", method=True),
-        "register_post_accumulate_grad_hook": errors.door(
-            _register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", method=True
-        ),
-        "retain_grad": errors.door(_retain_grad, "retain_grad", method=True),
+        "backward": _backward,
+        "register_hook": _register_hook,
+        "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+        "retain_grad": _retain_grad,
         "grad_dtype": property(_grad_dtype, _set_grad_dtype),
         "_backward_hooks": property(_backward_hooks),
     }

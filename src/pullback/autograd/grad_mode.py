@@ -126,7 +126,7 @@ class Mode:
         try:
             cls.__init__ = self(cls.__init__)
         except Exception as error:  # a class of Python's own
-            errors.rename(type(self).__name__, error, (cls,))
+            errors.rename(type(self).__name__, error, (cls,), keep=True)
             raise
         return cls
 

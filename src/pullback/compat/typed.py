@@ -63,7 +63,7 @@ class tensortype:  # noqa: N801 - torch's name
         try:
             return self._made(*data, **place)
         except Exception as error:
-            errors.rename(self.__name__, error, data)
+            errors.rename(self.__name__, error, data, keep=True)
             raise
 
     def _made(self, *data: Any, device: Any = None) -> Tensor:

@@ -245,7 +245,7 @@ class HookedCall:
             return self.forward(*args, **kwargs)
         except Exception as error:
             if not errors.named(error):
-                errors.rename(type(self).__name__, error, (*args, *kwargs.values()))
+                errors.rename(type(self).__name__, error, (*args, *kwargs.values()), keep=True)
             raise
 
     def _call_hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

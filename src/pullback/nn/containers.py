@@ -422,8 +422,6 @@ class ParameterDict(Module):
 
     def pop(self, key: str) -> Any:
         """Take a value out, and return it."""
-        if key not in self:
-            raise errors.final(KeyError(key))
         value = self[key]
         del self[key]
         return value

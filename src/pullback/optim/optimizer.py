@@ -459,7 +459,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             self._stepped = self._stepped is not None or None
             return within(self, {"_stepping": True}, _between_hooks, step, self, args, kwargs)
         except Exception as error:
-            errors.rename(f"{type(self).__name__}.step", error, (*args, *kwargs.values()))
+            errors.rename(f"{type(self).__name__}.step", error, (*args, *kwargs.values()), keep=True)
             raise
 
     return errors.called(run, run.__name__)

@@ -178,7 +178,7 @@ def restoring(name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
                 for level in reversed(modes.levels[len(levels) :]):
                     level.__exit__()
                 if name and isinstance(error, Exception):
-                    errors.rename(name, error, (*args, *kwargs.values()), inner=True)
+                    errors.rename(name, error, (*args, *kwargs.values()), keep=True)
                 raise
 
         return restored

@@ -363,7 +363,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     try:
         return bool(overriding(relevant_args, own=False))
     except Exception as error:
-        errors.rename("has_torch_function", error, (relevant_args,))
+        errors.rename("has_torch_function", error, (relevant_args,), keep=True)
         raise
 
 

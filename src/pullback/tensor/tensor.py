@@ -102,7 +102,7 @@ class Tensor(Methods):
         try:
             return self._data.shape[own_axis(dim, self._data.ndim)]
         except Exception as error:
-            errors.rename("size", error, (dim,))
+            errors.rename("size", error, (dim,), keep=True)
             raise
 
     @property
@@ -160,7 +160,7 @@ class Tensor(Methods):
         try:
             return found if dim is None else found[own_axis(dim, len(found))]
         except Exception as error:
-            errors.rename("stride", error, (dim,))
+            errors.rename("stride", error, (dim,), keep=True)
             raise
 
     def is_contiguous(self, memory_format: Any = None) -> bool:

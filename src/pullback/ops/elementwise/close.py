@@ -173,11 +173,16 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+def _values(value: Any) -> Any:
+    return value._data if isinstance(value, Tensor) else value
+
+
 def _plainly(function: Any) -> Any:
     """A NumPy comparison of the values alone, also for tensors that require grad."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*(a._data if isinstance(a, Tensor) else a for a in args), **kwargs)
+        named = {name: _values(a) for name, a in kwargs.items()}
+        return function(*map(_values, args), **named)
 
     return call
 

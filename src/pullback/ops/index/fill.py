@@ -52,7 +52,7 @@ def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     try:
         write(self, _ALL, src)
     except Exception as error:
-        errors.rename("copy_", error, (src,))
+        errors.rename("copy_", error, (src,), keep=True)
         raise
     return self
 

@@ -246,7 +246,7 @@ def _conversion(name: str, dtype: dtypes.dtype) -> None:
         try:
             return converted(self, dtype.numpy, False, memory_format)
         except Exception as error:
-            errors.rename(name, error, (memory_format,))
+            errors.rename(name, error, (memory_format,), keep=True)
             raise
 
     errors.called(convert, f"Tensor.{name}")
