@@ -55,19 +55,6 @@ def of_call(call: Call) -> Subject:
     """Errors of a layer that is called name the layer, or one of our functions that it calls."""
     layer = isinstance(call.base(pullback)[0][0], pullback.nn.Module)
     names = (call.name.rpartition(".")[2], *(("forward", *FUNCTIONS) if layer else ()))
-    if names[0] == "assert_close":  # its answer, in torch's words
-        names += (
-            "are not close",
-            "not equal",
-            "do not match",
-            "None mismatch",
-            "sequences",
-            "mappings",
-            "'rtol'",
-            "comparison",
-        )
-    if names[0] == "load_state_dict":  # in torch's words, which programs compare
-        names += ("in loading state_dict for", "Expected state_dict to be")
     return Subject(names, len(call.args), call.parameters(pullback), call.base)
 
 

@@ -345,7 +345,6 @@ def _set_grad_dtype(self: Tensor, value: Any) -> None:
 
 
 errors.doors(globals(), "backward grad")
-_backward = errors.door(_backward, "backward", method=True)
 _register_hook = errors.door(_register_hook, "register_hook", method=True)
 _register_post_accumulate_grad_hook = errors.door(
     _register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", method=True

@@ -138,7 +138,7 @@ class Stateful:
                 `_load_from_state_dict` changed it.
         """
         if not isinstance(state_dict, Mapping):
-            raise errors.final(TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}."))
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         keys = _IncompatibleKeys([], [])
         problems: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
@@ -166,8 +166,7 @@ class Stateful:
                     problems.insert(0, f"{what} key(s) in state_dict: {listed}. ")
         if problems:
             lines = "\n\t".join(problems)
-            said = f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}"
-            raise errors.final(RuntimeError(said))  # in torch's words, which programs compare
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
         return keys
 
     def _load_from_state_dict(

@@ -82,13 +82,11 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         missing = "rtol" if rtol is None else "atol"
-        said = f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
-        raise errors.final(ValueError(said))
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
     rules = Rules(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     problem = _difference(actual, expected, rules, "")
     if problem:
-        said = msg if isinstance(msg, str) else problem if msg is None else msg(problem)
-        raise errors.final(AssertionError(said))  # in torch's words
+        raise AssertionError(msg if isinstance(msg, str) else problem if msg is None else msg(problem))
 
 
 def _difference(actual: Any, expected: Any, rules: Rules, path: str) -> str:
@@ -114,10 +112,8 @@ def _difference(actual: Any, expected: Any, rules: Rules, path: str) -> str:
     same = type(actual) is type(expected) or rules.allow_subclasses
     if isinstance(actual, arrays) and isinstance(expected, arrays) and related and same:
         return _at(path, _of_tensors(_tensor(actual), _tensor(expected), rules))
-    raise errors.final(
-        TypeError(
-            _at(path, f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
-        )
+    raise TypeError(
+        _at(path, f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
     )
 
 
