@@ -121,7 +121,7 @@ def _leaf(t: Tensor) -> Tensor:
     """A tensor of zeros like this one, by which one may differentiate."""
     made: Any = np.zeros_like(to_current(t).detach())
     made.requires_grad_()
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _gradients(
