@@ -168,7 +168,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
     if not _raised_here(error):
         return
     short, text = name.rpartition(".")[2].strip("_"), str(error)
-    if kind in _KEPT or (isinstance(error, (KeyError, AttributeError)) and _stated(error)):
+    if kind in _KEPT or (keep and isinstance(error, (KeyError, AttributeError)) and _stated(error)):
         text = str(*error.args[:1])  # a KeyError puts it in quotes
         whole = "\n".join([text, *getattr(error, "__notes__", ())])
         named = re.search(rf"\b_*{re.escape(short)}_*\b", whole)

@@ -78,7 +78,6 @@ def test_an_error_of_the_users_own_code_stays_as_it_is() -> None:
     [
         (lambda: {}["U"], TypeError, r"fun\(\): an argument is not of a type that it takes\.\n.*: str 'a'\."),
         (lambda: len.__shape__, TypeError, r"fun\(\): an argument is not"),  # type: ignore[attr-defined]
-        (KeyError("of a name"), KeyError, r"fun\(\): of a name"),
         (AssertionError(), TypeError, r"fun\(\): an argument"),
         (OverflowError("too large"), RuntimeError, r"fun\(\): Overflow when unpacking .*: too large"),
         (MemoryError(), RuntimeError, r"fun\(\): can't allocate memory"),
