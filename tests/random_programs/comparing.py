@@ -100,7 +100,7 @@ def _constant_here(ours: Refusal | None, theirs: Refusal | None, machine: Machin
 
 
 def _other_node(step: Step, ours: Machine, theirs: Machine) -> bool:
-    """Whether a tensor is the output of another node here: docs/differences.md says of which operations."""
+    """Whether a tensor is the output of another node here: docs/differences.md lists the operations."""
     names = [attempt(lambda m=m: m.names[step.names[0]].grad_fn.name().rstrip("0123456789")) for m in (ours, theirs)]
     return bool(names[0] != names[1])
 

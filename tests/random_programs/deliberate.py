@@ -110,7 +110,7 @@ _NAN_APART = ("norm(", "std(", "sgn(", "hypot(", "abs(", "logaddexp")
 
 
 def zero_apart(ours: Any, theirs: Any, meant: Callable[[Any, Any], bool], program: Program) -> bool:
-    """Whether gradients differ in what is None and what is zero, or in NaN where there is no derivative."""
+    """Whether gradients differ only in None for zero, or in NaN where there is no derivative."""
     if meant(ours, theirs):
         return True
     if not (isinstance(ours, list) and isinstance(theirs, list)):

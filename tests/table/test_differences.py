@@ -135,7 +135,6 @@ ANSWERS: list[tuple[str, str, str, Right]] = [
     ("sub", "values", "", defined(_difference)),
     ("rsub", "values", "", defined(functools.partial(_difference, turned=True))),
     # errors of ours
-    ("pow", "values", "*", refused(RuntimeError, "Integers to negative integer powers are not allowed")),
     ("addmm addmv addbmm baddbmm", "values", "0.5", FRACTION),
     ("nn.functional.soft_margin_loss", "values", "", refused(NotImplementedError, "expected a floating point tensor")),
     (

@@ -10,6 +10,7 @@ import numpy as np
 from .. import errors
 from ..tensor.modes import ending
 from ..tensor.tensor import Tensor
+from .forward import linearize  # noqa: F401 - pickles of earlier versions name it here
 
 
 def functional_call(

@@ -117,8 +117,9 @@ class Jvp(Level):
         super()._close()
         for ref in self._taken:
             t = ref()
-            if t is not None and isinstance(t._data, Dual):
-                held = t._data.primal
+            data = getattr(t, "_data", None)  # also None where the making of a tensor was interrupted
+            if t is not None and isinstance(data, Dual):
+                held = data.primal
                 t.__class__, t._data = type(held), held._data
                 # Values written to it may be tracked at a level below. One whose making was interrupted says nothing.
                 if not getattr(t, "_requires_grad", True):

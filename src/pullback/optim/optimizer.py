@@ -15,11 +15,10 @@ from numbers import Number
 from typing import Any, ClassVar
 
 from .. import errors
-from ..autograd.grad_mode import enable_grad
 from ..autograd.hooks import RemovableHandle
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseTensor
-from ..tensor.modes import within
+from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor, wrap
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -250,8 +249,8 @@ class Optimizer:
         """The result of `closure`; a gradient whose shape is not its parameter's is refused before any is used."""
         loss = None
         if closure is not None:
-            with enable_grad():
-                loss = closure()
+            modes = thread.modes
+            loss = within(modes, {"grad_enabled": not modes.inference, "grad_asked": True}, closure)
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None and p._grad._data.shape != p._data.shape:
