@@ -51,6 +51,7 @@ NAMES = """
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.torch
 def test_a_function_has_the_parameters_of_torch(torch: ModuleType, name: str) -> None:
     ours = getattr(F, name)
     try:

@@ -364,6 +364,7 @@ def test_slopes_on_a_branch_cut_are_those_of_the_side_of_the_value(name: str, at
     assert slope(at) == pytest.approx(slope(at + step), rel=1e-6)
 
 
+@pytest.mark.torch
 def test_mish_of_half_precision_is_finite(torch: ModuleType) -> None:
     values = [-10.0, -1.0, 5.0, 6.0, 20.0, 6e4, math.inf]
     found, expected = (
@@ -380,6 +381,7 @@ def test_functions_that_vanish_far_out_do() -> None:
 
 
 @pytest.mark.parametrize("of", ["x - x", "-x"])
+@pytest.mark.torch
 def test_what_bools_do_not_have_is_said_as_torch_says_it(torch: ModuleType, of: str) -> None:
     said = []
     for lib in (pullback, torch):
@@ -402,6 +404,7 @@ def test_log_ndtr_has_every_derivative_far_out() -> None:
 
 
 @pytest.mark.parametrize("degree", [math.nan, math.inf, -math.inf])
+@pytest.mark.torch
 def test_a_polynomial_of_no_degree_is_zero(torch: ModuleType, degree: float) -> None:
     for lib in (pullback, torch):
         assert lib.special.legendre_polynomial_p(lib.tensor([0.5, 2.0]), degree).tolist() == [0.0, 0.0]

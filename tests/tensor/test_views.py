@@ -619,6 +619,7 @@ def test_a_view_that_was_saved_and_lost_its_place_is_told_to_have_been_written_t
 
 
 @pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+@pytest.mark.torch
 def test_the_refusal_of_a_write_to_a_view_of_a_view_says_where_the_first_was_made(torch: ModuleType, mode: str) -> None:
     for lib in (pullback, torch):
         x = lib.zeros(2)
@@ -630,6 +631,7 @@ def test_the_refusal_of_a_write_to_a_view_of_a_view_says_where_the_first_was_mad
             z /= 2
 
 
+@pytest.mark.torch
 def test_a_tensor_that_as_strided_leaves_no_elements_stays_a_view(torch: ModuleType) -> None:
     for lib in (pullback, torch):
         base = lib.ones(2, 3, requires_grad=True).clone()
