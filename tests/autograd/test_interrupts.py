@@ -171,7 +171,7 @@ def _alarms() -> Iterator[None]:
 @pytest.mark.usefixtures("_alarms")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that send signals")
 @pytest.mark.parametrize("name", ["backward_with_hooks", "functions_of_the_users_own", "gradients_of_gradients"])
-def test_real_interrupts_leave_the_modes(name: str) -> None:
+def test_real_interrupts_leave_the_modes(name: str, untraced: None) -> None:
     """100 signals: each comes somewhere in the program, or after it."""
     work = PROGRAMS[name]
     expected, initial = plain(work()), state()
