@@ -206,7 +206,7 @@ def door(function: F, name: str = "", method: bool = False) -> F:
                 rename(name, error, (*args[method:], *kwargs.values()), keep=True)
                 raise
 
-        return cast(F, begin if inside is None else contextmanager(begin))
+        return cast(F, called(begin, name) if inside is None else contextmanager(begin))
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -216,7 +216,7 @@ def door(function: F, name: str = "", method: bool = False) -> F:
             rename(name, error, (*args[method:], *kwargs.values()), keep=True)
             raise
 
-    return cast(F, call)
+    return cast(F, called(call, name))
 
 
 def doors(home: dict[str, Any] | type, names: str) -> None:
@@ -246,6 +246,7 @@ def named_constructor(cls: type) -> None:
             rename(kind.__name__, error, (*args, *kwargs.values()), keep=True)
             raise
 
+    called(begin, cls.__name__)
     setattr(cls, place, staticmethod(begin) if place == "__new__" else begin)
 
 

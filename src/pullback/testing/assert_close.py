@@ -77,6 +77,7 @@ def assert_close(
     Mismatched elements: 1 / 2 (50.0%)
     Greatest absolute difference: 0.5 at index (1,) (up to 1e-05 allowed)
     Greatest relative difference: 0.20000000298023224 at index (1,) (up to 1.3e-06 allowed)
+      In assert_close().
 
     See https://docs.pytorch.org/docs/stable/testing.html.
     """

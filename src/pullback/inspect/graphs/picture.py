@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ... import errors
+from ...diagnose.places import user_frames
 from ...nn import Module
 from ...tensor.tensor import Tensor
 from . import names as naming
@@ -73,7 +73,7 @@ def graph(
                 do="compute it, outside no_grad(), from tensors with requires_grad=True",
             )
         )
-    known = naming.of_frame(sys._getframe(1)) if names is None else naming.given(names)
+    known = naming.of_frame(next(user_frames(), None)) if names is None else naming.given(names)
     description = collect(loss, known)
     rules: dict[str, Rule] = {}
     for node, info in zip(description.live[1:], description.nodes[1:], strict=True):
