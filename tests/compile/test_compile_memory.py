@@ -287,3 +287,147 @@ def test_the_total_of_an_empty_tensor_has_no_axes(shape: tuple[int, ...], backen
 
     found = pullback.compile(fn, backend=backend)(pullback.ones(shape))
     assert [(t.shape, t.item()) for t in found] == [((), 0.0), ((), 1.0), ((), 2.0)]
+
+
+ALIASES: dict[str, Callable[[Tensor], Tensor]] = {
+    "detach": lambda v: v.detach(),
+    "data": lambda v: v.data,
+    "a view of detach": lambda v: v.detach().view(v.shape),
+    "detach twice": lambda v: v.detach().detach(),
+}
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("name", ["t", "view", "view_as", "index", "slice", "unbind", "split", "view of a view"])
+def test_a_view_outside_the_graph_is_on_the_same_memory(name: str, alias: str) -> None:
+    view, outside = VIEWS[name], ALIASES[alias]
+
+    def written(x: Tensor, t: Tensor, which: int) -> tuple[Tensor, ...]:
+        v = view(t)
+        w = outside(v)
+        u = outside(t)
+        target = (t, v, w, u)[which]
+        target.mul_(3.0)
+        target.add_(x.sum())
+        v.mul_(2.0)
+        w.add_(t.sum())
+        return t * 1, v * 1, w * 1, u * 1
+
+    def computed(x: Tensor, which: int) -> tuple[Tensor, ...]:
+        return written(x, x * 2, which)
+
+    def argument(x: Tensor, which: int) -> tuple[Tensor, ...]:
+        return written(x, x, which)
+
+    for fn in (computed, argument):
+        fast = pullback.compile(fn, backend="numpy")
+        for which in range(4):
+            x, y = square(), square()
+            with pullback.no_grad():
+                found, right = fast(x, which), fn(y, which)
+            assert [t.tolist() for t in (*found, x)] == [t.tolist() for t in (*right, y)]
+
+
+def _read_by_detach(z: Tensor, x: Tensor) -> Tensor:
+    d = z.detach()
+    z.add_(x)
+    return d * 2
+
+
+def _read_by_data(z: Tensor, x: Tensor) -> Tensor:
+    d = z.data
+    z.add_(x)
+    return d * 2
+
+
+def _read_by_numpy(z: Tensor, x: Tensor) -> Tensor:
+    d = z.numpy()
+    z.add_(x)
+    return x * pullback.from_numpy(d)
+
+
+def _written_by_detach(z: Tensor, x: Tensor) -> Tensor:
+    z.detach().add_(x)
+    return z * 2
+
+
+def _written_by_a_view_of_detach(z: Tensor, x: Tensor) -> Tensor:
+    z.view(3).detach().view(3).add_(x)
+    return z * 2
+
+
+def _read_as_bytes(z: Tensor, x: Tensor) -> Tensor:
+    d = z.view(pullback.int32)
+    z.add_(x)
+    return d * 2
+
+
+SEEN_ELSEWHERE = [
+    _read_by_detach,
+    _read_by_data,
+    _read_by_numpy,
+    _written_by_detach,
+    _written_by_a_view_of_detach,
+    _read_as_bytes,
+]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("fn", SEEN_ELSEWHERE)
+def test_memory_that_the_function_made_and_that_something_else_sees_is_not_written_to(
+    fn: Any, requires_grad: bool
+) -> None:
+    fast = pullback.compile(lambda x: fn(pullback.zeros(3), x), backend="numpy")
+    with pytest.raises(TraceError, match="its memory is also that of a detached tensor"):
+        fast(pullback.tensor([1.0, 2.0, 3.0], requires_grad=requires_grad))
+
+
+def test_a_part_of_what_the_function_made_may_be_read_and_written_to() -> None:
+    def fn(x: Tensor) -> Tensor:
+        z = pullback.zeros(6)
+        for _ in range(2):
+            z[1:4] += x * 0.5
+        y = z[:2]
+        y.fill_(2.0)
+        y.copy_(x[:2])
+        return z * y.sum()
+
+    for requires_grad in (False, True):
+        x = pullback.tensor([1.0, 2.0, 3.0], requires_grad=requires_grad)
+        assert pullback.compile(fn, backend="numpy")(x).tolist() == fn(x).tolist()
+
+
+IN_PLACE = [name for name in dir(Tensor) if name.endswith("_") and not name.startswith("_")]
+CALLS: list[Callable[[Tensor], tuple[Any, ...]]] = [
+    lambda x: (x,),
+    lambda x: (x, x),
+    lambda x: (0.5, x),
+    lambda x: (x > 1.5, x),
+    lambda x: (0, pullback.tensor([0]), x[:1]),
+    lambda x: (x, x, 0.5),
+    lambda x: (x[:, :2], x[:2]),
+    lambda x: (x[:, 0], x[0]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:This overload of")
+def test_every_write_to_what_the_function_made_is_carried_out() -> None:
+    x = pullback.tensor([[1.0, 2.0, 3.0], [0.5, 0.25, 0.75]])
+    carried = set()
+    for name in IN_PLACE:
+        for given in CALLS:
+
+            def fn(x: Tensor, name: str = name, given: Any = given) -> Any:
+                z = pullback.ones(2, 3)
+                getattr(z, name)(*given(x))
+                return z * 2
+
+            try:
+                right = fn(x)
+            except (TypeError, ValueError, RuntimeError, IndexError):
+                continue
+            if name in ("set_", "log_normal_", "normal_"):  # other memory, random numbers
+                continue
+            assert pullback.compile(fn, backend="numpy")(x).tolist() == right.tolist(), name
+            carried.add(name)
+    assert len(carried) > 45

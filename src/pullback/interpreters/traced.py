@@ -9,6 +9,9 @@ Operations that read values cannot be recorded; they are refused with the line o
 
 from __future__ import annotations
 
+import collections
+import sys
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,12 +59,50 @@ class Entry(NamedTuple):
 
 
 class Traced(Payload):
-    """Value `number` of a trace; it was `example` in the traced call."""
+    """Value `number` of a trace; it was `example` in the traced call.
 
-    __slots__ = ("example", "number")
+    A payload is memory of the program: tensors that share it see each other's writes. That of a view is ``step`` (an
+    operation and its arguments, None if bytes are read as another dtype) of `parent`, and the first of such parents
+    knows its `views`. line: the place in the user's code that last wrote to it.
+    """
+
+    __slots__ = ("__weakref__", "example", "line", "number", "parent", "step", "views")
 
     def __init__(self, level: Trace, number: int, example: np.ndarray[Any, Any]) -> None:
         self.level, self.number, self.example = level, number, example
+        self.parent: Traced | None = None
+        self.step: tuple[Op, tuple[Any, ...]] | None = None
+        self.views: list[weakref.ref[Traced]] = []
+        self.line = ""
+
+    def see(self, parent: Payload, op: Op, args: tuple[Any, ...]) -> None:
+        if self.parent is None and isinstance(parent, Traced) and parent is not self:
+            self.parent, self.step = parent, (op, args) if op.differentiable else None
+            parent.root.views.append(weakref.ref(self))
+
+    @property
+    def root(self) -> Traced:
+        """The payload that this one is a view of, itself no view."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        return root
+
+    def way(self) -> tuple[tuple[Op, tuple[Any, ...]], ...]:
+        """The steps from the root to this payload."""
+        steps = []
+        held = self
+        while held.parent is not None:
+            assert held.step is not None
+            steps.append(held.step)
+            held = held.parent
+        return tuple(steps[::-1])
+
+    def living(self) -> list[Traced]:
+        """The views of this root that are still used; a view of a view comes after it."""
+        found = [view for ref in self.views if (view := ref()) is not None]
+        self.views = [weakref.ref(view) for view in found]
+        return found
 
     @property
     def shape(self) -> Any:  # type: ignore[override]
@@ -213,7 +254,6 @@ class Trace(Level):
         self.met: list[int] = []  # the numbers of all tensors from outside
         self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
         self._began = next_order()
-        self._lines: dict[int, str] = {}  # the lines that write to tensors, by the id of the payload
 
     def lift(self, example: np.ndarray[Any, Any], requires_grad: bool = False) -> Tensor:
         """A new argument of the program."""
@@ -267,7 +307,7 @@ class Trace(Level):
             )
         made = self._new(t._data)
         self.met.append(made.number)
-        self.captured[made.number] = (t, t._version_of.n if t._version_of is not None else 0)
+        self.captured[made.number] = (t, _version(t))
         known = self._known[id(t)] = wrap(made)
         if t._requires_grad:
             known._edge, known._requires_grad = edge_of(t), True
@@ -276,42 +316,66 @@ class Trace(Level):
     def take_in(self, t: Tensor) -> None:
         # tensors that the function can reach are arguments, so it made this tensor and its views itself
         base = t if t._view is None else t._view.base
-        views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
-        for made in [base, *(v for v in views if v is not None and v._view is not None and v._view.base is base)]:
-            data = self._new(np.array(made._data))
+        seen = [] if base._version_of is None else [ref() for ref in base._version_of.views]
+        made = [base, *(v for v in seen if v is not None and v._view is not None and v._view.base is base)]
+        arrays = _memory(made)
+        met = [n for n, (other, _) in self.captured.items() if id(other._data) in arrays]
+        if self._is_seen_elsewhere(made, arrays, met):
+            raise refused(
+                f"a tensor that the function made (shape {list(t._data.shape)}) is written to, and its memory is also "
+                "that of a detached tensor, of bytes seen as another dtype, or of a NumPy array",
+                "write to it before detach(), .data or numpy() is called, or use the operation without the underscore",
+            )
+        for number in met:  # what was read before the write is a constant
+            other, version = self.captured[number]
+            if version == _version(other):
+                del self.captured[number], self._known[id(other)]
+        for tensor in made:
+            data = self._new(np.array(tensor._data))
             self.entries.append(Entry(None, (data.example,), {}, (data.number,)))
-            made.__class__, made._data = TracedTensor, data
+            view = tensor._view
+            if view is not None and view.op is not None:
+                data.see(view.parent._data, view.op, view.args)
+            elif view is not None:
+                data = view.parent._data
+            tensor.__class__, tensor._data = TracedTensor, data
+
+    def _is_seen_elsewhere(self, tensors: Sequence[Tensor], arrays: dict[int, Any], met: Sequence[int]) -> bool:
+        """Whether anything sees the memory of `tensors`, which are a base and its views, but these.
+
+        arrays: that memory, by the ids of the arrays. met: the numbers of the tensors on it that the trace read.
+        """
+        if not arrays:
+            return True
+        own = {id(t) for t in tensors}
+        expected = collections.Counter([id(t._data) for t in tensors])
+        expected.update([id(array.base) for array in arrays.values()])
+        for number in met:
+            if id(self.captured[number][0]) not in own:
+                if sys.getrefcount(self.captured[number][0]) > REFERENCES:
+                    return True
+                expected[id(self.captured[number][0]._data)] += 1  # a tensor that only the trace still knows
+            expected[id(self.examples[number])] += 2  # the list of examples, and a payload
+        return any(sys.getrefcount(arrays[key]) > REFERENCES + expected[key] for key in arrays)
 
     def assign(self, t: Tensor, new: Payload) -> None:
         self.layouts = True  # they decide what is a view and what is a copy
-        base = t
-        steps: list[Any] = []
-        while base._view is not None:
-            if base._view.op is not None:
-                steps.insert(0, (base._view.op, base._view.args))
-            base = base._view.parent
-        version = t._share_version()
-        if any(view is not None and view._view is None for view in (ref() for ref in version.views)):
+        held: Any = t._data
+        root = held.root
+        views = root.living()
+        if any(view.step is None for view in views):
             raise refused(
                 "a tensor is written to whose bytes are also seen as another dtype",
                 "use the operation without the underscore",
             )
-        self._lines[id(base._data)] = formatted(user_place())
+        root.line = formatted(user_place())
         with recording(False):
-            if steps:
-                new = Through.op.call(wrap(base._data.clone()), wrap(new), tuple(steps))._data
-            base._data.assign(new)
-            for other in version.living():
-                if other._data is not base._data:
-                    other._data.assign(self._again(other)._data)
-
-    def _again(self, t: Tensor) -> Tensor:
-        """A view, taken once more from what its base is now."""
-        view = t._view
-        if view is None:
-            return wrap(t._data)
-        parent = self._again(view.parent)
-        return parent if view.op is None else view.op.unchecked(parent, *view.args)
+            if held is not root:
+                new = Through.op.call(wrap(root.clone()), wrap(new), held.way())._data
+            root.assign(new)
+            for view in views:
+                op, args = view.step
+                view.assign(op.unchecked(wrap(view.parent), *args)._data)
 
     def refuse_random(self) -> None:
         raise refused(
@@ -357,11 +421,38 @@ class Trace(Level):
 
     def line(self, t: Tensor) -> str:
         """The line that last wrote to a tensor of this level; "" if none did."""
-        return self._lines.get(id(t._data), "")
+        held = inner(t, self)
+        return held.root.line if isinstance(held, Traced) else ""
 
     def changed(self) -> list[Tensor]:
         """The tensors from outside that were written to after the trace met them."""
-        return [t for t, version in self.captured.values() if t._version_of is not None and t._version_of.n != version]
+        return [t for t, version in self.captured.values() if _version(t) != version]
+
+
+def _memory(tensors: Sequence[Tensor]) -> dict[int, Any]:
+    """The arrays that hold the memory of some tensors, by their ids; none if something else than arrays does."""
+    found: dict[int, Any] = {}
+    for t in tensors:
+        array: Any = t._data
+        while isinstance(array, np.ndarray):
+            found[id(array)] = array
+            array = array.base
+        if array is not None:
+            return {}
+    return found
+
+
+def _version(t: Tensor) -> int:
+    return 0 if t._version_of is None else t._version_of.n
+
+
+def _references() -> int:
+    """The reference count of an array that only one variable holds."""
+    array = np.empty(1)
+    return sys.getrefcount(array)
+
+
+REFERENCES = _references()
 
 
 def is_whole(array: Any) -> bool:

@@ -115,6 +115,8 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
         data, payload = view._data, source._data
         if type(data) is not _ndarray or (base := data.base) is None or not (base is payload or base is payload.base):
             return view
+    elif isinstance(view._data, Payload):
+        view._data.see(source._data, op, args[1:])
     version = source._version_of
     if version is INFERENCE:  # not part of a graph, even if made from a leaf that requires grad
         view._version_of, view._edge, view._requires_grad = INFERENCE, None, False

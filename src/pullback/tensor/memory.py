@@ -278,6 +278,9 @@ class Payload:
         """Write the values of `new` into the memory of the tensor inside."""
         raise NotImplementedError
 
+    def see(self, parent: Payload, op: Any, args: tuple[Any, ...]) -> None:
+        """Be told that it is ``op(parent, *args)``, a view. Only a payload without memory has to know."""
+
     def escaped(self) -> RuntimeError:
         """The error of a use of a tensor after the transform that made it has ended."""
         name = type(self.level).__name__.lower()

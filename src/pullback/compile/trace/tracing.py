@@ -15,7 +15,7 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...interpreters.functions import recording
-from ...interpreters.traced import Trace, TracedTensor, TraceError
+from ...interpreters.traced import REFERENCES, Trace, TracedTensor, TraceError
 from ...table.levels import inner
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
@@ -230,19 +230,10 @@ def _is_held(arrays: list[Array], number: int) -> bool:
     array: Any = arrays[number]
     listed = 1
     while isinstance(array, np.ndarray):
-        if sys.getrefcount(array) > _REFERENCES + listed + views[id(array)]:
+        if sys.getrefcount(array) > REFERENCES + listed + views[id(array)]:
             return True
         array, listed = array.base, 0
     return array is not None
-
-
-def _references() -> int:
-    """The reference count of an array that only one variable holds."""
-    array = np.empty(1)
-    return sys.getrefcount(array)
-
-
-_REFERENCES = _references()
 
 
 def _gradients(

@@ -507,6 +507,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     refuse_memory(target if second is None else t._data, one_value, same)
     refuse_turn(t, (value,))
     if LEVELS.n and any_instance((t, source, second or ()), Lifted):
+        del target  # a level may look who else holds the memory
         source = _fitting(source, np.broadcast_to(0, t._data.shape)[first].shape, second)
         args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
         _write_lifted(t, put_into_base.op if second is None else _index_put.op, args if second else (args[0], steps))
