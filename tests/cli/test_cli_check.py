@@ -12,7 +12,8 @@ import pytest
 
 import pullback
 from pullback.autograd import Function
-from pullback.cli import main, script
+from pullback.cli import main
+from pullback.diagnose.progress import Progress
 from pullback.testing import inputs
 
 HEAD = "import numpy as np\nimport pullback as torch\nfrom pullback.autograd import Function\n"
@@ -167,7 +168,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
     write(DOUBLE)
     assert check(capsys, "mine.py")[2] == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress = script.Progress("Double")
+    progress = Progress("Double")
     progress("first derivatives", 5, 20)
     assert capsys.readouterr().err == ""
     progress.show()

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pullback.cli import main, script
+from pullback.cli import main
+from pullback.diagnose import progress
 
 MODEL = """
 import sys
@@ -193,7 +194,7 @@ def test_steps_that_take_long_are_told_and_taken_back(model: str, monkeypatch: p
         """Time that has passed at once."""
 
         def __init__(self, seconds: float, function: Any) -> None:
-            assert seconds == script.PATIENCE
+            assert seconds == progress.PATIENCE
             self.start = function
 
         def cancel(self) -> None: ...
@@ -201,7 +202,7 @@ def test_steps_that_take_long_are_told_and_taken_back(model: str, monkeypatch: p
         def is_alive(self) -> bool:
             return False
 
-    monkeypatch.setattr(script.threading, "Timer", Timer)
+    monkeypatch.setattr(progress.threading, "Timer", Timer)
     terminal, plain = Terminal(), io.StringIO()
     for stream in (terminal, plain):
         monkeypatch.setattr(sys, "stderr", stream)

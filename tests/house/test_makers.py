@@ -16,8 +16,14 @@ import pullback
 
 LIBRARY = Path(pullback.__file__).parent
 
-# `begin` itself, the leaf's `AccumulateGrad`, which has a fixed place in the order, and the fast path.
-MAKERS = {"autograd/node.py:begin", "autograd/node.py:__init__", "table/calls.py:call"}
+# `begin` itself, the leaf's `AccumulateGrad`, which has a fixed place in the order, the fast path, and boundaries,
+# which get a place between the graph of a step and what was there before it.
+MAKERS = {
+    "autograd/node.py:begin",
+    "autograd/node.py:__init__",
+    "table/calls.py:call",
+    "utils/time_steps.py:_cut",
+}
 
 
 def makers(source: str, path: str) -> Iterator[str]:

@@ -41,6 +41,8 @@ OWN = {
     "optim.adam": {"AdamW"},
     "overrides": {"DisableTorchFunction", "DisableTorchFunctionSubclass", "disabled_torch_function_impl"},
     "sparse": {"SparseTensor", "layout", "sparse_coo", "sparse_coo_tensor", "strided"},
+    "utils": {"checkpoint_steps", "explain_steps"},
+    "utils.checkpoint": {"checkpoint_steps", "explain_steps"},
     "testing": {"Audit", "CODES", "Code", "Finding", "Line", "audit"},
 }
 

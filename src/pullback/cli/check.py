@@ -16,6 +16,7 @@ from typing import Any
 from pullback.autograd.function import Function
 from pullback.cli import script
 from pullback.cli.script import TargetError
+from pullback.diagnose.progress import Progress
 from pullback.tensor import dtypes as _dtypes
 from pullback.testing import Audit, audit, findings, inputs
 
@@ -140,7 +141,7 @@ def _audits(
         return
     for number, (args, kwargs) in enumerate(sets, 1):
         label = f"{place}, inputs {number} of {len(sets)}" if len(sets) > 1 else place
-        with script.Progress(function.__name__) as progress:
+        with Progress(function.__name__) as progress:
             try:
                 yield label, audit(function, *args, kwargs=kwargs, progress=progress, **options)
             except (TypeError, ValueError, RuntimeError) as error:

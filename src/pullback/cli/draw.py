@@ -14,6 +14,7 @@ from typing import Any
 from pullback.autograd import record_origins
 from pullback.cli import script
 from pullback.cli.script import TargetError
+from pullback.diagnose.progress import Progress
 from pullback.inspect.graphs import FORMS, Graph, graph
 from pullback.tensor.tensor import Tensor
 
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise TargetError(f"there is no folder {out.parent} to write {out.name} to")
     path, name = script.split(arguments.target)
     start = Path.cwd()
-    with script.apart(), script.Progress() as progress:
+    with script.apart(), Progress() as progress:
         with record_origins():
             progress(f"running {path}", 1, 4)
             variables = script.run(path)

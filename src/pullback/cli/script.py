@@ -15,7 +15,6 @@ import io
 import linecache
 import os
 import sys
-import threading
 import traceback
 import types
 from collections.abc import Iterator
@@ -24,10 +23,6 @@ from typing import Any
 
 NAME = "__pullback__"
 """The value of ``__name__`` in a file that is run for a command."""
-
-
-PATIENCE = 1.0
-"""Seconds after which a command shows its progress."""
 
 
 class TargetError(Exception):
@@ -151,45 +146,3 @@ def failed(what: str, error: BaseException) -> str:
     place = "".join(traceback.format_list(frames)).rstrip()
     told = "".join(traceback.format_exception_only(error)).strip()
     return f"{what} {told}" + (f"\n{place}" if place else "")
-
-
-class Progress:
-    """Shows the progress of a command on a terminal after `PATIENCE` seconds, and clears it at the end.
-
-    about: the subject of all steps. Calling the object begins a step, given its name, its number and the number of
-    steps.
-    """
-
-    def __init__(self, about: str = "") -> None:
-        self.about, self.now = about, ("", 0, 1)
-        self.shown = False
-        self.lock = threading.Lock()
-        self.timer = threading.Timer(PATIENCE, self.show)
-
-    def __enter__(self) -> Progress:
-        if sys.stderr.isatty():
-            self.timer.daemon = True
-            self.timer.start()
-        return self
-
-    def __call__(self, title: str, number: int, total: int) -> None:
-        """Go on to the next step."""
-        self.now = title, number, total
-        if self.shown:
-            self.show()
-
-    def show(self) -> None:
-        """Write the line."""
-        with self.lock:
-            title, number, total = self.now
-            self.shown = True
-            bar = "#" * (10 * number // total)
-            about = f"{self.about}: " if self.about else ""
-            print(f"\r\033[K[{bar:.<10}] {about}{title} ...", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *exc: object) -> None:
-        self.timer.cancel()
-        if self.timer.is_alive():
-            self.timer.join()
-        if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)

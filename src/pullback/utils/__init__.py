@@ -4,8 +4,9 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from . import checkpoint, data
+from .time_steps import checkpoint_steps, explain_steps
 
-__all__ = ["checkpoint", "data", "dlpack", "hooks"]
+__all__ = ["checkpoint", "checkpoint_steps", "data", "dlpack", "explain_steps", "hooks"]
 
 
 def __dir__() -> list[str]:

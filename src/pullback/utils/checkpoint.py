@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import autograd, errors
 from ..autograd import Function
-from ..ops.make.random import default_generator
+from ..ops.make.random import default_generator, same_random_numbers
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
@@ -33,6 +33,7 @@ from .selective import (
     Watching,
     create_selective_checkpoint_contexts,
 )
+from .time_steps import checkpoint_steps, explain_steps
 
 __all__ = [
     "SAC_IGNORED_OPS",
@@ -44,8 +45,10 @@ __all__ = [
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "checkpoint_steps",
     "create_selective_checkpoint_contexts",
     "detach_variable",
+    "explain_steps",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
@@ -377,7 +380,7 @@ class _Part:
                 raise _Stop
             return t
 
-        with _same_random_numbers(self.rng), autograd.enable_grad(), again:
+        with same_random_numbers(self.rng), autograd.enable_grad(), again:
             try:
                 with saved_tensors_hooks(pack, lambda t: t):
                     _run(again, self.function, args, kwargs)
@@ -401,23 +404,6 @@ class _Part:
 
 _HERE: Any = object()
 """The placeholder of a tensor among the arguments."""
-
-
-@contextlib.contextmanager
-def _same_random_numbers(state: Any) -> Iterator[None]:
-    if state is None:
-        yield
-        return
-    before = default_generator.get_state()
-    try:
-        try:
-            default_generator.set_state(state)
-            yield
-        finally:
-            default_generator.set_state(before)
-    except BaseException:  # an interrupt may have come as it was put back
-        default_generator.set_state(before)
-        raise
 
 
 class _Rest:
@@ -453,7 +439,7 @@ class CheckpointFunction(Function):
                 ".backward().\n  What to do: use use_reentrant=False."
             )
         tensors = [t.detach().requires_grad_(r) for t, r in zip(ctx.saved_tensors, ctx.tracked, strict=True)]
-        with _same_random_numbers(ctx.rng), autograd.enable_grad():
+        with same_random_numbers(ctx.rng), autograd.enable_grad():
             out = ctx.function(*ctx.rest.filled(tensors))
         outputs = out if isinstance(out, tuple) else (out,)
         pairs = [

@@ -444,5 +444,24 @@ def randint_like(
 for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
     alias(_function.__name__, _function)
 
+
+@contextmanager
+def same_random_numbers(state: Any) -> Iterator[None]:
+    """Draw from the default generator as in this state of it, and then put it back; None: leave it as it is."""
+    if state is None:
+        yield
+        return
+    before = default_generator.get_state()
+    try:
+        try:
+            default_generator.set_state(state)
+            yield
+        finally:
+            default_generator.set_state(before)
+    except BaseException:  # an interrupt may have come as it was put back
+        default_generator.set_state(before)
+        raise
+
+
 errors.doors(globals(), "Generator fork_rng")
 errors.doors(Generator, "manual_seed set_state")
