@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pullback
 from tests.random_programs import compiled, deliberate, making, meant
-from tests.random_programs.running import Machine, Refusal, alike, attempt, difference, quietly
+from tests.random_programs.running import Machine, Refusal, alike, attempt, difference, quietly, without
 from tests.random_programs.shrinking import shrunk
 from tests.random_programs.steps import Program, Step, coarsest, forms_of, text_of
 
@@ -79,7 +79,7 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
         if number not in left_out:
             theirs.do(number, step)
         mine, other = ours.refusals.get(number), theirs.refusals.get(number)
-        if deliberate.refused_there(mine, other, program, step) or _constant_here(mine, other, theirs, step):
+        if deliberate.refused_there(mine, other, program, step) or _constant_apart((mine, other), (ours, theirs), step):
             return between_libraries(program[:number] + program[number + 1 :])
         if ".grad_fn.register" in step.form and _other_node(step, ours, theirs):
             return between_libraries(program[:number] + program[number + 1 :])
@@ -90,11 +90,25 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
     return _between_machines(program, ours, theirs)
 
 
-def _constant_here(ours: Refusal | None, theirs: Refusal | None, machine: Machine, step: Step) -> bool:
-    """Whether a step is refused because nothing requires grad where torch has zeros, or the other way round."""
-    refusal, other = (theirs, ours) if ours is None else (ours, theirs)
-    words = "requir|'NoneType' object has" if refusal is ours else "requires_grad flags of leaf|detach"
-    if refusal is None or other is not None or not re.search(words, refusal.message):
+# Of what is refused, the words of a library in which something requires grad, or of one in which nothing does.
+_REQUIRES = re.compile(
+    "requires_grad flags of leaf|detach|A view was created in no_grad mode|a leaf Variable|a view of a"
+)
+_NOTHING_REQUIRES = re.compile("requir|'NoneType' object has")
+
+
+def _constant_apart(refusals: tuple[Refusal | None, ...], machines: tuple[Machine, Machine], step: Step) -> bool:
+    """Whether a step is refused in one library because nothing requires grad there, where the other has zeros, or
+    because something does, where the other has a constant."""
+    if (refusals[0] is None) == (refusals[1] is None):
+        return False
+    where = 0 if refusals[0] is not None else 1
+    message = refusals[where].message  # type: ignore[union-attr]
+    if _REQUIRES.search(message):
+        machine = machines[where]
+    elif _NOTHING_REQUIRES.search(message):
+        machine = machines[1 - where]
+    else:
         return False
     return any(deliberate.constant_there(machine, name) for name in (*step.names, *step.results))
 
@@ -109,10 +123,11 @@ def _between_machines(program: Program, ours: Machine, theirs: Machine) -> tuple
     """What differs at the end of a program."""
     refused = functools.partial(deliberate.refused_there, program=program)
     meant = functools.partial(deliberate.zero_apart, meant=refused, program=program)
+    seen = [machine.seen() for machine in (ours, theirs)]  # before anything is asked for that leaves a trace
     quiet, hidden = _quiet(ours, theirs), ours.hidden() | theirs.hidden()
     if any(step.is_function or "autograd" in step.form for step in program):
         quiet |= _constants(ours, theirs) | _constants(theirs, ours)
-    seen = [machine.seen(quiet) for machine in (ours, theirs)]
+    seen = [without(of, quiet) for of in seen]
     for key in [key for key in seen[1] if key.startswith("view of ")]:
         if hidden & {key.removeprefix("view of "), seen[0][key], seen[1][key]}:
             del seen[0][key], seen[1][key]

@@ -372,17 +372,17 @@ def _(case: Case) -> bool:
 # What depends on no leaf ----------------------------------------------------------------------------------------------
 
 
-def constant_there(theirs: Machine, name: str) -> bool:
-    """Whether the gradient of a tensor is zero in torch, though it requires one: of what is locally constant."""
-    t, leaves = theirs.names.get(name), [*theirs.leaves().values()]
-    if isinstance(t, theirs.lib.Tensor) and t._is_view() and attempt(lambda: t.is_leaf) is True:
-        t = t._base  # made where nothing is recorded
-    if not isinstance(t, theirs.lib.Tensor) or not t.requires_grad or attempt(lambda: t.is_leaf) is not False:
+def constant_there(machine: Machine, name: str) -> bool:
+    """Whether the gradient of a tensor is zero in a library, though it requires one: of what is locally constant."""
+    t, leaves = machine.names.get(name), [*machine.leaves().values()]
+    if isinstance(t, machine.lib.Tensor) and t._is_view() and attempt(lambda: t.is_leaf) is not False:
+        t = attempt(lambda: t._base)  # made where nothing is recorded, or its place is lost
+    if not isinstance(t, machine.lib.Tensor) or not t.requires_grad or attempt(lambda: t.is_leaf) is not False:
         return False
-    grad, ones = theirs.lib.autograd.grad, theirs.lib.ones_like(t)
-    kept = list(theirs.log)
+    grad, ones = machine.lib.autograd.grad, machine.lib.ones_like(t)
+    kept = list(machine.log)
     found = attempt(lambda: grad(t, leaves, ones, retain_graph=True, allow_unused=True))
-    theirs.log[:] = kept
+    machine.log[:] = kept
     if isinstance(found, Refusal):
         return bool(_WRITTEN.search(found.message)) or any(
             words in found.message for words in ("a second time", "floor_divide", "ZeroTensors")

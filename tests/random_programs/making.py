@@ -151,13 +151,12 @@ class Maker:
         parameter, out = inner.name("t"), inner.name("f")
         with self.machine.lib.enable_grad():
             start = t.detach().clone()
-            inner.machine.names[parameter] = start.requires_grad_().clone() if start.is_floating_point() else start
+            varies = start.is_floating_point() or start.is_complex()
+            inner.machine.names[parameter] = start.requires_grad_().clone() if varies else start
         around = [(k, v) for k, v in self.machine.tensors().items() if not v.is_inference()]
         if around and self.rng.random() < 0.4:
             name, value = self.rng.choice(around)
-            inner.machine.names[name] = (
-                value.detach().clone().requires_grad_(value.requires_grad and value.is_floating_point())
-            )
+            inner.machine.names[name] = value.detach().clone().requires_grad_(value.requires_grad)
         own = {parameter}
         for _ in range(self.rng.randint(1, most)):
             step = inner.step(weights)

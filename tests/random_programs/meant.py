@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.random_programs.deliberate import writes
-from tests.random_programs.steps import Program, forms_of
+from tests.random_programs.steps import Program, forms_of, text_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Shown:
     def theirs(self) -> str:
         """What it is in PyTorch, as text."""
         return self.answers.partition("  |  ")[2]
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        return text_of(self.program)
 
     @property
     def transforms(self) -> bool:
@@ -136,6 +141,19 @@ REASONS: dict[str, Reason] = {
     ),
     "under `vmap`, dtypes are promoted as for one element: torch counts the axis of the batch": lambda d: (
         d.does("vmap(") and d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs)
+    ),
+    "what `repeat` and `tile` make of an inference tensor is no view: torch says so, and refuses to write to it": (
+        lambda d: (
+            d.only_torch_refuses("A view was created in no_grad mode")
+            and d.does(".tile(", ".repeat(")
+            and d.text.count("inference_mode") > 0
+        )
+    ),
+    "in the gradient of `addcmul`, torch multiplies an integer and `value` as integers, which overflow": lambda d: (
+        d.what.startswith(("gradients of", "grad of"))
+        and "raises" not in d.answers
+        and d.does("addcmul")
+        and d.does("lib.uint8")
     ),
     "a write to memory that repeats elements is refused under `vmap` as well": lambda d: (
         d.does("vmap(") and d.only_pullback_refuses("more than one element of the written-to tensor")

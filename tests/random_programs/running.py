@@ -219,16 +219,14 @@ class Machine:
         tensors = self.tensors()
         return self.made | {name for name, t in tensors.items() if t._is_view() and not _base_of(t, tensors)}
 
-    def seen(self, quiet: frozenset[str]) -> Seen:
-        """What can be seen of the tensors; of those in `quiet`, nothing that says whether they require grad."""
+    def seen(self) -> Seen:
+        """What can be seen of the tensors."""
         tensors = self.tensors()
         found: Seen = {}
         for name, t in tensors.items():
             found[f"values of {name}"] = attempt(lambda t=t: value_of(t))
             found[f"writes to {name}"] = t.is_inference() or t._version - self.born[name]
             found[f"view of {name}"] = _base_of(t, tensors)
-            if name in quiet:
-                continue
             found[f"requires_grad of {name}"] = t.requires_grad
             found[f"is_leaf of {name}"] = attempt(lambda t=t: t.is_leaf)
             found[f"grad_fn of {name}"] = attempt(lambda t=t: t.grad_fn is None)
@@ -269,6 +267,12 @@ class Machine:
             return result
         finally:
             self.log[:] = kept
+
+
+def without(seen: Seen, quiet: frozenset[str]) -> Seen:
+    """What was seen, but of the tensors in `quiet` nothing that says whether they require grad."""
+    told = ("values", "writes to", "view of")
+    return {k: v for k, v in seen.items() if k.startswith(told) or k.rpartition(" of ")[2] not in quiet}
 
 
 def _grad_of(t: Any) -> Any:

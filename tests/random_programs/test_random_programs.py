@@ -86,7 +86,7 @@ def test_a_program_that_once_went_otherwise_goes_as_in_torch(text: str) -> None:
 def of(kind: str, seed: int, count: int) -> list[str]:
     """The differences that the first programs of a seed show."""
     found = [comparing.one(kind, seed, number)[1] for number in range(count)]
-    return [d.text for d in found if d and not (kind == "eager" and comparing.cause_of(d))]
+    return [d.text for d in found if d and not (kind == "eager" and comparing.reason_of(d))]
 
 
 @pytest.mark.torch

@@ -284,7 +284,8 @@ def _rows(
         leaves = _prepared(given, create_graph)
         several, outputs = _outputs(func, leaves, "jacobian", strict)
         blocks = []
-        for i, o in enumerate(outputs):
+        for i, output in enumerate(outputs):
+            o = output.view_as(output)  # a hook of the output is called only if the output depends on the inputs
 
             def row(v: Tensor, o: Tensor = o, i: int = i) -> tuple[Tensor, ...]:
                 return _gradients([o], leaves, [v], create_graph, strict, of=f"Output {i}")
@@ -348,7 +349,7 @@ def hessian(
             return tuple(func_grad(lambda *given: scalar(*given).reshape(()), argnums=tuple(range(len(inner))))(*inner))
         tracked = tuple(t if t._requires_grad else t.detach().requires_grad_() for t in inner)
         _, outputs = _outputs(scalar, tracked, "hessian", strict)
-        return _gradients(outputs, tracked, None, True, strict, hessian=True)
+        return _gradients([o.view_as(o) for o in outputs], tracked, None, True, strict, hessian=True)
 
     found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many else found[0][0]

@@ -137,7 +137,17 @@ def cast(p: Any, dtype: np.dtype[Any]) -> Any:
     """A payload or a number as an operand of `dtype`."""
     if not hasattr(p, "dtype"):
         p = np.asarray(p)
-    return p if p.dtype == dtype else p.astype(dtype)
+    return p if p.dtype == dtype else converted(p, dtype)
+
+
+def converted(p: Any, dtype: Any) -> Any:
+    """A payload as a new array of `dtype`, with the layout that a ufunc gives its result.
+
+    `astype` would put an axis that repeats elements last in memory, so that what is computed from it has that order.
+    """
+    if type(p) is not np.ndarray or 0 not in p.strides:
+        return p.astype(dtype)
+    return p.astype(dtype, "C") if p.dtype.kind == "V" else np.positive(p, dtype=dtype, casting="unsafe")
 
 
 def need(name: str, kinds: str, value: Any) -> Any:
@@ -193,7 +203,7 @@ def divisor(input: Any, other: Any) -> tuple[Any, Any]:
 
 def floating(input: Any) -> Any:
     """A payload in floating point: integers and bools in the default dtype."""
-    return input if input.dtype.kind in "fcV" else input.astype(dtypes.default())
+    return input if input.dtype.kind in "fcV" else converted(input, dtypes.default())
 
 
 def one_beside(value: Any, like: Any) -> Any:

@@ -422,3 +422,27 @@ def hessian_of_another_strategy(lib: Any) -> Any:
 def jacobian_of_a_complex_constant(lib: Any) -> Any:
     z = lib.tensor([1j, 2.0])
     return fn(lib).jacobian(lambda x: z, one(lib)), fn(lib).jacobian(lambda x: (x.sum(), z), one(lib))
+
+
+@program
+def hooks_of_outputs_that_may_depend_on_the_input(lib: Any) -> Any:
+    calls: list[Any] = []
+
+    def seen(name: str) -> None:
+        calls.append(name)
+
+    x, other = leaf(lib, [1.0]), leaf(lib, [2.0])
+    product = other * 3
+    other.register_hook(lambda g: seen("leaf"))
+    product.register_hook(lambda g: seen("product"))
+
+    def dependent(t: Any) -> Any:
+        y = t * t * other
+        y.register_hook(lambda g: seen("output"))
+        return y
+
+    f = fn(lib)
+    for output in (lambda t: other, lambda t: product, dependent):
+        for way in (f.jacobian, f.hessian, lambda g, t: f.jacobian(g, t, vectorize=True), lambda g, t: f.vjp(g, t, t)):
+            calls.append(way(output, x))
+    return calls

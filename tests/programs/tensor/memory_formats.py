@@ -55,3 +55,36 @@ def which_formats_a_tensor_has(lib: Any) -> Any:
     formats = (lib.channels_last, lib.channels_last_3d, lib.contiguous_format, lib.preserve_format)
     told = [t.is_contiguous(memory_format=f) for t in tensors for f in formats]
     return told, y.to(memory_format=lib.channels_last) is y, y.contiguous(memory_format=lib.channels_last) is y
+
+
+@program
+def results_of_tensors_that_repeat_elements_are_contiguous_in_every_dtype(lib: Any) -> Any:
+    ways = [
+        lambda t: t.cos(),
+        lambda t: t.sqrt(),
+        lambda t: t / 2,
+        lambda t: t / t,
+        lambda t: t * 1.5,
+        lambda t: t * 1j,
+        lambda t: t + 1,
+        lambda t: t**2,
+        lambda t: t % 1.5,
+        lambda t: t // 2,
+        lambda t: t.sigmoid(),
+        lambda t: t.sgn(),
+        lambda t: lib.atan2(t, t),
+        lambda t: lib.where(t > 0, t, 0.5),
+        lambda t: t.lerp(t, 0.5),
+        lambda t: t.clamp(min=0.5),
+    ]
+    found = []
+    for name in "bool uint8 int32 int64 float16 bfloat16 float32 float64".split():
+        x = lib.tensor([1, 2, 3]).to(getattr(lib, name))
+        wide = lib.arange(12).reshape(3, 4).t().to(getattr(lib, name))
+        for t in (x.expand(2, 3), x.expand(2, 3, 3).transpose(1, 2), wide, x[:, None].expand(2, 3, 2)):
+            for way in ways:
+                try:
+                    found.append(list(way(t).stride()))
+                except RuntimeError:
+                    found.append("refused")
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 from tests.programs.vmap.common import a_of, b_of
@@ -301,3 +302,34 @@ def writes_over_an_axis_without_elements(lib: Any) -> Any:
 
     empty = a_of(lib)[:0]
     return [lib.vmap(f)(empty) for f in (masked, lambda t: t.repeat(2, 1, 1), lambda t: t.cumsum(0).long())]
+
+
+@program
+def complex_values_written_to_real_tensors(lib: Any) -> Any:
+    warnings.filterwarnings("ignore", message="Casting complex values to real")
+    z = lib.tensor([[1 + 1j, -2j], [3.0, 4]], dtype=lib.complex128, requires_grad=True)
+
+    def copied(t: Any, value: Any) -> Any:
+        return (t * 1).copy_(value)
+
+    def put(t: Any, value: Any) -> Any:
+        t = t * 1
+        t[0] = value[1]
+        return t
+
+    found = []
+    for f in (copied, put):
+        x = lib.ones(2, 2, dtype=lib.float64)
+        ways = [
+            lib.vmap(f)(x, z),
+            lib.vmap(lambda t, f=f: f(t, z[0]))(x),
+            lib.func.jvp(lambda t, f=f: f(t, z), (x,), (x,))[0],
+            lib.func.vjp(lambda t, f=f: f(t, z), x)[0],
+            lib.func.jvp(lambda v, f=f, x=x: f(x, v), (z.detach(),), (z.detach(),))[0],
+        ]
+        for y in ways[:3]:
+            found.append((y, lib.autograd.grad((y * y.detach()).sum(), z)))
+        found += ways[3:]
+        for dtype in (lib.uint8, lib.int64, lib.bool):
+            found.append(lib.vmap(f, chunk_size=1)(x.to(dtype), z.detach()))
+    return found

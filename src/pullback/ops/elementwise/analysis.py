@@ -14,7 +14,7 @@ from ... import errors
 from ...kernels.masks import either
 from ...table.calls import on
 from ...table.entry import elementwise, pointwise
-from ...table.operands import FLOATS, Operation, floating, is_complex, is_number, need, need_both, plain
+from ...table.operands import FLOATS, Operation, converted, floating, is_complex, is_number, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, S, V, pairs, unary
 from ...tensor.arrays import writable
 from .bessel import _slope
@@ -330,7 +330,7 @@ atanh = elementwise(
 # The sigmoid, its inverse, and x log y
 def _sigmoid(input: Any) -> Any:
     if input.dtype == np.float16:  # in half precision exp would overflow too early
-        return _sigmoid(input.astype(np.float32)).astype(np.float16)
+        return _sigmoid(converted(input, np.float32)).astype(np.float16)
     if not is_complex(input):
         found = writable(np.negative(input))
         np.exp(found, out=found)

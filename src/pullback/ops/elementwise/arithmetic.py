@@ -13,7 +13,18 @@ from ... import errors
 from ...table.calls import on
 from ...table.entry import METHODS, composite, constant, elementwise, front, special, titled
 from ...table.nodes import tensor_of
-from ...table.operands import INTEGERS, NUMBERS, REAL_NUMBERS, Operation, divisor, is_number, need, need_both, plain
+from ...table.operands import (
+    INTEGERS,
+    NUMBERS,
+    REAL_NUMBERS,
+    Operation,
+    converted,
+    divisor,
+    is_number,
+    need,
+    need_both,
+    plain,
+)
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
 from ...tensor import dtypes
 from ...tensor.tensor import NUMPY, Tensor
@@ -391,7 +402,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
                 )
             )
     if input.dtype == np.float16:  # the difference would overflow
-        wide = (v if is_number(v) else v.astype(np.float32) for v in (input, end, weight))
+        wide = (v if is_number(v) else converted(v, np.float32) for v in (input, end, weight))
         return lerp.op.forward(*wide).astype(np.float16)
     near = np.less(np.abs(weight), 0.5)
     if np.ndim(near):

@@ -54,7 +54,7 @@ relu = elementwise(
 def _sign(input: Any) -> Any:
     need("sign", REAL, input)
     if input.dtype.kind not in "fV":
-        return np.copy(input) if input.dtype.kind == "b" else np.sign(input)
+        return np.logical_or(input, False) if input.dtype.kind == "b" else np.sign(input)
     above, below = (np.asarray(mask).view(np.int8) for mask in (np.greater(input, 0), np.less(input, 0)))
     return np.subtract(above, below).astype(input.dtype)  # 0 for NaN
 

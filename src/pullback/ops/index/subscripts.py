@@ -20,6 +20,7 @@ from ...interpreters.batched import looped, refused
 from ...kernels.positions import add_at, indexed_shape, layout
 from ...table.calls import apply, on, record
 from ...table.entry import linear, method
+from ...table.narrow import Conversion
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.adding import summing
@@ -472,8 +473,10 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
     if type(value) in (int, float) and t._data.dtype.kind in "iu":
         dtypes.refuse_overflow(value, t._data.dtype)
     if dtype.kind == "c" and t._data.dtype.kind not in "cb":
-        if not isinstance(value, Tensor) or isinstance(value, Lifted):
+        if not isinstance(value, Tensor):
             raise RuntimeError(errors.message("assignment", expected=f"values that fit {t.dtype}", found=str(dtype)))
+        if LEVELS.n:
+            return Conversion.to(value, t.dtype)
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=errors.callers_level())
         return value._data.real
     return source
